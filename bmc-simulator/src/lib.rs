@@ -1,0 +1,1 @@
+//! Simulates fleets of BMCs.

@@ -1,0 +1,101 @@
+//! Proof that a BMC belongs to the host we mean.
+
+use std::fmt;
+
+/// A system UUID in canonical lower-case form, known to be usable as an identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SystemUuid([u8; 16]);
+
+/// Why a string is not a usable system UUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnusableUuid {
+    /// Not 32 hexadecimal digits in the usual grouping.
+    Malformed,
+    /// All zero, all ones, or a value that vendors ship as a placeholder.
+    Placeholder,
+}
+
+/// How two system UUIDs agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UuidMatch {
+    /// Byte for byte.
+    Same,
+    /// With the first three groups byte-swapped (SMBIOS before 2.6 against after).
+    ByteSwapped,
+}
+
+/// Placeholders seen in the field: the AMI/Supermicro default and the counting pattern of
+/// unprogrammed boards.
+const PLACEHOLDERS: [[u8; 16]; 4] = [
+    [0x00; 16],
+    [0xff; 16],
+    // 03000200-0400-0500-0006-000700080009
+    [
+        0x03, 0x00, 0x02, 0x00, 0x04, 0x00, 0x05, 0x00, 0x00, 0x06, 0x00, 0x07, 0x00, 0x08, 0x00, 0x09,
+    ],
+    // 00020003-0004-0005-0006-000700080009, the same with the first groups swapped
+    [
+        0x00, 0x02, 0x00, 0x03, 0x00, 0x04, 0x00, 0x05, 0x00, 0x06, 0x00, 0x07, 0x00, 0x08, 0x00, 0x09,
+    ],
+];
+
+impl SystemUuid {
+    /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case.
+    ///
+    /// # Errors
+    /// [`UnusableUuid`] when the text is malformed or a known placeholder, which counts as absent.
+    pub fn parse(text: &str) -> Result<Self, UnusableUuid> {
+        let text = text.trim();
+        let grouped = text.contains('-');
+        if grouped && text.split('-').map(str::len).ne([8, 4, 4, 4, 12]) {
+            return Err(UnusableUuid::Malformed);
+        }
+        let mut digits = text
+            .chars()
+            .filter(|character| *character != '-')
+            .map(|character| character.to_digit(16));
+        let mut bytes = [0_u8; 16];
+        for byte in &mut bytes {
+            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
+                return Err(UnusableUuid::Malformed);
+            };
+            *byte = u8::try_from((high << 4) | low).map_err(|_| UnusableUuid::Malformed)?;
+        }
+        if digits.next().is_some() {
+            return Err(UnusableUuid::Malformed);
+        }
+        if PLACEHOLDERS.contains(&bytes) {
+            return Err(UnusableUuid::Placeholder);
+        }
+        Ok(Self(bytes))
+    }
+
+    /// Compares in both SMBIOS byte orders. `None` means: another host.
+    pub fn matches(&self, other: &Self) -> Option<UuidMatch> {
+        if self == other {
+            Some(UuidMatch::Same)
+        } else if self.byte_swapped() == *other {
+            Some(UuidMatch::ByteSwapped)
+        } else {
+            None
+        }
+    }
+
+    fn byte_swapped(&self) -> Self {
+        let [a, b, c, d, e, f, g, h, rest @ ..] = self.0;
+        let [i, j, k, l, m, n, o, p] = rest;
+        Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
+    }
+}
+
+impl fmt::Display for SystemUuid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if matches!(index, 4 | 6 | 8 | 10) {
+                formatter.write_str("-")?;
+            }
+            write!(formatter, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! `baremetal-remediator` brings dead bare-metal Kubernetes nodes back through their BMCs.
+pub mod bmc;
+pub mod core;

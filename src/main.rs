@@ -1,0 +1,2 @@
+//! The daemon's entry point.
+fn main() {}
