@@ -24,6 +24,15 @@ pub enum UuidMatch {
     ByteSwapped,
 }
 
+impl fmt::Display for UuidMatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Same => "same byte order",
+            Self::ByteSwapped => "SMBIOS byte order swapped",
+        })
+    }
+}
+
 /// Placeholders seen in the field: the AMI/Supermicro default and the counting pattern of
 /// unprogrammed boards.
 const PLACEHOLDERS: [[u8; 16]; 4] = [
