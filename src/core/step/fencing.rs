@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Step;
 use super::powering_off::Standing;
+use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Node, Obstacle, OutOfService, Seen};
 use crate::core::journal::{OffEvidence, Release, ReleaseBy, Subject};
@@ -67,7 +67,7 @@ impl Step<'_> {
 
     /// The release write, on evidence whose newest read ended at `newest`.
     fn release(mut self, subject: &Subject, by: ReleaseBy, newest: Timestamp) -> Decision {
-        let not_after = self.after(newest, proof::MAX_AGE);
+        let not_after = after(newest, proof::MAX_AGE);
         let node = match &self.facts.world.node {
             Seen::Present(node) => node,
             Seen::Absent | Seen::Unreadable(_) => return self.rest_until_recheck(),
@@ -156,7 +156,7 @@ impl Step<'_> {
     fn watch_and_clean_up(self, strategy: &Strategy, release: &Release, evidence: &OffEvidence) -> Decision {
         if let Err(at) = self.watch_due(release.decided) {
             let off_since = evidence.reads.first().map_or(release.decided, |read| read.began);
-            let off_long_enough = self.after(off_since, MINIMUM_OFF);
+            let off_long_enough = after(off_since, MINIMUM_OFF);
             if self.is_clean(release) {
                 if self.now >= off_long_enough {
                     let took = self.since(release.decided);
@@ -188,13 +188,13 @@ impl Step<'_> {
             (None, Some(read)) => read.began,
             (None, None) => since,
         };
-        let at = self.after(last, WATCH_INTERVAL);
+        let at = after(last, WATCH_INTERVAL);
         if at <= self.now { Ok(()) } else { Err(at) }
     }
 
     /// Whether enough looks in a row found nothing left.
     fn is_clean(&self, release: &Release) -> bool {
-        let earliest = self.after(release.decided, EVICTION_START);
+        let earliest = after(release.decided, EVICTION_START);
         let cleanups = &self.facts.observed.cleanups;
         let looks = cleanups
             .iter()
@@ -204,7 +204,7 @@ impl Step<'_> {
     }
 
     fn cleanup_due(&self, release: &Release) -> Timestamp {
-        let first = self.after(release.decided, EVICTION_START);
+        let first = after(release.decided, EVICTION_START);
         match self
             .facts
             .observed
@@ -213,7 +213,7 @@ impl Step<'_> {
             .rev()
             .find(|read| read.began >= first)
         {
-            Some(read) => self.after(read.began, CLEANUP_INTERVAL),
+            Some(read) => after(read.began, CLEANUP_INTERVAL),
             None => first,
         }
     }

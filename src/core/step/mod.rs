@@ -83,7 +83,7 @@ impl Step<'_> {
     /// When a refused API write may be tried again, while that is in the future.
     fn write_retry(&self) -> Option<Timestamp> {
         let failure = self.facts.observed.write_failure.as_ref()?;
-        let retry = self.after(failure.at, WRITE_RETRY);
+        let retry = after(failure.at, WRITE_RETRY);
         (retry > self.now).then_some(retry)
     }
 
@@ -145,11 +145,7 @@ impl Step<'_> {
     // --- time ---
 
     fn soon(&self, pause: SignedDuration) -> Timestamp {
-        self.after(self.now, pause)
-    }
-
-    fn after(&self, start: Timestamp, pause: SignedDuration) -> Timestamp {
-        start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+        after(self.now, pause)
     }
 
     fn enter(&mut self, phase: Phase, reason: Reason, limit: Option<SignedDuration>) {
@@ -163,22 +159,24 @@ impl Step<'_> {
     }
 }
 
+/// A time and a pause; far in the future when that cannot be told.
+fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
+    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
 /// A duration as a person reads it in a story.
 fn seconds(duration: SignedDuration) -> String {
     let tenths = duration.as_millis().checked_div(100).unwrap_or(0);
-    match tenths {
-        0..600 => format!(
-            "{}.{}s",
-            tenths.checked_div(10).unwrap_or(0),
-            tenths.checked_rem(10).unwrap_or(0)
-        ),
-        _ => {
-            let whole = duration.as_secs();
-            format!(
-                "{}m{}s",
-                whole.checked_div(60).unwrap_or(0),
-                whole.checked_rem(60).unwrap_or(0)
-            )
-        }
+    let (whole, tenth) = (
+        tenths.checked_div(10).unwrap_or(0),
+        tenths.checked_rem(10).unwrap_or(0),
+    );
+    if whole < 60 {
+        return format!("{whole}.{tenth}s");
     }
+    format!(
+        "{}m{}s",
+        whole.checked_div(60).unwrap_or(0),
+        whole.checked_rem(60).unwrap_or(0)
+    )
 }

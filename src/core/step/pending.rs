@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Step;
 use super::subject::{self, ProvenIdentity, Verdict};
+use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Host, Machine, Node, Obstacle, Seen};
 use crate::core::journal::{Intent, Subject, Verb};
@@ -57,7 +57,7 @@ impl Step<'_> {
             return self.held_up(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
         };
         if let Some(failure) = &self.facts.observed.read_failure {
-            let retry = self.after(failure.at, read_backoff(failure.consecutive));
+            let retry = after(failure.at, read_backoff(failure.consecutive));
             if retry > self.now {
                 return self.held_up(strategy, &failure.obstacle, Some(retry));
             }
@@ -150,7 +150,7 @@ impl Step<'_> {
             .next_attempt
             .or(self.journal.phase_started)
             .unwrap_or(self.facts.created);
-        self.after(begun, strategy.deadlines.pending)
+        after(begun, strategy.deadlines.pending)
     }
 
     /// Writes the begin of the story when the first thing worth writing happens.

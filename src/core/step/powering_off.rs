@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Step;
 use super::pending::IDENTITY_AGE;
 use super::subject::{self, Verdict};
+use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Look, Obstacle, Seen};
 use crate::core::journal::{Intent, OffEvidence, OffRead, Subject, Verb};
@@ -158,7 +158,7 @@ impl Step<'_> {
                 self.attempt_failed(strategy, &obstacle)
             };
         }
-        let look_end = self.after(look.began, LOOK_AGE);
+        let look_end = after(look.began, LOOK_AGE);
         self.perform(Effect::PowerOff {
             not_after: intent.not_after.min(look_end),
         })
@@ -201,7 +201,7 @@ impl Step<'_> {
                 let on = self
                     .last_read_since(acknowledged)
                     .is_some_and(|read| read.power == PowerState::On);
-                if on && self.now >= self.after(acknowledged, SETTLE) && intent.sends < SENDS_LIMIT {
+                if on && self.now >= after(acknowledged, SETTLE) && intent.sends < SENDS_LIMIT {
                     return self.journal_again(
                         intent.verb,
                         intent.sends.saturating_add(1),
@@ -263,7 +263,7 @@ impl Step<'_> {
 
     /// The BMC refused, or could not be reached: ask again after a pause.
     fn refused(mut self, intent: &Intent, at: Timestamp, obstacle: &Obstacle) -> Decision {
-        if self.now >= self.after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
+        if self.now >= after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
             return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
         self.journal.because(
@@ -277,7 +277,7 @@ impl Step<'_> {
     fn unacknowledged(self, intent: &Intent, since: Timestamp) -> Decision {
         let sends = intent.sends.saturating_add(1);
         let power = self.last_read_since(since).map(|read| read.power);
-        let settled = self.now >= self.after(since, SETTLE);
+        let settled = self.now >= after(since, SETTLE);
         match power {
             _ if intent.sends >= SENDS_LIMIT => self.poll(intent, since),
             // Off without an acknowledgement proves nothing yet. ForceOff changes nothing on a host
@@ -318,15 +318,13 @@ impl Step<'_> {
         let observed = &self.facts.observed;
         let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= since).collect();
         let at = match (&observed.read_failure, reads.last()) {
-            (Some(failure), _) => self.after(
+            (Some(failure), _) => after(
                 failure.at,
                 interval(failure.consecutive.try_into().unwrap_or(usize::MAX)),
             ),
-            (None, None) => self.after(since, interval(0)),
-            (None, Some(read)) if read.power == PowerState::Off => {
-                self.after(read.began, proof::READ_SPACING)
-            }
-            (None, Some(read)) => self.after(read.began, interval(reads.len())),
+            (None, None) => after(since, interval(0)),
+            (None, Some(read)) if read.power == PowerState::Off => after(read.began, proof::READ_SPACING),
+            (None, Some(read)) => after(read.began, interval(reads.len())),
         };
         if at <= self.now { Ok(()) } else { Err(at) }
     }
@@ -362,7 +360,7 @@ impl Step<'_> {
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
         };
-        let settled = self.now >= self.after(since, SETTLE);
+        let settled = self.now >= after(since, SETTLE);
         match self.last_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
             Some(PowerState::On) if settled => self.let_go(),
