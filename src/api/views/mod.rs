@@ -1,0 +1,1 @@
+//! Narrow views of the kinds of others: only what is read, never written back whole.
