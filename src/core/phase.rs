@@ -138,6 +138,8 @@ reasons! {
     /// No unpaused MachineHealthCheck with the strategy selects the Machine.
     NoHealthCheck => "Annotate the MachineHealthCheck that selects the Machine with \
         machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
+    /// Another remediation of the same Machine is under way.
+    AnotherRemediationActive => "Nothing to do; this one is looked at when the other has ended.",
     /// Every MachineHealthCheck that could vouch for the trigger is paused.
     HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck to go on.",
     /// MachineHealthChecks that select the Machine disagree about what to do with it.

@@ -11,6 +11,8 @@ mod powering_off;
 mod powering_on;
 mod subject;
 
+pub(crate) use subject::machine_obstacle;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::decision::{Act, Decision, Effect, Observation};
