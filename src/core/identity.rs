@@ -24,6 +24,15 @@ pub enum UuidMatch {
     ByteSwapped,
 }
 
+impl fmt::Display for UuidMatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Same => "same byte order",
+            Self::ByteSwapped => "SMBIOS byte order swapped",
+        })
+    }
+}
+
 /// Placeholders seen in the field: the AMI/Supermicro default and the counting pattern of
 /// unprogrammed boards.
 const PLACEHOLDERS: [[u8; 16]; 4] = [
@@ -82,9 +91,13 @@ impl SystemUuid {
     }
 
     fn byte_swapped(&self) -> Self {
-        let [a, b, c, d, e, f, g, h, rest @ ..] = self.0;
-        let [i, j, k, l, m, n, o, p] = rest;
-        Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
+        let mut bytes = self.0;
+        for group in [0..4, 4..6, 6..8] {
+            if let Some(group) = bytes.get_mut(group) {
+                group.reverse();
+            }
+        }
+        Self(bytes)
     }
 }
 
