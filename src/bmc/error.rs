@@ -89,6 +89,9 @@ pub enum BmcError {
         /// What the BMC said.
         text: String,
     },
+    /// Sessions are asked for and the BMC has none.
+    #[error("the BMC has no session service. Set the login method to Auto or Basic.")]
+    SessionsUnsupported,
     /// Something answers, but not a Redfish service.
     #[error(
         "the answer is not Redfish: {found}. Check host and port, and that the BMC has Redfish enabled and licensed."
@@ -195,6 +198,7 @@ impl BmcError {
             Self::Tls { .. } => "BmcTlsFailed",
             Self::TrustUnusable { .. } => "BmcTrustUnusable",
             Self::AuthenticationRejected { .. } => "BmcCredentialsRejected",
+            Self::SessionsUnsupported => "BmcSessionsUnsupported",
             Self::NotRedfish { .. } => "BmcNotRedfish",
             Self::Redirected { .. } => "BmcRedirected",
             Self::AmbiguousSystem { .. } => "BmcSystemAmbiguous",
@@ -225,6 +229,7 @@ impl BmcError {
             | Self::AddressNotAllowed { .. }
             | Self::TrustUnusable { .. }
             | Self::AuthenticationRejected { .. }
+            | Self::SessionsUnsupported
             | Self::NotRedfish { .. }
             | Self::Redirected { .. }
             | Self::AmbiguousSystem { .. }

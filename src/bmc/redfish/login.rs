@@ -47,7 +47,7 @@ pub(super) struct Session {
 enum Attempt {
     Open(Session),
     /// There are no sessions at this place.
-    NoSuchPlace(Answer),
+    NoSuchPlace,
     /// There are sessions, and all are taken.
     Full(Answer),
 }
@@ -73,7 +73,6 @@ impl Redfish {
             AuthMethod::Auto => true,
             AuthMethod::Session => false,
         };
-        let mut failure = None;
         for place in SESSIONS {
             match self.open_session(&ResourcePath::fixed(place)).await? {
                 Attempt::Open(session) => {
@@ -81,21 +80,17 @@ impl Redfish {
                     self.standing = Standing::Session(session);
                     return Ok(());
                 }
-                Attempt::NoSuchPlace(answer) => failure = Some(answer),
+                Attempt::NoSuchPlace => {}
                 // The other place is the same table.
-                Attempt::Full(answer) => {
-                    failure = Some(answer);
-                    break;
-                }
+                Attempt::Full(_) if may_fall_back => break,
+                Attempt::Full(answer) => return Err(self.complaint(&answer)),
             }
         }
-        match failure {
-            Some(answer) if !may_fall_back => Err(self.complaint(&answer)),
-            Some(_) | None => {
-                self.standing = Standing::Basic;
-                Ok(())
-            }
+        if !may_fall_back {
+            return Err(BmcError::SessionsUnsupported);
         }
+        self.standing = Standing::Basic;
+        Ok(())
     }
 
     /// One POST, never repeated: it carries the password, and may have created a session.
@@ -126,7 +121,7 @@ impl Redfish {
         }
         let status = answer.status.as_u16();
         if matches!(status, 404 | 405) {
-            Ok(Attempt::NoSuchPlace(answer))
+            Ok(Attempt::NoSuchPlace)
         } else if said.says_sessions_full() {
             Ok(Attempt::Full(answer))
         } else if matches!(status, 401 | 403) || said.says_bad_login() {

@@ -111,6 +111,8 @@ impl Redfish {
     }
 
     async fn read_now(&mut self) -> Result<(Reading, Control), BmcError> {
+        // Here, so that what a login answers is never taken for what a system answers.
+        self.log_in().await?;
         if let Some(path) = self.system.clone() {
             return self.read_system(&path).await;
         }
