@@ -1,1 +1,323 @@
-//! Power control.
+//! Power control: asks a BMC about one host, switches it off, switches it on.
+//!
+//! One port, [`Bmc`], whatever the protocol: read, off, on. It decides nothing. A reading says
+//! what the BMC said and when; an answer to a command says what was answered and never that the
+//! power state is now so: only later readings do. Nothing is repeated by itself except a read
+//! over a connection that turned out to be dead.
+//!
+//! The wall clock is read here and nowhere below the shell: `jiff::Timestamp::now()` marks when a
+//! reading began and ended.
+
+mod address;
+mod credentials;
+mod error;
+mod network;
+mod redact;
+mod redfish;
+mod tls;
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use address::{
+    AddressError, BadPath, BmcAddress, Host, HostName, Privilege, Protocol, ResourcePath, Transport,
+};
+pub use credentials::{Credentials, CredentialsError};
+pub use error::BmcError;
+pub use network::AllowedNetworks;
+pub use tls::{BadFingerprint, Fingerprint, ServerTrust, TlsFailure};
+
+use crate::core::identity::SystemUuid;
+use crate::core::power::PowerState;
+use redfish::Redfish;
+
+/// What a BMC said about its host, in one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The power state, as fencing has to see it.
+    pub power: PowerState,
+    /// The word the BMC used: printable, at most 64 characters.
+    pub literal: Option<String>,
+    /// The system UUID as the BMC writes it: printable, at most 64 characters.
+    pub uuid: Option<String>,
+    /// The serial number as the BMC writes it: printable, at most 64 characters.
+    pub serial: Option<String>,
+    /// Which system was read: the path of the resource.
+    pub system: String,
+    /// Before the request was sent.
+    pub began: Timestamp,
+    /// After the answer was read completely.
+    pub ended: Timestamp,
+}
+
+/// A power command. Absolute verbs only: what they ask for does not depend on the present state,
+/// so that one that is repeated by accident does no harm (DSP0268 `ResetType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PowerCommand {
+    /// Off at once, like holding the power button.
+    ForceOff,
+    /// On.
+    On,
+}
+
+impl PowerCommand {
+    /// The word of Redfish for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ForceOff => "ForceOff",
+            Self::On => "On",
+        }
+    }
+}
+
+impl fmt::Display for PowerCommand {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A definite answer to a power command. None of them proves a power state: read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandAnswer {
+    /// The BMC took the command.
+    Accepted {
+        /// When the answer was there.
+        at: Timestamp,
+    },
+    /// The host is already in that state, or the command conflicts with what the BMC is doing
+    /// (HTTP 409 stands for both, depending on the vendor).
+    AlreadyThereOrConflict {
+        /// When the answer was there.
+        at: Timestamp,
+        /// What the BMC said.
+        text: String,
+    },
+    /// The BMC did not take the command.
+    Refused {
+        /// When the answer was there.
+        at: Timestamp,
+        /// Why, roughly.
+        class: Refusal,
+        /// What the BMC said.
+        text: String,
+        /// The time the BMC asked us to wait, at most 60 s.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// Why a command was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// Not now: overloaded, not ready, in a state that passes.
+    Busy,
+    /// Not this command, not this way; will not change by waiting.
+    Unsupported,
+    /// The BMC failed inside. What it did before that is not known.
+    Failed,
+    /// Our session had ended. The next reading logs in again.
+    SessionEnded,
+}
+
+/// How to log in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AuthMethod {
+    /// A session if the BMC has sessions to give, else Basic.
+    #[default]
+    Auto,
+    /// A session (DSP0266, "Redfish session login authentication") or nothing.
+    Session,
+    /// HTTP Basic (RFC 7617) with every request.
+    Basic,
+}
+
+/// How well the way to a BMC is protected, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransportSecurity {
+    /// Clear text.
+    PlainHttp,
+    /// Encrypted towards whoever answers.
+    UnverifiedTls,
+    /// Encrypted towards a peer that proved its identity.
+    VerifiedTls,
+}
+
+impl fmt::Display for TransportSecurity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::PlainHttp => "clear-text HTTP",
+            Self::UnverifiedTls => "unverified TLS",
+            Self::VerifiedTls => "verified TLS",
+        })
+    }
+}
+
+/// Everything needed to speak to one BMC.
+#[derive(Clone, Debug)]
+pub struct BmcTarget {
+    /// Where it is.
+    pub address: BmcAddress,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// Who it has to prove to be.
+    pub trust: ServerTrust,
+    /// How to log in.
+    pub auth: AuthMethod,
+    /// The UUID of the node. Chooses among several systems; where it and a usable UUID of the
+    /// BMC contradict each other, commands are refused.
+    pub expected_uuid: Option<SystemUuid>,
+    /// Where BMCs may be.
+    pub allowed: AllowedNetworks,
+    /// The least protection under which credentials are sent.
+    pub minimum_transport: TransportSecurity,
+}
+
+impl BmcTarget {
+    fn transport_security(&self) -> TransportSecurity {
+        match (self.address.transport, &self.trust) {
+            (Transport::Http, _) => TransportSecurity::PlainHttp,
+            (Transport::Https, ServerTrust::Unverified) => TransportSecurity::UnverifiedTls,
+            (
+                Transport::Https,
+                ServerTrust::CertificateAuthority(_)
+                | ServerTrust::Fingerprints(_)
+                | ServerTrust::SystemRoots,
+            ) => TransportSecurity::VerifiedTls,
+        }
+    }
+}
+
+/// What a conversation has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Requests handed to a connection.
+    pub requests: u64,
+    /// Connections opened; with TLS, each is one handshake.
+    pub connections: u64,
+    /// Attempts to log in.
+    pub logins: u64,
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+struct Deadlines {
+    /// TCP and TLS together.
+    connect: Duration,
+    /// From the first byte of a request to the last byte of its answer.
+    request: Duration,
+    /// One reading with everything it needs: login, choosing the system, the read itself.
+    operation: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            request: Duration::from_secs(15),
+            operation: Duration::from_secs(45),
+        }
+    }
+}
+
+/// A conversation with one BMC: serial by `&mut`, one connection, at most one session.
+///
+/// End it with [`Bmc::close`], else a session stays on the BMC until it times out there.
+#[derive(Debug)]
+pub struct Bmc {
+    driver: Driver,
+}
+
+/// The protocols. IPMI is to stand beside Redfish.
+#[derive(Debug)]
+enum Driver {
+    Redfish(Box<Redfish>),
+}
+
+impl Bmc {
+    /// Checks everything that can be checked without sending a byte to the BMC: protocol,
+    /// protection, trust settings, and that all addresses of the host are allowed. Connects and
+    /// logs in with the first reading.
+    ///
+    /// # Errors
+    /// [`BmcError`]: `ProtocolNotSupported`, `InsecureTransport`, `Unresolvable`,
+    /// `AddressNotAllowed`, `TrustUnusable`.
+    pub async fn connect(target: BmcTarget) -> Result<Self, BmcError> {
+        Self::connect_within(target, Deadlines::default()).await
+    }
+
+    async fn connect_within(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
+        match target.address.protocol {
+            Protocol::Redfish => {
+                let offered = target.transport_security();
+                if offered < target.minimum_transport {
+                    return Err(BmcError::InsecureTransport {
+                        offered,
+                        required: target.minimum_transport,
+                    });
+                }
+                let redfish = Redfish::prepare(target, deadlines).await?;
+                Ok(Self {
+                    driver: Driver::Redfish(Box::new(redfish)),
+                })
+            }
+            protocol @ Protocol::Ipmi => Err(BmcError::ProtocolNotSupported { protocol }),
+        }
+    }
+
+    /// Reads power state and identity with a fresh request.
+    ///
+    /// # Errors
+    /// Any [`BmcError`] but `UnknownOutcome`. After an error, a command needs a new reading first.
+    pub async fn read(&mut self) -> Result<Reading, BmcError> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.read().await,
+        }
+    }
+
+    /// Sends `ForceOff` once to the system that the last reading came from.
+    ///
+    /// # Errors
+    /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
+    /// that it was not.
+    pub async fn power_off(&mut self) -> Result<CommandAnswer, BmcError> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.command(PowerCommand::ForceOff).await,
+        }
+    }
+
+    /// Sends `On` once to the system that the last reading came from.
+    ///
+    /// # Errors
+    /// As [`Bmc::power_off`].
+    pub async fn power_on(&mut self) -> Result<CommandAnswer, BmcError> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.command(PowerCommand::On).await,
+        }
+    }
+
+    /// The session on the BMC, if there is one: worth journalling, because whoever succeeds us
+    /// can end it. Never holds the token.
+    pub fn session(&self) -> Option<&str> {
+        match &self.driver {
+            Driver::Redfish(redfish) => redfish.session(),
+        }
+    }
+
+    /// What the conversation has cost so far.
+    pub fn counts(&self) -> RequestCounts {
+        match &self.driver {
+            Driver::Redfish(redfish) => redfish.counts(),
+        }
+    }
+
+    /// Ends the session, if there is one, and the connection.
+    ///
+    /// # Errors
+    /// [`BmcError`] if a session may have stayed on the BMC. Nothing else is lost by it.
+    pub async fn close(self) -> Result<(), BmcError> {
+        match self.driver {
+            Driver::Redfish(redfish) => redfish.close().await,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Everything that can go wrong between us and a BMC.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::address::Protocol;
+use super::tls::TlsFailure;
+use super::{PowerCommand, TransportSecurity};
+use crate::core::identity::SystemUuid;
+
+/// Why a BMC could not be asked or did not answer usefully.
+///
+/// Every message ends with what to do, and holds neither password nor token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BmcError {
+    /// A protocol that is not built in.
+    #[error("{protocol} is not supported yet. Give the BMC a redfish:// address.")]
+    ProtocolNotSupported {
+        /// The protocol asked for.
+        protocol: Protocol,
+    },
+    /// The transport is weaker than the policy allows. Nothing was sent.
+    #[error(
+        "the BMC would be spoken to over {offered}, but the policy demands {required}. Set up a verified https address, or allow this in the RemediationPolicy."
+    )]
+    InsecureTransport {
+        /// What the address and trust setting amount to.
+        offered: TransportSecurity,
+        /// The least that is allowed.
+        required: TransportSecurity,
+    },
+    /// The host, or one of its addresses, is not in the allow-list. Nothing was sent.
+    #[error(
+        "{address} (of host {host}) is in no allowed BMC network. Add its network to the allow-list of the RemediationPolicy if it really is a BMC."
+    )]
+    AddressNotAllowed {
+        /// The host as the address names it.
+        host: String,
+        /// The refused address.
+        address: IpAddr,
+    },
+    /// The name has no usable addresses.
+    #[error("the BMC host {host} cannot be resolved: {cause}. Check the name and the DNS service.")]
+    Unresolvable {
+        /// The host.
+        host: String,
+        /// What the resolver said.
+        cause: String,
+    },
+    /// No connection, or it was gone before the request was written: certainly not executed.
+    #[error("the BMC cannot be reached: {cause}. Check power, cable, network and address of the BMC.")]
+    Unreachable {
+        /// What the network said.
+        cause: String,
+    },
+    /// A read was sent and not answered.
+    #[error("the BMC does not answer: {cause}. Check its health, and reset the BMC if this stays.")]
+    NoAnswer {
+        /// What happened.
+        cause: String,
+    },
+    /// A power command was sent and no definite answer came: it may or may not be executed.
+    #[error(
+        "it is unknown whether the BMC executed the command: {cause}. Read the power state before anything else is done."
+    )]
+    UnknownOutcome {
+        /// What happened.
+        cause: String,
+    },
+    /// TLS did not come about. Nothing but the handshake was sent.
+    #[error("no trusted TLS connection to the BMC: {failure}")]
+    Tls {
+        /// Why.
+        failure: TlsFailure,
+    },
+    /// The trust setting itself cannot be used.
+    #[error("the TLS trust setting is not usable: {cause}. Correct the certificate or fingerprint.")]
+    TrustUnusable {
+        /// What is wrong.
+        cause: String,
+    },
+    /// User name or password are wrong or lack the right. Not tried again by this connection.
+    #[error(
+        "the BMC rejected the credentials (HTTP {status}: {text}). Correct the Secret; this version of it is not tried again."
+    )]
+    AuthenticationRejected {
+        /// HTTP status.
+        status: u16,
+        /// What the BMC said.
+        text: String,
+    },
+    /// Sessions are asked for and the BMC has none.
+    #[error("the BMC has no session service. Set the login method to Auto or Basic.")]
+    SessionsUnsupported,
+    /// Something answers, but not a Redfish service.
+    #[error(
+        "the answer is not Redfish: {found}. Check host and port, and that the BMC has Redfish enabled and licensed."
+    )]
+    NotRedfish {
+        /// What was found instead.
+        found: String,
+    },
+    /// A redirect, which is never followed.
+    #[error(
+        "the BMC redirects (HTTP {status}) to {to}, which is not followed. Use the final path in the BMC address."
+    )]
+    Redirected {
+        /// HTTP status.
+        status: u16,
+        /// Where to, or a word for why it is not shown.
+        to: String,
+    },
+    /// More than one system and no proof which is meant.
+    #[error(
+        "the BMC has {members} systems and {matching} match the expected system UUID. Name the system's path in the BMC address."
+    )]
+    AmbiguousSystem {
+        /// Members of the collection that were seen.
+        members: usize,
+        /// Of these, how many have the expected UUID.
+        matching: usize,
+    },
+    /// No system where one should be.
+    #[error(
+        "{path} is not a computer system ({found}). Name the path of a member of /redfish/v1/Systems in the BMC address."
+    )]
+    NoSuchSystem {
+        /// The path.
+        path: String,
+        /// What is there.
+        found: String,
+    },
+    /// The system is another one. No command is sent to it.
+    #[error(
+        "the system has UUID {found}, but the node has {expected}. Check that the BMC address belongs to this node."
+    )]
+    IdentityMismatch {
+        /// What the caller expects.
+        expected: SystemUuid,
+        /// What the BMC says.
+        found: SystemUuid,
+    },
+    /// The system advertises no `#ComputerSystem.Reset` target.
+    #[error(
+        "the system offers no reset action. Check the account's privileges and the BMC's licence and firmware."
+    )]
+    MissingResetTarget,
+    /// The BMC names a resource that is not a plain path on itself. It is not used.
+    #[error("the {what} named by the BMC {problem} and is not used. Update the BMC's firmware.")]
+    ForeignReference {
+        /// Which reference.
+        what: &'static str,
+        /// What is wrong; reads on from the reference.
+        problem: String,
+    },
+    /// The BMC lists its reset types, and the one that is safe is not among them. Nothing was sent.
+    #[error("the BMC does not offer {command}, only {offered}. Fence this host by other means.")]
+    CommandNotOffered {
+        /// The command.
+        command: PowerCommand,
+        /// What it lists.
+        offered: String,
+    },
+    /// A command was asked for without a successful reading before it.
+    #[error("no successful reading precedes the command. Read the power state first.")]
+    NotRead,
+    /// Any other HTTP status, or a Redfish error in a good one.
+    #[error("the BMC answered HTTP {status}: {text}. See its log, and try again later.")]
+    Http {
+        /// HTTP status.
+        status: u16,
+        /// What the BMC said.
+        text: String,
+        /// Whether the BMC says that it is not ready yet, in whatever status it says so.
+        busy: bool,
+        /// The time the BMC asked us to wait, at most 60 s.
+        retry_after: Option<Duration>,
+    },
+    /// The body exceeds the limit.
+    #[error("the answer of the BMC is larger than {limit} bytes. Check that the address is that of a BMC.")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+impl BmcError {
+    /// The reason for conditions, events and metrics: CamelCase, stable, of a closed set.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::ProtocolNotSupported { .. } => "BmcProtocolNotSupported",
+            Self::InsecureTransport { .. } => "BmcTransportNotAllowed",
+            Self::AddressNotAllowed { .. } => "BmcAddressNotAllowed",
+            Self::Unresolvable { .. } => "BmcUnresolvable",
+            Self::Unreachable { .. } | Self::NoAnswer { .. } => "BmcUnreachable",
+            Self::UnknownOutcome { .. } => "BmcOutcomeUnknown",
+            Self::Tls { failure } if failure.is_about_trust() => "BmcTlsUntrusted",
+            Self::Tls { .. } => "BmcTlsFailed",
+            Self::TrustUnusable { .. } => "BmcTrustUnusable",
+            Self::AuthenticationRejected { .. } => "BmcCredentialsRejected",
+            Self::SessionsUnsupported => "BmcSessionsUnsupported",
+            Self::NotRedfish { .. } => "BmcNotRedfish",
+            Self::Redirected { .. } => "BmcRedirected",
+            Self::AmbiguousSystem { .. } => "BmcSystemAmbiguous",
+            Self::NoSuchSystem { .. } => "BmcSystemNotFound",
+            Self::IdentityMismatch { .. } => "BmcIdentityMismatch",
+            Self::MissingResetTarget => "BmcResetMissing",
+            Self::ForeignReference { .. } => "BmcForeignReference",
+            Self::CommandNotOffered { .. } => "BmcCommandNotOffered",
+            Self::NotRead => "BmcNotRead",
+            Self::Http { .. } => "BmcHttpError",
+            Self::TooLarge { .. } => "BmcAnswerTooLarge",
+        }
+    }
+
+    /// Whether the same attempt may work later without anybody changing anything.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unresolvable { .. }
+            | Self::Unreachable { .. }
+            | Self::NoAnswer { .. }
+            | Self::UnknownOutcome { .. } => true,
+            Self::Tls { failure } => failure.is_transient(),
+            // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
+            // "not ready yet"; what a 4xx otherwise says does not change by itself.
+            Self::Http { status, busy, .. } => *busy || *status >= 500 || matches!(status, 408 | 425 | 429),
+            Self::ProtocolNotSupported { .. }
+            | Self::InsecureTransport { .. }
+            | Self::AddressNotAllowed { .. }
+            | Self::TrustUnusable { .. }
+            | Self::AuthenticationRejected { .. }
+            | Self::SessionsUnsupported
+            | Self::NotRedfish { .. }
+            | Self::Redirected { .. }
+            | Self::AmbiguousSystem { .. }
+            | Self::NoSuchSystem { .. }
+            | Self::IdentityMismatch { .. }
+            | Self::MissingResetTarget
+            | Self::ForeignReference { .. }
+            | Self::CommandNotOffered { .. }
+            | Self::NotRead
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether a power command that ended in this error may have been executed.
+    pub fn may_have_been_executed(&self) -> bool {
+        matches!(self, Self::UnknownOutcome { .. })
+    }
+}

@@ -1,0 +1,70 @@
+//! Makes text that came from a BMC fit to be shown: short, printable, and without our secrets,
+//! which a careless or hostile BMC may echo.
+
+use base64::Engine as _;
+use zeroize::Zeroizing;
+
+use super::credentials::Credentials;
+
+/// Longest text of a BMC that is kept, in characters.
+const MAX_TEXT: usize = 300;
+/// What stands where a secret stood.
+const MARK: &str = "[redacted]";
+
+/// The secrets of one BMC, to be removed from everything that is shown.
+pub(super) struct Redactor {
+    secrets: Vec<Zeroizing<String>>,
+}
+
+impl Redactor {
+    /// Knows the password as it is, and as HTTP Basic sends it.
+    pub(super) fn new(credentials: &Credentials) -> Self {
+        Self {
+            secrets: vec![
+                Zeroizing::new(credentials.password().to_owned()),
+                basic_token(credentials),
+            ],
+        }
+    }
+
+    /// Adds a session token.
+    pub(super) fn add(&mut self, secret: &str) {
+        if !secret.is_empty() {
+            self.secrets.push(Zeroizing::new(secret.to_owned()));
+        }
+    }
+
+    /// Forgets the session tokens.
+    pub(super) fn forget_added(&mut self) {
+        self.secrets.truncate(2);
+    }
+
+    /// Whether the text holds a secret.
+    pub(super) fn spots(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| text.contains(secret.as_str()))
+    }
+
+    /// Redacts, makes printable and shortens, in this order: a secret cut in half by the
+    /// shortening would not be recognised.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.shorten(text, MAX_TEXT)
+    }
+
+    /// As [`Self::clean`], to at most `limit` characters.
+    pub(super) fn shorten(&self, text: &str, limit: usize) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), MARK);
+            }
+        }
+        let printable = |character: char| if character.is_control() { ' ' } else { character };
+        text.trim().chars().take(limit).map(printable).collect()
+    }
+}
+
+/// The credentials as HTTP Basic carries them (RFC 7617), without the scheme.
+pub(super) fn basic_token(credentials: &Credentials) -> Zeroizing<String> {
+    let pair = Zeroizing::new(format!("{}:{}", credentials.username(), credentials.password()));
+    Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(pair.as_bytes()))
+}

@@ -1,0 +1,196 @@
+//! Who we are to the BMC (DSP0266, "Redfish session login authentication" and "HTTP Basic").
+//!
+//! BMCs lock accounts and client addresses after a few wrong logins, and the next try prolongs it.
+//! So a rejection is kept: this conversation never offers the same credentials again.
+
+use http::{HeaderName, HeaderValue, Method, header};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::said::Said;
+use super::wire::{Answer, Call};
+use super::{Redfish, read_failure, resource, wiped};
+use crate::bmc::AuthMethod;
+use crate::bmc::address::ResourcePath;
+use crate::bmc::error::BmcError;
+use crate::bmc::redact::basic_token;
+
+/// Where sessions are created: the standard's place, and iDRAC 7 and 8's
+/// (mrlhansen/idrac_exporter issue 132).
+const SESSIONS: [&str; 2] = ["/redfish/v1/SessionService/Sessions", "/redfish/v1/Sessions"];
+
+/// How we stand with the BMC.
+pub(super) enum Standing {
+    /// Not logged in yet, or not any more.
+    New,
+    /// Credentials go with every request.
+    Basic,
+    /// A token does.
+    Session(Session),
+    /// The BMC rejected the credentials.
+    Rejected {
+        /// HTTP status.
+        status: u16,
+        /// What it said.
+        text: String,
+    },
+}
+
+/// A session on the BMC.
+pub(super) struct Session {
+    token: Zeroizing<String>,
+    /// To end it with; `None` if the BMC named no place on itself.
+    pub(super) path: Option<ResourcePath>,
+}
+
+/// What one attempt to create a session came to.
+enum Attempt {
+    Open(Session),
+    /// There are no sessions at this place.
+    NoSuchPlace,
+    /// There are sessions, and all are taken.
+    Full(Answer),
+}
+
+impl Redfish {
+    /// Logs in if that has not happened yet.
+    pub(super) async fn log_in(&mut self) -> Result<(), BmcError> {
+        match &self.standing {
+            Standing::Basic | Standing::Session(_) => return Ok(()),
+            Standing::Rejected { status, text } => {
+                return Err(BmcError::AuthenticationRejected {
+                    status: *status,
+                    text: text.clone(),
+                });
+            }
+            Standing::New => {}
+        }
+        let may_fall_back = match self.auth {
+            AuthMethod::Basic => {
+                self.standing = Standing::Basic;
+                return Ok(());
+            }
+            AuthMethod::Auto => true,
+            AuthMethod::Session => false,
+        };
+        for place in SESSIONS {
+            match self.open_session(&ResourcePath::fixed(place)).await? {
+                Attempt::Open(session) => {
+                    self.redactor.add(&session.token);
+                    self.standing = Standing::Session(session);
+                    return Ok(());
+                }
+                Attempt::NoSuchPlace => {}
+                // The other place is the same table.
+                Attempt::Full(_) if may_fall_back => break,
+                Attempt::Full(answer) => return Err(self.complaint(&answer)),
+            }
+        }
+        if !may_fall_back {
+            return Err(BmcError::SessionsUnsupported);
+        }
+        self.standing = Standing::Basic;
+        Ok(())
+    }
+
+    /// One POST, never repeated: it carries the password, and may have created a session.
+    async fn open_session(&mut self, place: &ResourcePath) -> Result<Attempt, BmcError> {
+        let body = json!({
+            "UserName": self.credentials.username(),
+            "Password": self.credentials.password(),
+        });
+        let body = serde_json::to_vec(&body).map_err(|error| BmcError::NotRedfish {
+            found: format!("a login that cannot be written ({error})"),
+        })?;
+        let call = Call {
+            method: Method::POST,
+            path: place,
+            authorization: None,
+            body: Some(wiped(body)),
+        };
+        self.wire.counts.logins = self.wire.counts.logins.saturating_add(1);
+        let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
+        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        if answer.status.is_success() {
+            return match self.session_of(&answer) {
+                Some(session) => Ok(Attempt::Open(session)),
+                None => Err(BmcError::NotRedfish {
+                    found: "a login without X-Auth-Token".to_owned(),
+                }),
+            };
+        }
+        let status = answer.status.as_u16();
+        if matches!(status, 404 | 405) {
+            Ok(Attempt::NoSuchPlace)
+        } else if said.says_sessions_full() {
+            Ok(Attempt::Full(answer))
+        } else if matches!(status, 401 | 403) || said.says_bad_login() {
+            Err(self.reject(&answer))
+        } else {
+            Err(self.complaint(&answer))
+        }
+    }
+
+    fn session_of(&self, answer: &Answer) -> Option<Session> {
+        let token = answer.headers.get("X-Auth-Token")?.to_str().ok()?.trim();
+        if token.is_empty() {
+            return None;
+        }
+        let location = answer
+            .headers
+            .get(header::LOCATION)
+            .and_then(|location| location.to_str().ok());
+        // The body repeats the place, for BMCs whose Location names an address of their own.
+        let body: Option<resource::Reference> = answer
+            .body
+            .as_ref()
+            .ok()
+            .and_then(|body| resource::decode(body).ok());
+        let path = location
+            .and_then(|location| self.wire.own_path(location))
+            .or_else(|| self.wire.own_path(body?.id.as_deref()?));
+        // The path is journalled: one that carries a secret must not be.
+        let path = path.filter(|path| !path.as_str().contains(token) && !self.redactor.spots(path.as_str()));
+        Some(Session {
+            token: Zeroizing::new(token.to_owned()),
+            path,
+        })
+    }
+
+    /// Notes that the BMC does not want these credentials.
+    pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
+        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let (status, text) = (answer.status.as_u16(), said.text(&self.redactor));
+        self.standing = Standing::Rejected {
+            status,
+            text: text.clone(),
+        };
+        BmcError::AuthenticationRejected { status, text }
+    }
+
+    /// Forgets a session that the BMC has ended.
+    pub(super) fn forget_session(&mut self) {
+        self.standing = Standing::New;
+        self.redactor.forget_added();
+    }
+
+    /// The header that says who we are.
+    pub(super) fn authorization(&self) -> Result<Option<(HeaderName, HeaderValue)>, BmcError> {
+        let (name, text) = match &self.standing {
+            Standing::Basic => {
+                let token = basic_token(&self.credentials);
+                (
+                    header::AUTHORIZATION,
+                    Zeroizing::new(format!("Basic {}", token.as_str())),
+                )
+            }
+            Standing::Session(session) => (HeaderName::from_static("x-auth-token"), session.token.clone()),
+            Standing::New | Standing::Rejected { .. } => return Ok(None),
+        };
+        let mut value = HeaderValue::from_str(&text).map_err(|_| BmcError::NotRedfish {
+            found: "an unusable X-Auth-Token".to_owned(),
+        })?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}

@@ -1,0 +1,138 @@
+//! Which of a BMC's systems is meant, and reading it.
+//!
+//! Some BMCs list several: blades, decoys such as OpenBMC's `hypervisor` or NVIDIA's
+//! `HGX_Baseboard_0`. Taking the first or last one powers off somebody else's host
+//! (fence-agents `fence_redfish` and NVIDIA/libredfish did), so anything but proof refuses.
+
+use super::resource::{Collection, Root, System};
+use super::{Control, Redfish, own};
+use crate::bmc::Reading;
+use crate::bmc::address::ResourcePath;
+use crate::bmc::error::BmcError;
+use crate::core::identity::SystemUuid;
+use crate::core::power::PowerState;
+
+const ROOT: &str = "/redfish/v1/";
+const SYSTEMS: &str = "/redfish/v1/Systems";
+/// More members than this are not searched.
+const MAX_MEMBERS: usize = 32;
+/// Longest word taken over from a system, in characters.
+const MAX_WORD: usize = 64;
+
+impl Redfish {
+    /// Reads one system.
+    pub(super) async fn read_system(&mut self, path: &ResourcePath) -> Result<(Reading, Control), BmcError> {
+        let no_system = |found: String| BmcError::NoSuchSystem {
+            path: path.to_string(),
+            found,
+        };
+        let answer = match self.get(path).await {
+            Err(BmcError::Http {
+                status: 404, text, ..
+            }) => return Err(no_system(format!("HTTP 404: {text}"))),
+            other => other?,
+        };
+        let system: System = Self::decode(&answer)?;
+        if let Some(kind) = system
+            .kind
+            .as_deref()
+            .filter(|kind| !kind.starts_with("#ComputerSystem."))
+        {
+            // A chassis has a PowerState too, and it is not the host's.
+            return Err(no_system(format!(
+                "it is a {}",
+                self.redactor.shorten(kind, MAX_WORD)
+            )));
+        }
+        let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
+        let reading = Reading {
+            power: PowerState::from_literal(system.power_state.as_deref()),
+            literal: word(&system.power_state),
+            uuid: word(&system.uuid),
+            serial: word(&system.serial),
+            system: self.redactor.shorten(path.as_str(), usize::MAX),
+            began: answer.began,
+            ended: answer.ended,
+        };
+        let control = Control {
+            uuid: system
+                .uuid
+                .as_deref()
+                .and_then(|uuid| SystemUuid::parse(uuid).ok()),
+            reset: system.actions.and_then(|actions| actions.reset),
+        };
+        Ok((reading, control))
+    }
+
+    /// Finds the system when the address names none. The reading that decided is handed back, so
+    /// that nothing is read twice.
+    pub(super) async fn select(&mut self) -> Result<(ResourcePath, (Reading, Control)), BmcError> {
+        let members = self.members().await?;
+        if let [only] = members.as_slice() {
+            let path = own("system", only.as_deref())?;
+            let reading = self.read_system(&path).await?;
+            return Ok((path, reading));
+        }
+        let ambiguous = |matching| BmcError::AmbiguousSystem {
+            members: members.len(),
+            matching,
+        };
+        let Some(expected) = self.expected.clone() else {
+            return Err(ambiguous(0));
+        };
+        if members.len() > MAX_MEMBERS {
+            return Err(ambiguous(0));
+        }
+        let mut found = Vec::new();
+        for member in members.iter().flatten() {
+            let path = own("system", Some(member))?;
+            match self.read_system(&path).await {
+                Ok(reading) if agrees(&expected, reading.1.uuid.as_ref()) => found.push((path, reading)),
+                // A decoy may answer 503 while the host is off (NVIDIA/infra-controller issue
+                // 5418) or deny access. It cannot be the match; the match proves itself.
+                Ok(_)
+                | Err(
+                    BmcError::Http { .. }
+                    | BmcError::NoSuchSystem { .. }
+                    | BmcError::AuthenticationRejected { status: 403, .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let matching = found.len();
+        match found.pop() {
+            Some(system) if matching == 1 => Ok(system),
+            Some(_) | None => Err(ambiguous(matching)),
+        }
+    }
+
+    /// The paths of all members; `None` for a member without one.
+    async fn members(&mut self) -> Result<Vec<Option<String>>, BmcError> {
+        let answer = match self.get(&ResourcePath::fixed(SYSTEMS)).await {
+            Err(BmcError::Http { status: 404, .. }) => {
+                let root: Root = Self::decode(&self.get(&ResourcePath::fixed(ROOT)).await?)?;
+                let link = root.systems.and_then(|systems| systems.id);
+                let path = own("collection of systems", link.as_deref())?;
+                self.get(&path).await?
+            }
+            other => other?,
+        };
+        let collection: Collection = Self::decode(&answer)?;
+        let mut members: Vec<Option<String>> = collection
+            .members
+            .unwrap_or_default()
+            .into_iter()
+            .map(|member| member?.id)
+            .collect();
+        if collection.next.is_some() {
+            // A further page counts as one more member that cannot be read, so that "the only
+            // one" is never concluded from an incomplete list.
+            members.push(None);
+        }
+        Ok(members)
+    }
+}
+
+fn agrees(expected: &SystemUuid, found: Option<&SystemUuid>) -> bool {
+    found.is_some_and(|found| expected.matches(found).is_some())
+}

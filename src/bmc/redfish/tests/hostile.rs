@@ -1,0 +1,385 @@
+//! BMCs that hang, break off, lie about where things are, or are no BMCs.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// A clear-text server that plays one script per connection: for each request it gets, one
+/// literal answer; after the last, it closes. Returns what it read.
+async fn scripted(scripts: Vec<Vec<String>>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    tokio::spawn(async move {
+        for script in scripts {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut buffer = vec![0; 8192];
+            for answer in script {
+                let length = stream.read(&mut buffer).await.unwrap_or(0);
+                let request = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                log.lock()
+                    .unwrap()
+                    .push(request.lines().next().unwrap_or_default().to_owned());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        }
+    });
+    (address, seen)
+}
+
+fn plain(address: SocketAddr) -> BmcTarget {
+    let mut plain = target(address, "", PATH);
+    plain.address = format!("redfish+http://{address}{PATH}").parse().unwrap();
+    plain.minimum_transport = TransportSecurity::PlainHttp;
+    plain
+}
+
+fn ok(body: &Value) -> String {
+    let body = body.to_string();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+fn posts(seen: &Mutex<Vec<String>>) -> usize {
+    seen.lock()
+        .unwrap()
+        .iter()
+        .filter(|line| line.starts_with("POST"))
+        .count()
+}
+
+#[tokio::test]
+async fn a_dropped_command_is_of_unknown_outcome_and_sent_once() {
+    // Dropped without a word, with half a status line, and with nonsense.
+    for end in ["", "HTTP/1.1 20", "\x16\x03\x01 nonsense\r\n\r\n"] {
+        let (address, seen) = scripted(vec![
+            vec![ok(&system("On")), end.to_owned()],
+            vec![ok(&system("Off"))],
+        ])
+        .await;
+        let mut bmc = connect(plain(address)).await;
+        bmc.read().await.unwrap();
+        let error = bmc.power_off().await.unwrap_err();
+        assert!(error.may_have_been_executed() && error.is_transient(), "{error}");
+        assert_fit_to_show(&error);
+        assert_eq!(posts(&seen), 1);
+        bmc.read().await.unwrap();
+        assert_eq!((posts(&seen), bmc.counts().connections), (1, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_status_line_acknowledges_even_if_the_body_breaks_off() {
+    let broken = "HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{".to_owned();
+    let (address, seen) = scripted(vec![vec![ok(&system("On")), broken]]).await;
+    let mut bmc = connect(plain(address)).await;
+    bmc.read().await.unwrap();
+    assert!(matches!(
+        bmc.power_off().await,
+        Ok(crate::bmc::CommandAnswer::Accepted { .. })
+    ));
+    assert_eq!(posts(&seen), 1);
+}
+
+#[tokio::test]
+async fn a_read_is_sent_again_over_a_new_connection_once() {
+    // The second request of the first connection is read and then the connection is closed.
+    let on = ok(&system("On"));
+    let (address, _) = scripted(vec![vec![on.clone(), String::new()], vec![on.clone()]]).await;
+    let mut bmc = connect(plain(address)).await;
+    bmc.read().await.unwrap();
+    bmc.read().await.unwrap();
+    assert_eq!((bmc.counts().requests, bmc.counts().connections), (3, 2));
+    // On a fresh connection there is no second try.
+    let (address, seen) = scripted(vec![vec![String::new()], vec![on]]).await;
+    let mut bmc = connect(plain(address)).await;
+    assert_eq!(bmc.read().await.unwrap_err().reason(), "BmcUnreachable");
+    assert_eq!(seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_bmc_that_closes_after_every_answer_is_served() {
+    // As sushy-emulator does.
+    let closing = |body: &Value| ok(body).replace("200 OK\r\n", "200 OK\r\nconnection: close\r\n");
+    let scripts = ["On", "Off", "Off", "On", "On"].map(|power| vec![closing(&system(power))]);
+    let (address, seen) = scripted(scripts.to_vec()).await;
+    let mut bmc = connect(plain(address)).await;
+    bmc.read().await.unwrap();
+    bmc.power_off().await.unwrap();
+    bmc.read().await.unwrap();
+    bmc.power_on().await.unwrap();
+    bmc.read().await.unwrap();
+    assert_eq!(
+        (posts(&seen), bmc.counts().requests, bmc.counts().connections),
+        (2, 5, 5)
+    );
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_certainly_not_executed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = connect(plain(address)).await.read().await.unwrap_err();
+    assert!(matches!(error, BmcError::Unreachable { .. }) && !error.may_have_been_executed());
+    assert_fit_to_show(&error);
+}
+
+#[tokio::test]
+async fn deadlines_are_met() {
+    // Never answers a request.
+    let fake = Fake::start(|_| None).await;
+    let began = Instant::now();
+    let error = connect(of(&fake)).await.read().await.unwrap_err();
+    assert!(matches!(error, BmcError::NoAnswer { .. }), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(2));
+    // Accepts, and never says a word of TLS.
+    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let began = Instant::now();
+    let error = connect(target(mute.local_addr().unwrap(), &fake.authority, PATH))
+        .await
+        .read()
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, BmcError::Unreachable { .. } | BmcError::NoAnswer { .. }),
+        "{error}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(4));
+    // Takes the command and hangs.
+    let inner = well_behaved();
+    let fake = Fake::start(move |seen: Seen| if seen.method == "POST" { None } else { inner(seen) }).await;
+    let mut bmc = connect(of(&fake)).await;
+    bmc.read().await.unwrap();
+    assert!(bmc.power_off().await.unwrap_err().may_have_been_executed());
+}
+
+#[tokio::test]
+async fn a_trickling_body_meets_the_deadline() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{".to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let drip = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        while stream.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let began = Instant::now();
+    let error = connect(plain(address)).await.read().await.unwrap_err();
+    assert_eq!(error.reason(), "BmcUnreachable");
+    assert!(began.elapsed() < Duration::from_secs(2));
+    drip.abort();
+}
+
+#[tokio::test]
+async fn large_bodies_are_refused() {
+    let fake = Fake::start(|_| reply(200, &[], &format!("{{\"x\":\"{}\"}}", "y".repeat(2 << 20)))).await;
+    assert_eq!(
+        connect(of(&fake)).await.read().await.unwrap_err().reason(),
+        "BmcAnswerTooLarge"
+    );
+    // And without a length.
+    let chunk = format!("10000\r\n{}\r\n", "y".repeat(0x10000));
+    let endless = format!(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}",
+        chunk.repeat(20)
+    );
+    let (address, _) = scripted(vec![vec![endless]]).await;
+    assert_eq!(
+        connect(plain(address)).await.read().await.unwrap_err().reason(),
+        "BmcAnswerTooLarge"
+    );
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let elsewhere = Fake::start(well_behaved()).await;
+    let away = format!("https://{}{PATH}", elsewhere.address);
+    for (to, shown) in [
+        (away, "another place"),
+        ("/redfish/v1/Systems/uuid".to_owned(), "/redfish/v1/Systems/uuid"),
+    ] {
+        let fake = Fake::start(move |_| reply(307, &[("location", to.as_str())], "<html></html>")).await;
+        let error = connect(of(&fake)).await.read().await.unwrap_err();
+        assert_eq!(
+            error,
+            BmcError::Redirected {
+                status: 307,
+                to: shown.to_owned()
+            }
+        );
+        assert_fit_to_show(&error);
+        assert_eq!((fake.log().len(), elsewhere.accepted()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_redfish_is_called_so() {
+    for body in [
+        "<!DOCTYPE html><title>Login</title>",
+        "",
+        "[]",
+        "\"Off\"",
+        "{\"PowerState\":\"Off\"",
+    ] {
+        let fake = Fake::start(move |_| reply(200, &[], body)).await;
+        let error = connect(of(&fake)).await.read().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcNotRedfish", "{body}");
+        assert_fit_to_show(&error);
+    }
+    let (address, _) = scripted(vec![vec!["SSH-2.0-OpenSSH\r\n\r\n".to_owned()]]).await;
+    assert_eq!(
+        connect(plain(address)).await.read().await.unwrap_err().reason(),
+        "BmcNotRedfish"
+    );
+    let (address, _) = scripted(vec![vec!["HTTP/1.1 400 Bad Request\r\n\r\n".to_owned()]]).await;
+    let error = connect(target(address, &Fake::start(|_| None).await.authority, PATH))
+        .await
+        .read()
+        .await
+        .unwrap_err();
+    assert_eq!(error.reason(), "BmcTlsFailed", "{error}");
+    let fake = Fake::start(|_| answer(200, &json!({"error": {"code": "x"}, "PowerState": "Off"}))).await;
+    assert_eq!(
+        connect(of(&fake)).await.read().await.unwrap_err().reason(),
+        "BmcHttpError"
+    );
+}
+
+#[tokio::test]
+async fn references_to_other_places_are_not_used() {
+    let elsewhere = Fake::start(well_behaved()).await;
+    let away = format!("https://{}", elsewhere.address);
+    for reset in [
+        format!("{away}{RESET}"),
+        format!("//{}{RESET}", elsewhere.address),
+        "/redfish/v1/../../x".to_owned(),
+        "Actions/ComputerSystem.Reset".to_owned(),
+        "/x y".to_owned(),
+        "/x\r\nX-Injected: 1".to_owned(),
+    ] {
+        let fake = Fake::start(move |_| {
+            let mut system = system("On");
+            system["Actions"]["#ComputerSystem.Reset"]["target"] = json!(reset);
+            answer(200, &system)
+        })
+        .await;
+        let mut bmc = connect(of(&fake)).await;
+        bmc.read().await.unwrap();
+        let error = bmc.power_off().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcForeignReference");
+        assert_fit_to_show(&error);
+        assert_eq!(fake.log().len(), 1);
+    }
+    let member = format!("{away}{PATH}");
+    let fake = Fake::start(move |_| answer(200, &json!({"Members": [{"@odata.id": member}]}))).await;
+    let error = connect(target(fake.address, &fake.authority, "/"))
+        .await
+        .read()
+        .await
+        .unwrap_err();
+    assert_eq!(error.reason(), "BmcForeignReference");
+    assert_eq!(elsewhere.accepted(), 0);
+}
+
+#[tokio::test]
+async fn a_session_elsewhere_is_not_ended_there() {
+    let elsewhere = Fake::start(well_behaved()).await;
+    let place = format!(
+        "https://{}/redfish/v1/SessionService/Sessions/7",
+        elsewhere.address
+    );
+    let with_token = format!("/redfish/v1/SessionService/Sessions/{TOKEN}");
+    for place in [place, with_token] {
+        let inner = well_behaved();
+        let fake = Fake::start(move |seen: Seen| {
+            if seen.path.ends_with("/Sessions") {
+                reply(
+                    201,
+                    &[("x-auth-token", TOKEN), ("location", place.as_str())],
+                    "{}",
+                )
+            } else {
+                inner(seen)
+            }
+        })
+        .await;
+        let mut bmc = connect(BmcTarget {
+            auth: AuthMethod::Session,
+            ..of(&fake)
+        })
+        .await;
+        bmc.read().await.unwrap();
+        assert_eq!(bmc.session(), None);
+        let error = bmc.close().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcForeignReference");
+        assert_fit_to_show(&error);
+        assert_eq!((fake.log().len(), elsewhere.accepted()), (2, 0));
+    }
+}
+
+#[tokio::test]
+async fn an_absolute_location_on_the_same_bmc_is_used() {
+    let inner = well_behaved();
+    let place = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&place);
+    let fake = Fake::start(move |seen: Seen| {
+        if seen.path.ends_with("/Sessions") {
+            let place = told.lock().unwrap().clone();
+            reply(
+                201,
+                &[("x-auth-token", TOKEN), ("location", place.as_str())],
+                "{}",
+            )
+        } else {
+            inner(seen)
+        }
+    })
+    .await;
+    *place.lock().unwrap() = format!("https://{}/redfish/v1/SessionService/Sessions/7", fake.address);
+    let mut bmc = connect(BmcTarget {
+        auth: AuthMethod::Session,
+        ..of(&fake)
+    })
+    .await;
+    bmc.read().await.unwrap();
+    bmc.close().await.unwrap();
+    assert_eq!(fake.log()[2], "DELETE /redfish/v1/SessionService/Sessions/7");
+}
+
+#[tokio::test]
+async fn echoed_secrets_are_shown_nowhere() {
+    let echo = format!("{CANARY} {TOKEN} cm9vdDpjYW5hcnktUGE1NXdvcmQ=");
+    let inner = well_behaved();
+    let fake = Fake::start(move |seen: Seen| match seen.method.as_str() {
+        "GET" => {
+            let mut system = system("On");
+            system["PowerState"] = json!(echo);
+            system["UUID"] = json!(echo);
+            system["SerialNumber"] = json!(format!("{}{echo}", " x".repeat(30)));
+            answer(200, &system)
+        }
+        "POST" if seen.path == RESET => answer(
+            400,
+            &json!({"error": {"@Message.ExtendedInfo": [{"Message": echo}]}}),
+        ),
+        _ => inner(seen),
+    })
+    .await;
+    for auth in [AuthMethod::Basic, AuthMethod::Session] {
+        let mut bmc = connect(BmcTarget { auth, ..of(&fake) }).await;
+        let reading = bmc.read().await.unwrap();
+        let answered = bmc.power_off().await;
+        let shown = format!("{reading:?} {answered:?} {bmc:?}");
+        assert!(!shown.contains(CANARY) && !shown.contains("cm9vd"), "{shown}");
+        assert!(auth == AuthMethod::Basic || !shown.contains("t0ken"), "{shown}");
+        assert!(shown.contains("[redacted]"));
+    }
+    assert!(!format!("{:?}", of(&fake)).contains(CANARY));
+}
