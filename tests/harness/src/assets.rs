@@ -29,7 +29,11 @@ pub struct Assets {
 impl Assets {
     /// Looks where envtest looks (`TEST_ASSET_*`, `KUBEBUILDER_ASSETS`), then in our own build.
     pub fn find(with_controller_manager: bool) -> anyhow::Result<Self> {
-        Self::find_in(|name| std::env::var_os(name), &folders::target()?, with_controller_manager)
+        Self::find_in(
+            |name| std::env::var_os(name),
+            &folders::target()?,
+            with_controller_manager,
+        )
     }
 
     /// The same with an explicit environment and target folder.
@@ -47,7 +51,10 @@ impl Assets {
         let mut locate = |(variable, name): (&str, &str)| {
             let path = environment(variable).map_or_else(|| folder.join(name), PathBuf::from);
             if !path.is_file() {
-                missing.push(format!("{name} (looked for {}, or set {variable})", path.display()));
+                missing.push(format!(
+                    "{name} (looked for {}, or set {variable})",
+                    path.display()
+                ));
             }
             path
         };
@@ -66,7 +73,10 @@ impl Assets {
             }
             None => "run `make control-plane` to build it",
         };
-        bail!("the control plane is not complete, missing: {}; {hint}", missing.join(", "))
+        bail!(
+            "the control plane is not complete, missing: {}; {hint}",
+            missing.join(", ")
+        )
     }
 }
 

@@ -165,14 +165,17 @@ impl Cluster {
         let log = self.audit()?;
         let from = log.lines.end();
         let path = format!("/api/v1/namespaces/default?marker={}", unique("m"));
-        let request = Request::get(&path).body(Vec::new()).context("the marker's path is plain")?;
+        let request = Request::get(&path)
+            .body(Vec::new())
+            .context("the marker's path is plain")?;
         // The answer may be a refusal; that it was asked is all that counts.
-        self.client_as(MARKER, &[AUDITED_GROUP]).await?.send(request.map(kube::client::Body::from)).await.context(
-            "the API server does not answer; see its log",
-        )?;
-        let asked = |line: &str| {
-            serde_json::from_str::<Line>(line).is_ok_and(|event| event.request_uri == path)
-        };
+        self.client_as(MARKER, &[AUDITED_GROUP])
+            .await?
+            .send(request.map(kube::client::Body::from))
+            .await
+            .context("the API server does not answer; see its log")?;
+        let asked =
+            |line: &str| serde_json::from_str::<Line>(line).is_ok_and(|event| event.request_uri == path);
         log.lines.wait_for(from, asked).await?;
         Ok(())
     }

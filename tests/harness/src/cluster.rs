@@ -24,9 +24,9 @@ const MASTERS: &str = "system:masters";
 /// How we reach the API server, and how we become somebody there.
 pub(crate) enum Access {
     /// Our own control plane: we sign who we want to be.
-    Own { server: String, pki: Pki },
+    Own { server: String, pki: Box<Pki> },
     /// Somebody's cluster: we impersonate.
-    Existing { kubeconfig: Kubeconfig },
+    Existing { kubeconfig: Box<Kubeconfig> },
 }
 
 /// Everything that is done through the API. Cheap to clone.
@@ -78,7 +78,11 @@ impl Cluster {
         let kubeconfig = self.kubeconfig(user, groups)?;
         let text = text(&kubeconfig)?;
         let number = self.inner.next_file.fetch_add(1, Ordering::Relaxed);
-        private(&self.inner.credentials, &format!("kubeconfig-{number}.json"), &text)
+        private(
+            &self.inner.credentials,
+            &format!("kubeconfig-{number}.json"),
+            &text,
+        )
     }
 
     /// The same for an administrator.
@@ -100,14 +104,14 @@ impl Cluster {
     fn admin_kubeconfig(&self) -> anyhow::Result<Kubeconfig> {
         match &self.inner.access {
             Access::Own { .. } => self.kubeconfig("harness:admin", &[MASTERS]),
-            Access::Existing { kubeconfig } => Ok(kubeconfig.clone()),
+            Access::Existing { kubeconfig } => Ok(Kubeconfig::clone(kubeconfig)),
         }
     }
 
     fn kubeconfig(&self, user: &str, groups: &[&str]) -> anyhow::Result<Kubeconfig> {
         match &self.inner.access {
             Access::Own { server, pki } => own(server, pki, user, groups),
-            Access::Existing { kubeconfig } => Ok(impersonating(kubeconfig.clone(), user, groups)),
+            Access::Existing { kubeconfig } => Ok(impersonating(Kubeconfig::clone(kubeconfig), user, groups)),
         }
     }
 }
@@ -166,7 +170,11 @@ fn own(server: &str, pki: &Pki, user: &str, groups: &[&str]) -> anyhow::Result<K
         "contexts": [{"name": "harness", "context": {"cluster": "harness", "user": user}}],
     });
     let kubeconfig = serde_json::from_value(value).context("a kubeconfig is plain data")?;
-    Ok(if groups.len() > 2 { impersonating(kubeconfig, user, groups) } else { kubeconfig })
+    Ok(if groups.len() > 2 {
+        impersonating(kubeconfig, user, groups)
+    } else {
+        kubeconfig
+    })
 }
 
 fn impersonating(mut kubeconfig: Kubeconfig, user: &str, groups: &[&str]) -> Kubeconfig {

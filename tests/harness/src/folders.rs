@@ -17,8 +17,8 @@ static COUNTER: AtomicU32 = AtomicU32::new(0);
 /// The root of the workspace that is being tested.
 pub(crate) fn workspace_root() -> anyhow::Result<PathBuf> {
     // At run time first: a test binary may run from another checkout than the one that compiled us.
-    let package = std::env::var_os("CARGO_MANIFEST_DIR")
-        .unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
+    let package =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
     Path::new(&package)
         .ancestors()
         .find(|folder| {
@@ -26,7 +26,10 @@ pub(crate) fn workspace_root() -> anyhow::Result<PathBuf> {
         })
         .map(Path::to_path_buf)
         .with_context(|| {
-            format!("no workspace above {}; run the tests with cargo from a checkout", package.display())
+            format!(
+                "no workspace above {}; run the tests with cargo from a checkout",
+                package.display()
+            )
         })
 }
 
@@ -51,23 +54,45 @@ pub(crate) struct RunFolders {
 impl RunFolders {
     /// Makes both, private to this user.
     pub(crate) fn create(name: &str) -> anyhow::Result<Self> {
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let runs = target()?.join("harness");
-        prune(&runs);
-        let this = format!("{name}-{}-{number}", std::process::id());
-        // Process ids come round again, and yesterday's log must not be taken for today's.
-        let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let this = unique_name(name);
         let folders = Self {
-            logs: runs.join(format!("{seconds}-{this}")),
-            scratch: std::env::temp_dir().join(format!("brh-{seconds}-{this}")),
+            logs: create_logs(&this)?,
+            scratch: std::env::temp_dir().join(format!("brh-{this}")),
         };
-        for folder in [&folders.logs, &folders.scratch] {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(|| {
-                format!("cannot create {}; make its parent writable", folder.display())
-            })?;
-        }
+        create_private(&folders.scratch)?;
         Ok(folders)
     }
+}
+
+/// A folder for logs alone.
+pub(crate) fn log_folder(name: &str) -> anyhow::Result<PathBuf> {
+    create_logs(&unique_name(name))
+}
+
+fn create_logs(this: &str) -> anyhow::Result<PathBuf> {
+    let runs = target()?.join("harness");
+    prune(&runs);
+    let logs = runs.join(this);
+    create_private(&logs)?;
+    Ok(logs)
+}
+
+fn unique_name(name: &str) -> String {
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    // Process ids come round again, and yesterday's log must not be taken for today's.
+    let seconds = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    format!("{seconds}-{name}-{}-{number}", std::process::id())
+}
+
+fn create_private(folder: &Path) -> anyhow::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| format!("cannot create {}; make its parent writable", folder.display()))
 }
 
 /// Removes the logs of runs long gone. Best effort: another test binary may be doing the same.
@@ -93,5 +118,9 @@ pub(crate) fn tail(path: &Path) -> String {
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(LINES);
-    format!("the end of {}:\n{}", path.display(), lines.get(from..).unwrap_or_default().join("\n"))
+    format!(
+        "the end of {}:\n{}",
+        path.display(),
+        lines.get(from..).unwrap_or_default().join("\n")
+    )
 }

@@ -34,7 +34,7 @@ pub use assets::Assets;
 pub use audit::{AuditEvent, AuditResource};
 pub use cluster::{AUDITED_GROUP, Cluster};
 pub use control_plane::{ControlPlane, ControllerManagerOptions, Options};
-//FC
+pub use foreign::ForeignCrd;
 pub use process::Cursor;
 pub use table::Table;
 
@@ -46,5 +46,7 @@ static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
 ///
 /// It ends with the process: statics are not dropped, but the watchdogs see the process go.
 pub async fn control_plane() -> anyhow::Result<&'static ControlPlane> {
-    SHARED.get_or_try_init(|| ControlPlane::start(Options::default())).await
+    SHARED
+        .get_or_try_init(|| ControlPlane::start(Options::default()))
+        .await
 }

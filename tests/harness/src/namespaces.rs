@@ -46,7 +46,10 @@ impl Cluster {
         let client = self.client().await?;
         let name = unique(prefix);
         let namespace = Namespace {
-            metadata: ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() },
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                ..ObjectMeta::default()
+            },
             ..Namespace::default()
         };
         Api::<Namespace>::all(client.clone())
@@ -56,13 +59,21 @@ impl Cluster {
         // Admission refuses pods until the service account they run as is there.
         let accounts = Api::<ServiceAccount>::namespaced(client, &name);
         if self.has_controllers() {
-            tokio::time::timeout(Duration::from_secs(30), await_condition(accounts, "default", exists()))
-                .await
-                .with_context(|| format!("no default service account in {name}; see the controller manager's log"))?
-                .with_context(|| format!("cannot watch service accounts of {name}"))?;
+            tokio::time::timeout(
+                Duration::from_secs(30),
+                await_condition(accounts, "default", exists()),
+            )
+            .await
+            .with_context(|| {
+                format!("no default service account in {name}; see the controller manager's log")
+            })?
+            .with_context(|| format!("cannot watch service accounts of {name}"))?;
         } else {
             let account = ServiceAccount {
-                metadata: ObjectMeta { name: Some("default".to_owned()), ..ObjectMeta::default() },
+                metadata: ObjectMeta {
+                    name: Some("default".to_owned()),
+                    ..ObjectMeta::default()
+                },
                 ..ServiceAccount::default()
             };
             accounts

@@ -37,19 +37,31 @@ impl Pki {
     /// Makes everything anew and writes the server's part into `folder`.
     pub(crate) fn create(folder: &Path) -> anyhow::Result<Self> {
         let mut authority = CertificateParams::new(Vec::new()).context("no certificate parameters")?;
-        authority.distinguished_name.push(DnType::CommonName, "baremetal-remediator test authority");
+        authority
+            .distinguished_name
+            .push(DnType::CommonName, "baremetal-remediator test authority");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let key = KeyPair::generate().context("no key for the authority")?;
         let certificate = authority.self_signed(&key).context("cannot sign the authority")?;
         let issuer = Issuer::new(authority, key);
 
-        let names = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let names = [
+            "127.0.0.1",
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+        ];
         let mut server = CertificateParams::new(names.map(str::to_owned)).context("no server names")?;
-        server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        server
+            .distinguished_name
+            .push(DnType::CommonName, "kube-apiserver");
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server_key = KeyPair::generate().context("no key for the server")?;
-        let server = server.signed_by(&server_key, &issuer).context("cannot sign the server")?;
+        let server = server
+            .signed_by(&server_key, &issuer)
+            .context("cannot sign the server")?;
         let accounts = KeyPair::generate().context("no key for service accounts")?;
 
         Ok(Self {
@@ -73,15 +85,21 @@ impl Pki {
             [one] => client.distinguished_name.push(DnType::OrganizationName, *one),
             [one, two] => {
                 client.distinguished_name.push(DnType::OrganizationName, *one);
-                client.distinguished_name.push(DnType::CustomDnType(ORGANIZATION.to_vec()), *two);
+                client
+                    .distinguished_name
+                    .push(DnType::CustomDnType(ORGANIZATION.to_vec()), *two);
             }
             [..] => bail!("{user} has more than two groups; impersonate instead of signing"),
         }
         client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate().with_context(|| format!("no key for {user}"))?;
-        let certificate =
-            client.signed_by(&key, &self.issuer).with_context(|| format!("cannot sign {user}"))?;
-        Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
+        let certificate = client
+            .signed_by(&key, &self.issuer)
+            .with_context(|| format!("cannot sign {user}"))?;
+        Ok(ClientCertificate {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
     }
 }
 

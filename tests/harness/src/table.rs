@@ -48,8 +48,16 @@ impl Cluster {
 impl Table {
     /// The cells of one column, from the first row to the last; `None` if there is no such column.
     pub fn column(&self, name: &str) -> Option<Vec<String>> {
-        let index = self.column_definitions.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
-        Some(self.rows.iter().map(|row| row.cells.get(index).map(cell).unwrap_or_default()).collect())
+        let index = self
+            .column_definitions
+            .iter()
+            .position(|column| column.name.eq_ignore_ascii_case(name))?;
+        Some(
+            self.rows
+                .iter()
+                .map(|row| row.cells.get(index).map(cell).unwrap_or_default())
+                .collect(),
+        )
     }
 
     /// As `kubectl get` prints it.
@@ -65,7 +73,10 @@ impl Table {
     fn lines(&self, wide: bool) -> String {
         let shown: Vec<usize> = (0..self.column_definitions.len())
             .filter(|index| {
-                wide || self.column_definitions.get(*index).is_some_and(|column| column.priority == 0)
+                wide || self
+                    .column_definitions
+                    .get(*index)
+                    .is_some_and(|column| column.priority == 0)
             })
             .collect();
         let header: Vec<String> = shown
@@ -74,7 +85,10 @@ impl Table {
             .map(|column| column.name.to_uppercase())
             .collect();
         let body = self.rows.iter().map(|row| {
-            shown.iter().map(|index| row.cells.get(*index).map(cell).unwrap_or_default()).collect()
+            shown
+                .iter()
+                .map(|index| row.cells.get(*index).map(cell).unwrap_or_default())
+                .collect()
         });
         let rows: Vec<Vec<String>> = std::iter::once(header).chain(body).collect();
         let widths: Vec<usize> = (0..shown.len())
@@ -88,8 +102,11 @@ impl Table {
             .collect();
         let mut text = String::new();
         for row in &rows {
-            let cells: Vec<String> =
-                row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
             text.push_str(cells.join("   ").trim_end());
             text.push('\n');
         }

@@ -42,12 +42,20 @@ pub(super) async fn start_ready(
         let server = format!("https://127.0.0.1:{port}");
         let (process, audit) = spawn(program, folders, pki, options, &policy, port)?;
         match wait_until_ready(&process, &server, pki, folders, etcd).await {
-            Ok(()) => return Ok(ApiServer { process, server, audit }),
+            Ok(()) => {
+                return Ok(ApiServer {
+                    process,
+                    server,
+                    audit,
+                });
+            }
             Err(error) if port_was_taken(folders) => refused = format!("{error:#}"),
             Err(error) => return Err(error),
         }
     }
-    bail!("kube-apiserver found {PORTS_TO_TRY} ports taken, the last time: {refused}; run fewer tests at once")
+    bail!(
+        "kube-apiserver found {PORTS_TO_TRY} ports taken, the last time: {refused}; run fewer tests at once"
+    )
 }
 
 fn log(folders: &RunFolders) -> PathBuf {
@@ -57,7 +65,10 @@ fn log(folders: &RunFolders) -> PathBuf {
 /// A port that is free now.
 fn free_port() -> anyhow::Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port on 127.0.0.1; close some")?;
-    Ok(listener.local_addr().context("a listener has an address; try again")?.port())
+    Ok(listener
+        .local_addr()
+        .context("a listener has an address; try again")?
+        .port())
 }
 
 fn port_was_taken(folders: &RunFolders) -> bool {
@@ -85,8 +96,14 @@ fn spawn(
         "--anonymous-auth=false".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-        format!("--service-account-key-file={}", pki.service_account_public_key.display()),
-        format!("--service-account-signing-key-file={}", pki.service_account_key.display()),
+        format!(
+            "--service-account-key-file={}",
+            pki.service_account_public_key.display()
+        ),
+        format!(
+            "--service-account-signing-key-file={}",
+            pki.service_account_key.display()
+        ),
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         "--allow-privileged=true".to_owned(),
@@ -133,11 +150,12 @@ async fn wait_until_ready(
     loop {
         still_running(etcd, &etcd::log(folders))?;
         still_running(process, &log(folders))?;
-        let request = Request::get("/readyz").body(Vec::new()).context("a plain request; try again")?;
+        let request = Request::get("/readyz")
+            .body(Vec::new())
+            .context("a plain request; try again")?;
         let answer = tokio::time::timeout(Duration::from_secs(2), client.request_text(request)).await;
-        match answer {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(_)) | Err(_) => {}
+        if matches!(answer, Ok(Ok(_))) {
+            return Ok(());
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(50)) => {}

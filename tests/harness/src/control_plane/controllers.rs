@@ -41,10 +41,19 @@ pub(super) fn start(
         format!("--controllers={CONTROLLERS}"),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
-        format!("--service-account-private-key-file={}", pki.service_account_key.display()),
+        format!(
+            "--service-account-private-key-file={}",
+            pki.service_account_key.display()
+        ),
         format!("--root-ca-file={}", pki.ca_file.display()),
-        format!("--node-monitor-period={}", go_duration(options.node_monitor_period)),
-        format!("--node-monitor-grace-period={}", go_duration(options.node_monitor_grace_period)),
+        format!(
+            "--node-monitor-period={}",
+            go_duration(options.node_monitor_period)
+        ),
+        format!(
+            "--node-monitor-grace-period={}",
+            go_duration(options.node_monitor_grace_period)
+        ),
         format!("--node-eviction-rate={}", options.node_eviction_rate),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
@@ -53,8 +62,8 @@ pub(super) fn start(
     .map(OsString::from)
     .to_vec();
     arguments.extend(options.arguments.iter().map(OsString::from));
-    let file =
-        File::create(log(folders)).context("cannot create kube-controller-manager's log; is the disk full?")?;
+    let file = File::create(log(folders))
+        .context("cannot create kube-controller-manager's log; is the disk full?")?;
     Supervised::spawn(Launch {
         name: "kube-controller-manager",
         program,

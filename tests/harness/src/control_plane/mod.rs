@@ -54,7 +54,7 @@ impl Default for Options {
             controller_manager: Some(ControllerManagerOptions::default()),
             default_toleration_seconds: 300,
             apiserver_arguments: Vec::new(),
-            ready_within: Duration::from_secs(60),
+            ready_within: Duration::from_mins(1),
         }
     }
 }
@@ -97,9 +97,11 @@ impl ControlPlane {
         }
         let assets = Assets::find(options.controller_manager.is_some())?;
         let deadline = options.ready_within;
-        tokio::time::timeout(deadline, Self::launch(assets, options)).await.with_context(|| {
-            format!("the control plane was not ready within {deadline:?}; is the machine overloaded?")
-        })?
+        tokio::time::timeout(deadline, Self::launch(assets, options))
+            .await
+            .with_context(|| {
+                format!("the control plane was not ready within {deadline:?}; is the machine overloaded?")
+            })?
     }
 
     async fn launch(assets: Assets, options: Options) -> anyhow::Result<Self> {
@@ -109,13 +111,20 @@ impl ControlPlane {
         let apiserver =
             apiserver::start_ready(&assets.kube_apiserver, &folders, &pki, &options, &etcd).await?;
         let controller_manager = match (&options.controller_manager, &assets.kube_controller_manager) {
-            (Some(chosen), Some(program)) => {
-                Some(controllers::start(program, &folders, &pki, chosen, &apiserver.server)?)
-            }
+            (Some(chosen), Some(program)) => Some(controllers::start(
+                program,
+                &folders,
+                &pki,
+                chosen,
+                &apiserver.server,
+            )?),
             (None, _) | (_, None) => None,
         };
         let cluster = Cluster::new(
-            Access::Own { server: apiserver.server, pki },
+            Access::Own {
+                server: apiserver.server,
+                pki: Box::new(pki),
+            },
             &folders.scratch,
             Some(AuditLog::new(apiserver.audit)),
             controller_manager.is_some(),
@@ -123,16 +132,34 @@ impl ControlPlane {
         if let Some(process) = &controller_manager {
             controllers::wait_until_working(process, &cluster, &folders).await?;
         }
-        let processes = controller_manager.into_iter().chain([apiserver.process, etcd]).collect();
-        Ok(Self { cluster, folders, processes })
+        let processes = controller_manager
+            .into_iter()
+            .chain([apiserver.process, etcd])
+            .collect();
+        Ok(Self {
+            cluster,
+            folders,
+            processes,
+        })
     }
 
     fn existing() -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read()
             .context("USE_EXISTING_CLUSTER is true but there is no kubeconfig; set KUBECONFIG or unset it")?;
         let folders = RunFolders::create("existing-cluster")?;
-        let cluster = Cluster::new(Access::Existing { kubeconfig }, &folders.scratch, None, true);
-        Ok(Self { cluster, folders, processes: Vec::new() })
+        let cluster = Cluster::new(
+            Access::Existing {
+                kubeconfig: Box::new(kubeconfig),
+            },
+            &folders.scratch,
+            None,
+            true,
+        );
+        Ok(Self {
+            cluster,
+            folders,
+            processes: Vec::new(),
+        })
     }
 
     /// What is done through the API; cheap to clone and to move into tasks.
@@ -147,7 +174,10 @@ impl ControlPlane {
 
     /// Name and id of each process.
     pub fn processes(&self) -> Vec<(String, u32)> {
-        self.processes.iter().map(|process| (process.name().to_owned(), process.pid())).collect()
+        self.processes
+            .iter()
+            .map(|process| (process.name().to_owned(), process.pid()))
+            .collect()
     }
 
     /// Ends the processes, the API server before etcd, each gracefully first.
@@ -174,7 +204,11 @@ impl Drop for ControlPlane {
 /// Fails with the end of its log when a process has ended that should run.
 fn still_running(process: &Supervised, log: &Path) -> anyhow::Result<()> {
     if let Some(status) = process.try_exited() {
-        bail!("{} ended at once ({status}); {}", process.name(), folders::tail(log));
+        bail!(
+            "{} ended at once ({status}); {}",
+            process.name(),
+            folders::tail(log)
+        );
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::{Cursor, Launch, LineLog, Signal, Supervised};
-use crate::folders::{self, RunFolders};
+use crate::folders;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -26,7 +26,12 @@ pub struct DaemonCommand {
 impl DaemonCommand {
     /// A command without arguments.
     pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
-        Self { name: name.into(), program: program.into(), arguments: Vec::new(), environment: Vec::new() }
+        Self {
+            name: name.into(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        }
     }
 
     /// Adds an argument.
@@ -66,10 +71,12 @@ pub struct ChildDaemon {
 impl ChildDaemon {
     /// Starts the command; standard output and error go to one log.
     pub fn spawn(command: &DaemonCommand) -> anyhow::Result<Self> {
-        let folders = RunFolders::create(&command.name)?;
+        let logs = folders::log_folder(&command.name)?;
         let (reader, writer) = std::io::pipe().context("no more pipes; raise the limit of open files")?;
-        let second = writer.try_clone().context("no more pipes; raise the limit of open files")?;
-        let output = LineLog::collect(reader, &folders.logs.join(format!("{}.log", command.name)))?;
+        let second = writer
+            .try_clone()
+            .context("no more pipes; raise the limit of open files")?;
+        let output = LineLog::collect(reader, &logs.join(format!("{}.log", command.name)))?;
         let process = Supervised::spawn(Launch {
             name: &command.name,
             program: &command.program,
@@ -77,7 +84,7 @@ impl ChildDaemon {
             environment: &command.environment,
             stdout: Stdio::from(writer),
             stderr: Stdio::from(second),
-            remove_at_end: Some(&folders.scratch),
+            remove_at_end: None,
         })?;
         Ok(Self { process, output })
     }
@@ -133,13 +140,15 @@ impl ChildDaemon {
 
     /// Waits until it has ended.
     pub async fn exited(&self, within: Duration) -> anyhow::Result<ExitStatus> {
-        tokio::time::timeout(within, self.process.exited()).await.with_context(|| {
-            format!(
-                "{} still runs after {within:?}; {}",
-                self.process.name(),
-                folders::tail(self.output.path())
-            )
-        })?
+        tokio::time::timeout(within, self.process.exited())
+            .await
+            .with_context(|| {
+                format!(
+                    "{} still runs after {within:?}; {}",
+                    self.process.name(),
+                    folders::tail(self.output.path())
+                )
+            })?
     }
 
     /// SIGTERM, then SIGKILL after `grace`.

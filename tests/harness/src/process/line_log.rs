@@ -41,7 +41,10 @@ impl LineLog {
                 }
             })
             .context("cannot start a thread; lower the number of tests that run at once")?;
-        Ok(Self { path: path.to_owned(), written })
+        Ok(Self {
+            path: path.to_owned(),
+            written,
+        })
     }
 
     /// The file.
@@ -58,10 +61,17 @@ impl LineLog {
     pub fn lines_since(&self, from: Cursor) -> anyhow::Result<(Vec<String>, Cursor)> {
         let end = self.end();
         let mut bytes = Vec::new();
-        let read = || format!("cannot read {}; it must stay until the test ends", self.path.display());
+        let read = || {
+            format!(
+                "cannot read {}; it must stay until the test ends",
+                self.path.display()
+            )
+        };
         let mut file = File::open(&self.path).with_context(read)?;
         file.seek(SeekFrom::Start(from.0)).with_context(read)?;
-        file.take(end.0.saturating_sub(from.0)).read_to_end(&mut bytes).with_context(read)?;
+        file.take(end.0.saturating_sub(from.0))
+            .read_to_end(&mut bytes)
+            .with_context(read)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok((text.lines().map(str::to_owned).collect(), end))
     }

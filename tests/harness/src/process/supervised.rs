@@ -108,7 +108,12 @@ impl Supervised {
                 }
             })
             .context("cannot start a thread; lower the number of tests that run at once")?;
-        Ok(Self { name: launch.name.to_owned(), pid, lifeline, exit })
+        Ok(Self {
+            name: launch.name.to_owned(),
+            pid,
+            lifeline,
+            exit,
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -127,10 +132,12 @@ impl Supervised {
     /// Waits until it has ended.
     pub(crate) async fn exited(&self) -> anyhow::Result<ExitStatus> {
         let mut exit = self.exit.clone();
-        let status = exit
-            .wait_for(Option::is_some)
-            .await
-            .with_context(|| format!("{} cannot be waited for; look for it by its id {}", self.name, self.pid))?;
+        let status = exit.wait_for(Option::is_some).await.with_context(|| {
+            format!(
+                "{} cannot be waited for; look for it by its id {}",
+                self.name, self.pid
+            )
+        })?;
         status.with_context(|| format!("{} has no exit status; run the test again", self.name))
     }
 
@@ -140,7 +147,13 @@ impl Supervised {
         }
         // The shell's own kill: there is no safe one in std, and /bin/kill is not everywhere.
         let status = Command::new("/bin/sh")
-            .args(["-c", "kill -s \"$1\" \"$2\"", "kill", signal.name(), &self.pid.to_string()])
+            .args([
+                "-c",
+                "kill -s \"$1\" \"$2\"",
+                "kill",
+                signal.name(),
+                &self.pid.to_string(),
+            ])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .status()
