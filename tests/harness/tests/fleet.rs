@@ -240,6 +240,12 @@ async fn a_deleted_node_comes_back_only_by_a_boot() {
     assert!(error.contains("not found"), "{error}");
     assert!(nodes.get_opt(name).await.unwrap().is_none());
 
-    kubelet.resume(random_uuid()).await.unwrap();
+    // An order that comes while it still registers does not make it forget to.
+    let (resumed, reported) = tokio::join!(
+        kubelet.resume(random_uuid()),
+        kubelet.report_condition("DiskPressure", "True", "Full")
+    );
+    resumed.unwrap();
+    reported.unwrap();
     assert_ne!(nodes.get(name).await.unwrap().metadata.uid, first.metadata.uid);
 }

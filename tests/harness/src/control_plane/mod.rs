@@ -4,8 +4,10 @@ mod apiserver;
 mod controllers;
 mod etcd;
 
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -15,7 +17,7 @@ use crate::audit::AuditLog;
 use crate::cluster::Access;
 use crate::folders::{self, RunFolders};
 use crate::pki::Pki;
-use crate::process::Supervised;
+use crate::process::{Launch, Supervised};
 use crate::{Assets, Cluster};
 
 /// How long each process may take to end by itself.
@@ -79,6 +81,8 @@ pub struct ControlPlane {
     folders: RunFolders,
     /// In the order in which they are stopped; empty for an existing cluster.
     processes: Vec<Supervised>,
+    /// Only for an existing cluster.
+    _keeper: Option<Supervised>,
 }
 
 impl Deref for ControlPlane {
@@ -140,6 +144,7 @@ impl ControlPlane {
             cluster,
             folders,
             processes,
+            _keeper: None,
         })
     }
 
@@ -147,6 +152,16 @@ impl ControlPlane {
         let kubeconfig = Kubeconfig::read()
             .context("USE_EXISTING_CLUSTER is true but there is no kubeconfig; set KUBECONFIG or unset it")?;
         let folders = RunFolders::create("existing-cluster")?;
+        // Does nothing but end with us, so that its watchdog removes the credentials we write.
+        let keeper = Supervised::spawn(Launch {
+            name: "keeper",
+            program: Path::new("/bin/sh"),
+            arguments: &["-c", "while :; do sleep 3600; done"].map(OsString::from),
+            environment: &[],
+            stdout: Stdio::null(),
+            stderr: Stdio::null(),
+            remove_at_end: Some(&folders.scratch),
+        })?;
         let cluster = Cluster::new(
             Access::Existing {
                 kubeconfig: Box::new(kubeconfig),
@@ -159,6 +174,7 @@ impl ControlPlane {
             cluster,
             folders,
             processes: Vec::new(),
+            _keeper: Some(keeper),
         })
     }
 
@@ -181,9 +197,9 @@ impl ControlPlane {
     }
 
     /// Ends the processes, the API server before etcd, each gracefully first.
-    pub async fn stop(mut self) -> anyhow::Result<()> {
-        let logs = self.folders.logs.clone();
-        for process in std::mem::take(&mut self.processes) {
+    pub async fn stop(self) -> anyhow::Result<()> {
+        let logs = self.folders.logs;
+        for process in self.processes {
             let name = process.name().to_owned();
             process
                 .stop(GRACE)
@@ -191,13 +207,6 @@ impl ControlPlane {
                 .with_context(|| format!("{name} did not stop; see {}", logs.display()))?;
         }
         Ok(())
-    }
-}
-
-impl Drop for ControlPlane {
-    fn drop(&mut self) {
-        // The watchdog of etcd does this too; here it is for an existing cluster, which has none.
-        std::fs::remove_dir_all(&self.folders.scratch).ok();
     }
 }
 

@@ -26,7 +26,7 @@ const WATCH_SECONDS: u32 = 50;
 
 impl Kubelet {
     /// Everything a kubelet does. Ends only by being dropped.
-    pub(super) async fn live(&self, life: Life) -> Infallible {
+    pub(super) async fn live(&self, life: &mut Life) -> Infallible {
         let node = loop {
             let said = if life.starting {
                 self.register().await
@@ -36,14 +36,15 @@ impl Kubelet {
             self.note(&said);
             match said {
                 Ok(node) => {
-                    for done in life.waiting {
+                    life.starting = false;
+                    for done in life.waiting.drain(..) {
                         // Whoever asked may have stopped waiting.
                         done.send(Ok(())).ok();
                     }
                     break node;
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() && !life.starting => {
-                    for done in life.waiting {
+                    for done in life.waiting.drain(..) {
                         done.send(Err(status.to_string())).ok();
                     }
                     break Node::default();

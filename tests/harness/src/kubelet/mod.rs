@@ -72,8 +72,7 @@ enum Change {
     Abandoned,
 }
 
-/// A stretch of life between two changes.
-#[derive(Default)]
+/// What a living kubelet has to do first.
 struct Life {
     /// Whether the kubelet starts now. Only then does it create its Node: one that is deleted under
     /// a running kubelet stays deleted.
@@ -207,14 +206,15 @@ impl Kubelet {
         });
         loop {
             let change = match alive.take() {
-                Some(life) => {
+                Some(mut life) => {
                     let change = tokio::select! {
                         // What happens to the host comes before what the kubelet would do next.
                         biased;
                         change = next_change(&mut orders, &mut host) => change,
-                        never = self.live(life) => match never {},
+                        never = self.live(&mut life) => match never {},
                     };
-                    alive = Some(Life::default());
+                    // What it had not got done before the interruption is still to be done.
+                    alive = Some(life);
                     change
                 }
                 None => next_change(&mut orders, &mut host).await,
