@@ -8,7 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 cd "$here"
 version=$(sed -nE 's#^\s*k8s\.io/kubernetes (v[0-9.]+).*#\1#p' go.mod)
-out=${CARGO_TARGET_DIR:-$root/target}/control-plane/$version
+target=${CARGO_TARGET_DIR:-$root/target}
+case $target in /*) ;; *) target=$root/$target ;; esac
+out=$target/control-plane/$version
 mkdir -p "$out"
 
 command -v go >/dev/null || { echo "control plane: go (1.26 or newer) is needed to build it" >&2; exit 1; }
