@@ -49,7 +49,10 @@ pub(crate) async fn within<T>(
 ) -> Result<T, ShellError> {
     match tokio::time::timeout(CALL_DEADLINE, future).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(source)) => Err(ShellError::Api { call, source: Box::new(source) }),
+        Ok(Err(source)) => Err(ShellError::Api {
+            call,
+            source: Box::new(source),
+        }),
         Err(_) => Err(ShellError::Timeout { call }),
     }
 }
@@ -70,7 +73,8 @@ impl ShellError {
 
     /// Whether the object exists already.
     pub(crate) fn is_already_exists(&self) -> bool {
-        self.status().is_some_and(|status| status.reason == "AlreadyExists")
+        self.status()
+            .is_some_and(|status| status.reason == "AlreadyExists")
     }
 
     fn status(&self) -> Option<&kube::core::Status> {

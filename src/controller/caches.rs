@@ -53,14 +53,29 @@ pub(crate) struct Changes {
 ///
 /// # Errors
 /// When a store cannot be shared.
-pub(crate) fn start(client: &Client, tasks: &mut JoinSet<&'static str>) -> Result<(Caches, Changes), ShellError> {
+pub(crate) fn start(
+    client: &Client,
+    tasks: &mut JoinSet<&'static str>,
+) -> Result<(Caches, Changes), ShellError> {
     let (remediations, writer) = reflector::store_shared(BUFFER);
     let (remediation_changes, finished) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "PowerCycleRemediation", strip::<PowerCycleRemediation>, writer, tasks);
+    drive(
+        client,
+        "PowerCycleRemediation",
+        strip::<PowerCycleRemediation>,
+        writer,
+        tasks,
+    );
 
     let (policies, writer) = reflector::store_shared(BUFFER);
     let policy_changes = subscribe(&writer)?;
-    drive(client, "RemediationPolicy", strip::<RemediationPolicy>, writer, tasks);
+    drive(
+        client,
+        "RemediationPolicy",
+        strip::<RemediationPolicy>,
+        writer,
+        tasks,
+    );
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
     let endpoint_changes = subscribe(&writer)?;
@@ -72,13 +87,26 @@ pub(crate) fn start(client: &Client, tasks: &mut JoinSet<&'static str>) -> Resul
 
     let (health_checks, writer) = reflector::store_shared(BUFFER);
     let health_check_changes = subscribe(&writer)?;
-    drive(client, "MachineHealthCheck", MachineHealthCheck::narrow, writer, tasks);
+    drive(
+        client,
+        "MachineHealthCheck",
+        MachineHealthCheck::narrow,
+        writer,
+        tasks,
+    );
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let node_changes = subscribe(&writer)?;
     drive(client, "Node", Node::narrow, writer, tasks);
 
-    let caches = Caches { remediations, policies, endpoints, machines, health_checks, nodes };
+    let caches = Caches {
+        remediations,
+        policies,
+        endpoints,
+        machines,
+        health_checks,
+        nodes,
+    };
     let changes = Changes {
         remediations: remediation_changes,
         finished,
@@ -96,7 +124,10 @@ fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    writer.subscribe().ok_or(ShellError::Incomplete { object: "cache", field: "its subscribers" })
+    writer.subscribe().ok_or(ShellError::Incomplete {
+        object: "cache",
+        field: "its subscribers",
+    })
 }
 
 /// Runs one watch for ever.
@@ -148,12 +179,19 @@ impl Caches {
 
     /// The remediations that can be read.
     pub(crate) fn readable_remediations(&self) -> impl Iterator<Item = PowerCycleRemediation> {
-        self.remediations.state().into_iter().filter_map(|guarded| guarded.0.clone().ok())
+        self.remediations
+            .state()
+            .into_iter()
+            .filter_map(|guarded| guarded.0.clone().ok())
     }
 }
 
 /// The object of a name, as the cache has it.
-pub(crate) fn find<K>(store: &Store<Guarded<K>>, namespace: Option<&str>, name: &str) -> Option<Arc<Guarded<K>>>
+pub(crate) fn find<K>(
+    store: &Store<Guarded<K>>,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<Arc<Guarded<K>>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {

@@ -15,13 +15,19 @@ pub struct Clock {
 impl Clock {
     /// Reads both clocks once.
     pub fn start() -> Self {
-        Self { wall_at_start: Timestamp::now(), start: Instant::now() }
+        Self {
+            wall_at_start: Timestamp::now(),
+            start: Instant::now(),
+        }
     }
 
     /// The present time, in whole milliseconds.
     pub fn now(&self) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.start.elapsed()).unwrap_or(SignedDuration::MAX);
-        let now = self.wall_at_start.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
+        let now = self
+            .wall_at_start
+            .saturating_add(elapsed)
+            .unwrap_or(Timestamp::MAX);
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 }

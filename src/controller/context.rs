@@ -28,7 +28,12 @@ pub struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(client: Client, caches: Caches, reporter: Reporter, out_of_service_supported: bool) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        caches: Caches,
+        reporter: Reporter,
+        out_of_service_supported: bool,
+    ) -> Self {
         Self {
             client,
             clock: Clock::start(),
@@ -43,24 +48,39 @@ impl Context {
 
     /// This process's right to act. There is one replica, so the term is always the first.
     pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
-        Leadership { epoch: 1, act_until: now.saturating_add(ACT_WITHIN).ok() }
+        Leadership {
+            epoch: 1,
+            act_until: now.saturating_add(ACT_WITHIN).ok(),
+        }
     }
 
     /// Claims a Machine for a remediation. `Err`: another remediation, by UID, has it.
     pub(crate) fn claim(&self, machine: &str, remediation: &str) -> Result<(), String> {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        let holder = claims.entry(machine.to_owned()).or_insert_with(|| remediation.to_owned());
-        if holder == remediation { Ok(()) } else { Err(holder.clone()) }
+        let holder = claims
+            .entry(machine.to_owned())
+            .or_insert_with(|| remediation.to_owned());
+        if holder == remediation {
+            Ok(())
+        } else {
+            Err(holder.clone())
+        }
     }
 
     /// Gives a Machine back.
     pub(crate) fn disclaim(&self, remediation: &str) {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, holder| holder != remediation);
+        self.claims
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|_, holder| holder != remediation);
     }
 
     /// Notes that a BMC rejected this version of a Secret: no second try, which could lock the account.
     pub(crate) fn latch(&self, secret: &str, version: &str) {
-        self.rejected.lock().unwrap_or_else(PoisonError::into_inner).insert(secret.to_owned(), version.to_owned());
+        self.rejected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(secret.to_owned(), version.to_owned());
     }
 
     /// Whether a BMC rejected this version of a Secret before.

@@ -46,17 +46,25 @@ pub(crate) async fn resolve(
     let machine = match gather::machine(context, &namespace, &name) {
         Seen::Present(machine) => machine,
         Seen::Absent => {
-            return Ok(Err(Obstacle::new(Reason::MachineNotFound, format!("Machine {name} does not exist"))));
+            return Ok(Err(Obstacle::new(
+                Reason::MachineNotFound,
+                format!("Machine {name} does not exist"),
+            )));
         }
         Seen::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
     };
-    let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION).map(String::as_str);
+    let annotation = machine
+        .annotations()
+        .get(keys::BARE_METAL_HOST_ANNOTATION)
+        .map(String::as_str);
     let reference = match metal3::host_reference(machine.spec.provider_id.as_deref(), annotation) {
         Ok(reference) => reference,
         Err(obstacle) => return Ok(Err(obstacle)),
     };
     match reference {
-        Some(reference) => through_bare_metal_host(context, remediation, &machine, &reference, memory, now).await,
+        Some(reference) => {
+            through_bare_metal_host(context, remediation, &machine, &reference, memory, now).await
+        }
         None => Ok(through_endpoint(context, &machine)),
     }
 }
@@ -65,7 +73,10 @@ fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost
     let name = machine.name_any();
     let node = machine.node_name();
     let namespace = machine.namespace();
-    let of_namespace = context.caches.endpoints.state_filter(|endpoint| endpoint.namespace() == namespace);
+    let of_namespace = context
+        .caches
+        .endpoints
+        .state_filter(|endpoint| endpoint.namespace() == namespace);
     let mut matching = Vec::new();
     for guarded in &of_namespace {
         match &guarded.0 {
@@ -79,11 +90,17 @@ fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost
         }
     }
     match matching.as_slice() {
-        [] => Err(Obstacle::new(Reason::HostNotFound, format!("no BMCEndpoint names Machine {name} or its Node"))),
+        [] => Err(Obstacle::new(
+            Reason::HostNotFound,
+            format!("no BMCEndpoint names Machine {name} or its Node"),
+        )),
         [endpoint] => resolve_endpoint(endpoint),
         several => {
             let names: Vec<String> = several.iter().map(|endpoint| endpoint.name_any()).collect();
-            let detail = format!("BMCEndpoints {} all name Machine {name} or its Node", names.join(", "));
+            let detail = format!(
+                "BMCEndpoints {} all name Machine {name} or its Node",
+                names.join(", ")
+            );
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
     }
@@ -114,25 +131,41 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
     let trust = if tls.insecure_skip_verify {
         Some(ServerTrust::Unverified)
     } else if !tls.fingerprints.is_empty() {
-        Some(ServerTrust::Fingerprints(fingerprints(&tls.fingerprints, &reference)?))
+        Some(ServerTrust::Fingerprints(fingerprints(
+            &tls.fingerprints,
+            &reference,
+        )?))
     } else {
         tls.ca_bundle.map(ServerTrust::CertificateAuthority)
     };
-    let host = Host { reference, bmc: address.to_string(), stated_uuid };
-    Ok(ResolvedHost { host, address, secret: spec.credentials_secret.name.clone(), trust })
+    let host = Host {
+        reference,
+        bmc: address.to_string(),
+        stated_uuid,
+    };
+    Ok(ResolvedHost {
+        host,
+        address,
+        secret: spec.credentials_secret.name.clone(),
+        trust,
+    })
 }
 
 fn fingerprints(texts: &[String], reference: &str) -> Result<Vec<Fingerprint>, Obstacle> {
     let parse = |text: &String| {
         text.parse::<Fingerprint>().map_err(|error| {
-            Obstacle::new(Reason::HostUnreadable, format!("spec.tls.fingerprints of {reference}: {error}"))
+            Obstacle::new(
+                Reason::HostUnreadable,
+                format!("spec.tls.fingerprints of {reference}: {error}"),
+            )
         })
     };
     texts.iter().map(parse).collect()
 }
 
 fn address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
-    text.parse().map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
+    text.parse()
+        .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
 }
 
 async fn through_bare_metal_host(
@@ -143,7 +176,10 @@ async fn through_bare_metal_host(
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let nothing_done = remediation.status.as_ref().is_none_or(|status| status.journal.intent.is_none());
+    let nothing_done = remediation
+        .status
+        .as_ref()
+        .is_none_or(|status| status.journal.intent.is_none());
     let read = match &memory.bare_metal_host {
         Some((at, view)) if !nothing_done || now.duration_since(*at) <= HOST_AGE => view.clone(),
         Some(_) | None => {
@@ -157,7 +193,13 @@ async fn through_bare_metal_host(
         Err(obstacle) => return Ok(Err(obstacle)),
     };
     let control = remediation.spec.strategy.host_control;
-    Ok(resolve_bare_metal_host(&view, reference, machine, control, nothing_done))
+    Ok(resolve_bare_metal_host(
+        &view,
+        reference,
+        machine,
+        control,
+        nothing_done,
+    ))
 }
 
 fn resolve_bare_metal_host(
@@ -173,21 +215,34 @@ fn resolve_bare_metal_host(
         metal3::may_be_fenced(&view.facts, reference, (&namespace, &machine.name_any()), control)?;
     }
     if view.facts.namespace != namespace {
-        let detail = format!("BareMetalHost {} is in namespace {}", view.facts.name, view.facts.namespace);
+        let detail = format!(
+            "BareMetalHost {} is in namespace {}",
+            view.facts.name, view.facts.namespace
+        );
         return Err(Obstacle::new(Reason::HostNotFenceable, detail));
     }
     let name = format!("BareMetalHost/{}", view.facts.name);
     let address = address(&view.address, &format!("spec.bmc.address of {name}"))?;
-    let host = Host { reference: name, bmc: address.to_string(), stated_uuid: None };
+    let host = Host {
+        reference: name,
+        bmc: address.to_string(),
+        stated_uuid: None,
+    };
     let trust = view.unverified.then_some(ServerTrust::Unverified);
-    Ok(ResolvedHost { host, address, secret: view.secret.clone(), trust })
+    Ok(ResolvedHost {
+        host,
+        address,
+        secret: view.secret.clone(),
+        trust,
+    })
 }
 
 async fn read_bare_metal_host(
     context: &Context,
     reference: &HostReference,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let api = Api::<DeserializeGuard<BareMetalHost>>::namespaced(context.client.clone(), &reference.namespace);
+    let api =
+        Api::<DeserializeGuard<BareMetalHost>>::namespaced(context.client.clone(), &reference.namespace);
     let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
     match within("reading the BareMetalHost", api.get(&reference.name)).await {
         Ok(guarded) => Ok(match guarded.0 {
@@ -197,13 +252,15 @@ async fn read_bare_metal_host(
                 secret: host.spec.bmc.credentials_name.clone(),
                 unverified: host.spec.bmc.disable_certificate_verification,
             }),
-            Err(invalid) => {
-                Err(Obstacle::new(Reason::HostUnreadable, format!("{name} cannot be read: {}", invalid.error)))
-            }
+            Err(invalid) => Err(Obstacle::new(
+                Reason::HostUnreadable,
+                format!("{name} cannot be read: {}", invalid.error),
+            )),
         }),
-        Err(error) if error.is_not_found() => {
-            Ok(Err(Obstacle::new(Reason::HostNotFound, format!("{name} does not exist"))))
-        }
+        Err(error) if error.is_not_found() => Ok(Err(Obstacle::new(
+            Reason::HostNotFound,
+            format!("{name} does not exist"),
+        ))),
         Err(error) => Err(error),
     }
 }

@@ -16,7 +16,11 @@ pub(crate) async fn write(
     now: jiff::Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
     let namespace = remediation.namespace().unwrap_or_default();
-    let earlier = remediation.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let earlier = remediation
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
     let generation = remediation.metadata.generation;
     let mut next = remediation.clone();
     next.status = Some(PowerCycleRemediationStatus {
@@ -29,7 +33,9 @@ pub(crate) async fn write(
     let write = api.replace_status(&remediation.name_any(), &parameters, &next);
     match within("writing the journal", write).await {
         Ok(written) => Ok(written),
-        Err(error) if error.is_conflict() => Err(ShellError::Conflict { object: "remediation" }),
+        Err(error) if error.is_conflict() => Err(ShellError::Conflict {
+            object: "remediation",
+        }),
         Err(error) => Err(error),
     }
 }

@@ -36,14 +36,20 @@ pub(crate) async fn look(
     let (machine, checks, policy, node, lease) = tokio::join!(
         within("reading the Machine", machines.get_opt(&machine_name)),
         within("listing the MachineHealthChecks", checks.list(&all)),
-        within("reading the RemediationPolicy", policies.get_opt(remediation_policy::POLICY_NAME)),
+        within(
+            "reading the RemediationPolicy",
+            policies.get_opt(remediation_policy::POLICY_NAME)
+        ),
         within("reading the Node", nodes.get_opt(node_name)),
         lease(context, node_name),
     );
     let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
     let node = gather::seen(node?.as_ref(), "Node", node_name);
     let health_checks = match &machine {
-        Seen::Present(machine) => checks?.iter().map(|check| gather::health_check(check, machine)).collect(),
+        Seen::Present(machine) => checks?
+            .iter()
+            .map(|check| gather::health_check(check, machine))
+            .collect(),
         Seen::Absent | Seen::Unreadable(_) => Vec::new(),
     };
     let (heartbeat, metadata) = match &node {
@@ -56,7 +62,14 @@ pub(crate) async fn look(
         node: node.map(|node| node.facts()),
         health_checks,
     };
-    Ok((Look { began, world, report: NodeReport { heartbeat, ..lease? } }, metadata))
+    Ok((
+        Look {
+            began,
+            world,
+            report: NodeReport { heartbeat, ..lease? },
+        },
+        metadata,
+    ))
 }
 
 /// Reads the Lease live; the heartbeat comes from the watched Node.
@@ -66,7 +79,13 @@ pub(crate) async fn report(
     heartbeat: Option<Timestamp>,
 ) -> Result<ReportRead, ShellError> {
     let began = context.clock.now();
-    Ok(ReportRead { began, report: NodeReport { heartbeat, ..lease(context, node_name).await? } })
+    Ok(ReportRead {
+        began,
+        report: NodeReport {
+            heartbeat,
+            ..lease(context, node_name).await?
+        },
+    })
 }
 
 async fn lease(context: &Context, node_name: &str) -> Result<NodeReport, ShellError> {
@@ -75,14 +94,22 @@ async fn lease(context: &Context, node_name: &str) -> Result<NodeReport, ShellEr
     let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
     Ok(NodeReport {
         lease_renewed: spec.renew_time.map(|time| time.0),
-        lease_duration: spec.lease_duration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        lease_duration: spec
+            .lease_duration_seconds
+            .map(|seconds| SignedDuration::from_secs(seconds.into())),
         heartbeat: None,
     })
 }
 
 /// Reads what a Node carries, live, before it is deleted.
-pub(crate) async fn node_metadata(context: &Context, node_name: &str) -> Result<Option<SavedNode>, ShellError> {
+pub(crate) async fn node_metadata(
+    context: &Context,
+    node_name: &str,
+) -> Result<Option<SavedNode>, ShellError> {
     let nodes = Api::<DeserializeGuard<Node>>::all(context.client.clone());
     let node = within("reading the Node", nodes.get_opt(node_name)).await?;
-    Ok(node.and_then(|guarded| guarded.0.ok()).filter(|node| !node.name_any().is_empty()).map(|node| node.saved()))
+    Ok(node
+        .and_then(|guarded| guarded.0.ok())
+        .filter(|node| !node.name_any().is_empty())
+        .map(|node| node.saved()))
 }

@@ -60,6 +60,9 @@ impl Memories {
 
     /// Forgets a remediation.
     pub(crate) fn forget(&self, uid: &str) {
-        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.by_uid
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(uid);
     }
 }

@@ -3,10 +3,10 @@
 mod acting;
 mod api_call;
 mod bmc_conversation;
-mod caches;
+pub(crate) mod caches;
 mod clock;
 mod context;
-mod gather;
+pub(crate) mod gather;
 mod host;
 mod journal;
 mod look;
@@ -15,6 +15,7 @@ mod reconcile;
 mod run;
 
 pub use api_call::ShellError;
+pub(crate) use api_call::within;
 pub use clock::Clock;
 pub use context::Context;
 pub use run::{RunOptions, run};

@@ -19,22 +19,46 @@ pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
 pub const WORKLOADS_RELEASED: &str = "WorkloadsReleased";
 
 /// The conditions that a journal amounts to. A condition whose status stays keeps its transition time.
-pub fn of(journal: &Journal, earlier: &[Condition], generation: Option<i64>, now: Timestamp) -> Vec<Condition> {
+pub fn of(
+    journal: &Journal,
+    earlier: &[Condition],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
     let released = journal.release.as_ref();
     let withdrawn = released.is_some_and(|release| release.withdrawn.is_some());
     let finished = released.is_some_and(|release| release.finished.is_some());
     let statuses = [
-        (PROCESSING, if journal.phase.is_final() { "False" } else { "True" }),
+        (
+            PROCESSING,
+            if journal.phase.is_final() { "False" } else { "True" },
+        ),
         (SUCCEEDED, succeeded(journal.phase)),
-        (POWER_OFF_PROVEN, if journal.evidence.is_some() { "True" } else { "False" }),
-        (WORKLOADS_RELEASED, if finished && !withdrawn { "True" } else { "False" }),
+        (
+            POWER_OFF_PROVEN,
+            if journal.evidence.is_some() {
+                "True"
+            } else {
+                "False"
+            },
+        ),
+        (
+            WORKLOADS_RELEASED,
+            if finished && !withdrawn { "True" } else { "False" },
+        ),
     ];
     let make = |(kind, status): (&str, &str)| {
-        let kept = earlier.iter().find(|condition| condition.type_ == kind && condition.status == status);
+        let kept = earlier
+            .iter()
+            .find(|condition| condition.type_ == kind && condition.status == status);
         Condition {
             type_: kind.to_owned(),
             status: status.to_owned(),
-            reason: if journal.reason.is_empty() { "Accepted".to_owned() } else { journal.reason.clone() },
+            reason: if journal.reason.is_empty() {
+                "Accepted".to_owned()
+            } else {
+                journal.reason.clone()
+            },
             message: journal.message.clone(),
             last_transition_time: kept.map_or(Time(now), |condition| condition.last_transition_time.clone()),
             observed_generation: generation,

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
 
-use crate::api::views::Machine;
 use crate::api::PowerCycleRemediation;
+use crate::api::views::Machine;
 use crate::core::facts::Obstacle;
 use crate::core::journal::Journal;
 use crate::core::phase::{Phase, Reason};
@@ -27,13 +27,23 @@ pub struct Reporter {
 impl Reporter {
     /// A reporter for this process. `instance`: the Pod's name, or the host's.
     pub fn new(client: Client, instance: String) -> Self {
-        let reporter = KubeReporter { controller: "baremetal-remediator".to_owned(), instance: Some(instance) };
-        Self { recorder: Recorder::new(client, reporter) }
+        let reporter = KubeReporter {
+            controller: "baremetal-remediator".to_owned(),
+            instance: Some(instance),
+        };
+        Self {
+            recorder: Recorder::new(client, reporter),
+        }
     }
 
     /// Reports what a journal write changed. The begin and the end are events on the Machine, where
     /// people look; whatever stands in the way is a warning on the remediation.
-    pub async fn journal_written(&self, remediation: &PowerCycleRemediation, before: &Journal, after: &Journal) {
+    pub async fn journal_written(
+        &self,
+        remediation: &PowerCycleRemediation,
+        before: &Journal,
+        after: &Journal,
+    ) {
         if before.phase == after.phase && before.reason == after.reason {
             return;
         }
@@ -66,11 +76,13 @@ impl Reporter {
             (Phase::PoweringOff | Phase::Succeeded | Phase::Cancelled | Phase::Failed, Some(subject)) => {
                 let machine = machine_reference(&namespace, &subject.machine, &subject.machine_uid);
                 let related = Some(remediation.object_ref(&()));
-                self.publish(event, &after.reason, &after.message, action, &machine, related).await;
+                self.publish(event, &after.reason, &after.message, action, &machine, related)
+                    .await;
             }
             _ => {
                 let regarding = remediation.object_ref(&());
-                self.publish(event, &after.reason, &after.message, action, &regarding, None).await;
+                self.publish(event, &after.reason, &after.message, action, &regarding, None)
+                    .await;
             }
         }
     }
@@ -87,7 +99,8 @@ impl Reporter {
         let note = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
         let reason = obstacle.reason.as_str();
         tracing::warn!(object = %format_args!("{namespace}/{name}"), reason, "{note}");
-        self.publish(EventType::Warning, reason, &note, "Remediate", regarding, None).await;
+        self.publish(EventType::Warning, reason, &note, "Remediate", regarding, None)
+            .await;
     }
 
     async fn publish(
@@ -99,9 +112,18 @@ impl Reporter {
         regarding: &ObjectReference,
         secondary: Option<ObjectReference>,
     ) {
-        let note: String = note.char_indices().take_while(|(at, _)| *at < NOTE_LIMIT).map(|(_, one)| one).collect();
-        let event =
-            Event { type_, reason: reason.to_owned(), note: Some(note), action: action.to_owned(), secondary };
+        let note: String = note
+            .char_indices()
+            .take_while(|(at, _)| *at < NOTE_LIMIT)
+            .map(|(_, one)| one)
+            .collect();
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action: action.to_owned(),
+            secondary,
+        };
         match tokio::time::timeout(PUBLISH_DEADLINE, self.recorder.publish(&event, regarding)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(reason, %error, "event not published"),

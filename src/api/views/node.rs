@@ -46,10 +46,13 @@ pub struct TaintView {
     /// Key.
     pub key: String,
     /// Value.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
     /// Effect.
     pub effect: String,
+    /// When a NoExecute taint was added.
+    #[serde(default, rename = "timeAdded", skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<Time>,
 }
 
 /// What is read of the status.

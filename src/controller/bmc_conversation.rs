@@ -1,0 +1,220 @@
+//! The talk with one BMC during one remediation: one login, one connection, closed at the end.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::Api;
+
+use super::api_call::{ShellError, within};
+use super::caches;
+use super::context::Context;
+use super::host::ResolvedHost;
+use crate::api::remediation_policy::{POLICY_NAME, Transport};
+use crate::bmc::{
+    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Refusal, ServerTrust,
+    TransportSecurity,
+};
+use crate::core::facts::Obstacle;
+use crate::core::identity::SystemUuid;
+use crate::core::journal::Verb;
+use crate::core::observed::{Answer, PowerRead};
+use crate::core::phase::Reason;
+
+/// Key of a credentials Secret under which the CA of the BMC may stand.
+const CA_KEY: &str = "ca.crt";
+
+/// An open talk with a BMC.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    bmc: Bmc,
+    secret: String,
+    version: String,
+}
+
+impl Conversation {
+    /// Prepares a talk: reads the Secret now, checks address and policy. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The outer error is a failed call to the API server, the inner one what stands in the way.
+    pub(crate) async fn open(
+        context: &Context,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
+        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await? {
+            Some(secret) => secret,
+            None => {
+                let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
+                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+            }
+        };
+        let version = secret.resource_version().unwrap_or_default();
+        let name = format!("{namespace}/{}", host.secret);
+        if context.is_latched(&name, &version) {
+            let detail = format!(
+                "the BMC rejected Secret {} before; this version is not tried again",
+                host.secret
+            );
+            return Ok(Err(Obstacle::new(Reason::BmcCredentialsRejected, detail)));
+        }
+        let target = match target(context, host, &secret, &version, expected_uuid) {
+            Ok(target) => target,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        Ok(match Bmc::connect(target).await {
+            Ok(bmc) => Ok(Self {
+                bmc,
+                secret: name,
+                version,
+            }),
+            Err(error) => Err(obstacle(&error)),
+        })
+    }
+
+    /// Asks for identity and power state. Times are those of this process's clock.
+    pub(crate) async fn read(&mut self, context: &Context) -> Result<PowerRead, Obstacle> {
+        let began = context.clock.now();
+        let reading = self
+            .bmc
+            .read()
+            .await
+            .map_err(|error| self.judge(context, &error))?;
+        Ok(PowerRead {
+            began,
+            ended: context.clock.now(),
+            power: reading.power,
+            said: reading.literal.unwrap_or_else(|| "null".to_owned()),
+            uuid: reading.uuid,
+            system: reading.system,
+        })
+    }
+
+    /// Sends one power command, once.
+    pub(crate) async fn command(&mut self, context: &Context, verb: Verb) -> Answer {
+        let answer = match verb {
+            Verb::PowerOff => self.bmc.power_off().await,
+            Verb::PowerOn => self.bmc.power_on().await,
+        };
+        match answer {
+            Ok(CommandAnswer::Accepted { .. } | CommandAnswer::AlreadyThereOrConflict { .. }) => {
+                Answer::Acknowledged
+            }
+            // What a BMC did before it failed inside is not known.
+            Ok(CommandAnswer::Refused {
+                class: Refusal::Failed,
+                text,
+                ..
+            }) => Answer::Unknown(Obstacle::new(Reason::BmcProtocolError, text)),
+            Ok(CommandAnswer::Refused {
+                class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
+                text,
+                ..
+            }) => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, text)),
+            Err(error) if error.may_have_been_executed() => Answer::Unknown(self.judge(context, &error)),
+            Err(error) => Answer::NotSent(self.judge(context, &error)),
+        }
+    }
+
+    /// Ends the talk; a session is deleted at the BMC.
+    pub(crate) async fn close(self) {
+        if let Err(error) = self.bmc.close().await {
+            tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+        }
+    }
+
+    fn judge(&self, context: &Context, error: &BmcError) -> Obstacle {
+        let obstacle = obstacle(error);
+        if obstacle.reason == Reason::BmcCredentialsRejected {
+            context.latch(&self.secret, &self.version);
+        }
+        obstacle
+    }
+}
+
+fn target(
+    context: &Context,
+    host: &ResolvedHost,
+    secret: &Secret,
+    version: &str,
+    expected_uuid: Option<SystemUuid>,
+) -> Result<BmcTarget, Obstacle> {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let rules = match policy.as_deref().map(|guarded| &guarded.0) {
+        Some(Ok(policy)) => policy.spec.bmc.clone(),
+        Some(Err(invalid)) => return Err(Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone())),
+        None => {
+            return Err(Obstacle::new(
+                Reason::PolicyMissing,
+                "there is no RemediationPolicy",
+            ));
+        }
+    };
+    let empty = std::collections::BTreeMap::new();
+    let data = secret.data.as_ref().unwrap_or(&empty);
+    let bytes = data
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.0.as_slice()))
+        .collect();
+    let credentials = Credentials::from_secret(&bytes, version).map_err(|error| {
+        Obstacle::new(
+            Reason::BmcCredentialsMissing,
+            format!("Secret {}: {error}", host.secret),
+        )
+    })?;
+    Ok(BmcTarget {
+        address: host.address.clone(),
+        credentials,
+        trust: trust(host, secret)?,
+        auth: AuthMethod::Auto,
+        expected_uuid,
+        allowed: AllowedNetworks::new(rules.allowed_networks),
+        minimum_transport: match rules.minimum_transport {
+            Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
+            Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
+            Transport::PlainHTTP => TransportSecurity::PlainHttp,
+        },
+    })
+}
+
+fn trust(host: &ResolvedHost, secret: &Secret) -> Result<ServerTrust, Obstacle> {
+    if let Some(trust) = &host.trust {
+        return Ok(trust.clone());
+    }
+    let Some(bytes) = secret.data.as_ref().and_then(|data| data.get(CA_KEY)) else {
+        return Ok(ServerTrust::SystemRoots);
+    };
+    match std::str::from_utf8(&bytes.0) {
+        Ok(pem) => Ok(ServerTrust::CertificateAuthority(pem.to_owned())),
+        Err(_) => Err(Obstacle::new(
+            Reason::BmcTlsUntrusted,
+            format!("key {CA_KEY} of Secret {} must be PEM text", host.secret),
+        )),
+    }
+}
+
+/// What an error of the power-control layer means for a remediation.
+fn obstacle(error: &BmcError) -> Obstacle {
+    let reason = match error {
+        BmcError::ProtocolNotSupported { .. } => Reason::BmcProtocolNotAllowed,
+        BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
+        BmcError::AddressNotAllowed { .. } => Reason::BmcAddressNotAllowed,
+        BmcError::Unresolvable { .. }
+        | BmcError::Unreachable { .. }
+        | BmcError::NoAnswer { .. }
+        | BmcError::UnknownOutcome { .. } => Reason::BmcUnreachable,
+        BmcError::Tls { .. } | BmcError::TrustUnusable { .. } => Reason::BmcTlsUntrusted,
+        BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
+        BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
+        BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
+        BmcError::NotRedfish { .. }
+        | BmcError::Redirected { .. }
+        | BmcError::NoSuchSystem { .. }
+        | BmcError::ForeignReference { .. }
+        | BmcError::NotRead
+        | BmcError::Http { .. }
+        | BmcError::TooLarge { .. } => Reason::BmcProtocolError,
+        BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
+    };
+    Obstacle::new(reason, error.to_string())
+}

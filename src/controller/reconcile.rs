@@ -1,0 +1,253 @@
+//! The loop of one remediation: facts, decision, journal, act, and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::runtime::controller::Action;
+
+use super::acting::Acting;
+use super::api_call::ShellError;
+use super::caches::Guarded;
+use super::context::Context;
+use super::memory::Memory;
+use super::{gather, host, journal, look};
+use crate::api::PowerCycleRemediation;
+use crate::core::decision::{Act, Decision};
+use crate::core::facts::{Facts, Obstacle};
+use crate::core::journal::Journal;
+use crate::core::observed::IntentKey;
+use crate::core::phase::{Phase, Reason};
+use crate::core::step::step;
+use crate::core::strategy::FencingMode;
+
+/// Steps in one go before others get their turn; no path through the phases needs as many.
+const STEPS_LIMIT: usize = 32;
+
+/// Takes a remediation as far as it can go now.
+pub(crate) async fn reconcile(
+    guarded: Arc<Guarded<PowerCycleRemediation>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let remediation = match &guarded.0 {
+        Ok(remediation) => remediation.clone(),
+        Err(invalid) => {
+            // Its journal may be of a later version of ours: hands off, and a person is told.
+            let detail = format!("the remediation cannot be read: {}", invalid.error);
+            let obstacle = Obstacle::new(Reason::JournalUnreadable, detail);
+            context
+                .reporter
+                .warn(&kube::Resource::object_ref(guarded.as_ref(), &()), &obstacle)
+                .await;
+            return Ok(Action::await_change());
+        }
+    };
+    let Some(uid) = remediation.uid() else {
+        return Err(ShellError::Incomplete {
+            object: "PowerCycleRemediation",
+            field: "metadata.uid",
+        });
+    };
+    let memory = context.memories.of(&uid);
+    let mut memory = memory.lock().await;
+    let outcome = to_rest(&context, remediation, &mut memory).await;
+    match &outcome {
+        Ok(_) => memory.failures = 0,
+        Err(_) => memory.failures = memory.failures.saturating_add(1),
+    }
+    outcome
+}
+
+/// Steps until there is nothing to do now.
+async fn to_rest(
+    context: &Context,
+    cached: PowerCycleRemediation,
+    memory: &mut Memory,
+) -> Result<Action, ShellError> {
+    let mut remediation = match memory.written.take() {
+        Some(written) if gather::is_newer(&written, &cached) => written,
+        Some(_) | None => cached,
+    };
+    for _ in 0..STEPS_LIMIT {
+        let now = context.clock.now();
+        let resolved = resolve(context, &remediation, memory, now).await?;
+        let named = resolved
+            .as_ref()
+            .map(|resolved| resolved.host.clone())
+            .map_err(Clone::clone);
+        read_what_a_deletion_needs(context, &remediation, memory).await?;
+        let facts = gather::facts(context, &remediation, memory, named, now);
+        let before = remediation
+            .status
+            .as_ref()
+            .map(|status| status.journal.clone())
+            .unwrap_or_default();
+        let Decision {
+            journal,
+            act,
+            look_again,
+        } = step(&before, &facts, now);
+        if journal != before {
+            remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
+        }
+        let Some(act) = act else {
+            settle(context, &remediation, &facts, memory).await;
+            return Ok(requeue(look_again, context.clock.now()));
+        };
+        let acting = Acting {
+            context,
+            remediation: &remediation,
+            facts: &facts,
+            host: resolved.as_ref(),
+        };
+        acting.act(&act, memory).await?;
+        if let Some(written) = memory
+            .written
+            .take_if(|written| gather::is_newer(written, &remediation))
+        {
+            remediation = written;
+        }
+        if is_gone(&act) {
+            forget(context, &remediation, memory).await;
+            return Ok(Action::await_change());
+        }
+    }
+    Ok(Action::requeue(Duration::ZERO))
+}
+
+/// Resolves the host, unless another remediation is at work on the same Machine.
+async fn resolve(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<Result<host::ResolvedHost, Obstacle>, ShellError> {
+    let phase = remediation
+        .status
+        .as_ref()
+        .map(|status| status.journal.phase)
+        .unwrap_or_default();
+    if phase.is_final() {
+        let detail = "the remediation has ended";
+        return Ok(Err(Obstacle::new(Reason::HostNotFound, detail)));
+    }
+    let namespace = remediation.namespace().unwrap_or_default();
+    let machine = format!("{namespace}/{}", gather::machine_name(remediation));
+    let claim = context.claim(&machine, &remediation.uid().unwrap_or_default());
+    let nothing_begun = phase == Phase::Pending;
+    if let Some(obstacle) = gather::another_active(context, remediation, claim).filter(|_| nothing_begun) {
+        return Ok(Err(obstacle));
+    }
+    host::resolve(context, remediation, memory, now).await
+}
+
+/// Before a Node is deleted, what it carries has to be known.
+async fn read_what_a_deletion_needs(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    memory: &mut Memory,
+) -> Result<(), ShellError> {
+    let Some(journal) = remediation.status.as_ref().map(|status| &status.journal) else {
+        return Ok(());
+    };
+    let deletes = match remediation.spec.strategy.fencing_mode {
+        FencingMode::Automatic => !context.out_of_service_supported,
+        FencingMode::OutOfServiceTaint => false,
+        FencingMode::NodeDeletion => true,
+    };
+    if deletes && journal.phase == Phase::PoweringOff && memory.node_metadata.is_none() {
+        let node = journal
+            .subject
+            .as_ref()
+            .map(|subject| subject.node.as_str())
+            .unwrap_or_default();
+        memory.node_metadata = look::node_metadata(context, node).await?;
+    }
+    Ok(())
+}
+
+/// Writes the journal; only then is anything done or said.
+async fn write_journal(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    before: &Journal,
+    after: &Journal,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<PowerCycleRemediation, ShellError> {
+    let written = journal::write(&context.client, remediation, after, now).await?;
+    if let Some(intent) = after.intent.as_ref().filter(|_| after.intent != before.intent) {
+        let key = IntentKey {
+            verb: intent.verb,
+            attempt: after.attempt,
+            sends: intent.sends,
+        };
+        memory.observed.own_intent = Some(key);
+        // An intent that is journalled anew under the same number was not sent.
+        memory.observed.sent.take_if(|sent| sent.intent == key);
+    }
+    memory.written = Some(written.clone());
+    let reporter = context.reporter.clone();
+    let (reported, before, after) = (written.clone(), before.clone(), after.clone());
+    // Telling people must not hold up a power-off.
+    tokio::spawn(async move { reporter.journal_written(&reported, &before, &after).await });
+    Ok(written)
+}
+
+/// Ends the talk with the BMC where it is not needed any more, and gives the Machine back at the end.
+async fn settle(context: &Context, remediation: &PowerCycleRemediation, facts: &Facts, memory: &mut Memory) {
+    let journal = remediation
+        .status
+        .as_ref()
+        .map(|status| status.journal.clone())
+        .unwrap_or_default();
+    let needs_bmc = match journal.phase {
+        Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
+        Phase::Pending => false,
+        Phase::Booting | Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
+    };
+    if !needs_bmc && let Some(conversation) = memory.conversation.take() {
+        conversation.close().await;
+    }
+    if journal.phase.is_final() {
+        context.disclaim(&remediation.uid().unwrap_or_default());
+        let _ = facts;
+    }
+}
+
+async fn forget(context: &Context, remediation: &PowerCycleRemediation, memory: &mut Memory) {
+    if let Some(conversation) = memory.conversation.take() {
+        conversation.close().await;
+    }
+    let uid = remediation.uid().unwrap_or_default();
+    context.disclaim(&uid);
+    context.memories.forget(&uid);
+}
+
+fn is_gone(act: &Act) -> bool {
+    matches!(act, Act::Effect(crate::core::decision::Effect::RemoveFinalizer))
+}
+
+fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
+    match look_again {
+        None => Action::await_change(),
+        Some(at) => Action::requeue(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)),
+    }
+}
+
+/// What to do after a failed reconciliation: soon after a conflict, later after trouble.
+pub(crate) fn error_policy(
+    guarded: Arc<Guarded<PowerCycleRemediation>>,
+    error: &ShellError,
+    context: Arc<Context>,
+) -> Action {
+    if error.is_conflict() {
+        return Action::requeue(Duration::from_millis(50));
+    }
+    let memory = context.memories.of(&guarded.uid().unwrap_or_default());
+    let failures = memory.try_lock().map(|memory| memory.failures).unwrap_or(1);
+    let seconds = 1_u64.checked_shl(failures.min(5)).unwrap_or(30);
+    tracing::warn!(remediation = %guarded.name_any(), error = %crate::report::chain(error), "reconciliation failed; it is tried again");
+    Action::requeue(Duration::from_secs(seconds.min(30)))
+}

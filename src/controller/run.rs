@@ -1,0 +1,203 @@
+//! Starts everything and runs until told to stop.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use futures::StreamExt as _;
+use kube::runtime::Controller;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Client, ResourceExt as _};
+use tokio::task::JoinSet;
+
+use super::caches::{self, Caches, Changes, Guarded};
+use super::context::Context;
+use super::{api_call, gather, reconcile};
+use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation};
+use crate::intake::annotation::{self, Intakes};
+use crate::report::Reporter;
+
+/// How often a group of kinds that is not served yet is asked for again.
+const SERVED_RECHECK: Duration = Duration::from_secs(5);
+
+/// First minor version of Kubernetes 1 with the out-of-service taint on for everybody (KEP-2268).
+const OUT_OF_SERVICE_MINOR: u32 = 28;
+
+/// What the process is told.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Name of this replica, for events.
+    pub instance: String,
+}
+
+/// Runs the daemon until it is told to stop.
+///
+/// # Errors
+/// When it cannot start, or a part of it ended that should not.
+pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+    let client = api_call::client()
+        .await
+        .context("no usable cluster configuration")?;
+    let mut stop = std::pin::pin!(stop);
+    let supported = tokio::select! {
+        () = &mut stop => return Ok(()),
+        supported = prepare(&client) => supported?,
+    };
+    let mut tasks = JoinSet::new();
+    let (caches, changes) = caches::start(&client, &mut tasks)?;
+    let reporter = Reporter::new(client.clone(), options.instance);
+    let context = Arc::new(Context::new(client, caches.clone(), reporter, supported));
+    tokio::select! {
+        () = &mut stop => return Ok(()),
+        ready = caches.ready() => ready.context("a watch ended before it had listed everything")?,
+    }
+    tracing::info!(out_of_service_taint = supported, "ready");
+    drive(&context, changes, &mut tasks);
+    tokio::select! {
+        () = &mut stop => {
+            tracing::info!("stopping");
+            tasks.shutdown().await;
+            Ok(())
+        }
+        ended = tasks.join_next() => bail!("the {} task ended; the process starts anew", name(ended)),
+    }
+}
+
+fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
+    match ended {
+        Some(Ok(name)) => name.to_owned(),
+        Some(Err(error)) => error.to_string(),
+        None => "last".to_owned(),
+    }
+}
+
+/// Waits until the kinds we need are served; learns what the server supports.
+async fn prepare(client: &Client) -> anyhow::Result<bool> {
+    for group in [
+        format!("{GROUP}/v1alpha1"),
+        "machine.openshift.io/v1beta1".to_owned(),
+    ] {
+        let mut told = false;
+        loop {
+            match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
+                Ok(_) => break,
+                Err(error) if error.is_not_found() => {
+                    if !told {
+                        tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
+                        told = true;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server")
+                }
+            }
+            tokio::time::sleep(SERVED_RECHECK).await;
+        }
+    }
+    let version = api_call::within("asking for the server's version", client.apiserver_version()).await?;
+    Ok(supports_out_of_service(&version.major, &version.minor))
+}
+
+fn supports_out_of_service(major: &str, minor: &str) -> bool {
+    let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
+    match (major.parse::<u32>(), digits.parse::<u32>()) {
+        (Ok(1), Ok(minor)) => minor >= OUT_OF_SERVICE_MINOR,
+        (Ok(major), Ok(_)) => major > 1,
+        (Err(_), _) | (_, Err(_)) => false,
+    }
+}
+
+/// Starts the two controllers: remediations, and triggers on Machines.
+fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static str>) {
+    let caches = context.caches.clone();
+    let remediations = Controller::for_shared_stream(changes.remediations, caches.remediations.clone())
+        .watches_shared_stream(changes.machines, of_machine(&caches))
+        .watches_shared_stream(changes.nodes, of_node(&caches))
+        .watches_shared_stream(changes.health_checks, of_namespace::<MachineHealthCheck>(&caches))
+        .watches_shared_stream(changes.endpoints, of_namespace::<BMCEndpoint>(&caches))
+        .watches_shared_stream(changes.policies, {
+            let caches = caches.clone();
+            move |_| active(&caches).map(|one| reference(&one)).collect::<Vec<_>>()
+        })
+        .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
+    tasks.spawn(async move {
+        remediations.for_each(|_| std::future::ready(())).await;
+        "remediation"
+    });
+
+    let intakes = Arc::new(Intakes::new(Arc::clone(context)));
+    let triggers = Controller::for_shared_stream(changes.triggers, caches.machines.clone())
+        .watches_shared_stream(
+            changes.finished,
+            |remediation: Arc<Guarded<PowerCycleRemediation>>| {
+                let namespace = remediation.namespace().unwrap_or_default();
+                let machine = remediation.0.as_ref().ok().map(gather::machine_name);
+                machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
+            },
+        )
+        .run(annotation::reconcile, annotation::error_policy, intakes);
+    tasks.spawn(async move {
+        triggers.for_each(|_| std::future::ready(())).await;
+        "intake"
+    });
+}
+
+type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
+
+fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycleRemediation>> {
+    ObjectRef::new(&remediation.name_any()).within(&remediation.namespace().unwrap_or_default())
+}
+
+/// The remediations that may have something to do.
+fn active(caches: &Caches) -> impl Iterator<Item = PowerCycleRemediation> {
+    caches.readable_remediations().filter(|one| {
+        let phase = one
+            .status
+            .as_ref()
+            .map(|status| status.journal.phase)
+            .unwrap_or_default();
+        phase != crate::core::phase::Phase::Succeeded && phase != crate::core::phase::Phase::Cancelled
+    })
+}
+
+fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |machine| {
+        let (name, namespace) = (machine.name_any(), machine.namespace());
+        let of_machine =
+            active(&caches).filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
+        of_machine.map(|one| reference(&one)).collect()
+    }
+}
+
+fn of_node(caches: &Caches) -> impl Fn(Arc<Guarded<Node>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |node| {
+        let name = node.name_any();
+        let of_node = active(&caches).filter(|one| {
+            let subject = one
+                .status
+                .as_ref()
+                .and_then(|status| status.journal.subject.as_ref());
+            // A remediation that has not named its Node yet may be waiting for this one.
+            subject.is_none_or(|subject| subject.node == name)
+        });
+        of_node.map(|one| reference(&one)).collect()
+    }
+}
+
+fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let caches = caches.clone();
+    move |object| {
+        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
+        active(&caches)
+            .filter(|one| one.namespace() == namespace)
+            .map(|one| reference(&one))
+            .collect()
+    }
+}

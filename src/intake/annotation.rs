@@ -1,0 +1,166 @@
+//! The trigger annotation on a Machine becomes a PowerCycleRemediation, or an event says why not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::{Api, PostParams};
+use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt as _};
+
+use crate::api::views::Machine;
+use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
+use crate::controller::caches::Guarded;
+use crate::controller::{Context, ShellError, gather, within};
+use crate::core::facts::Obstacle;
+use crate::core::intake::{self, Intake, Remediation};
+use crate::core::phase::Reason;
+
+/// How often a trigger that was not taken up is looked at again, besides every change.
+const RECHECK: Duration = Duration::from_secs(60);
+
+/// What intake shares with itself: the reason last told for each Machine, so that it is told once.
+pub(crate) struct Intakes {
+    pub(crate) context: Arc<Context>,
+    told: Mutex<BTreeMap<String, Reason>>,
+}
+
+impl Intakes {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            told: Mutex::default(),
+        }
+    }
+
+    /// Whether a reason is news for a Machine.
+    fn is_news(&self, machine: &str, reason: Option<Reason>) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match reason {
+            Some(reason) => told.insert(machine.to_owned(), reason) != Some(reason),
+            None => told.remove(machine).is_some(),
+        }
+    }
+}
+
+/// Looks at one Machine.
+pub(crate) async fn reconcile(
+    guarded: Arc<Guarded<Machine>>,
+    intakes: Arc<Intakes>,
+) -> Result<Action, ShellError> {
+    let key = format!(
+        "{}/{}",
+        guarded.namespace().unwrap_or_default(),
+        guarded.name_any()
+    );
+    let decision = match &guarded.0 {
+        Ok(machine) if machine.is_triggered() => decide(&intakes.context, machine),
+        Ok(_) => Intake::Nothing,
+        Err(invalid) if guarded.annotations().contains_key(keys::TRIGGER_ANNOTATION) => {
+            Intake::Skip(Obstacle::new(
+                Reason::MachineUnreadable,
+                format!("Machine {key} cannot be read: {}", invalid.error),
+            ))
+        }
+        Err(_) => Intake::Nothing,
+    };
+    match decision {
+        Intake::Nothing => {
+            intakes.is_news(&key, None);
+            Ok(Action::await_change())
+        }
+        Intake::Skip(obstacle) => {
+            if intakes.is_news(&key, Some(obstacle.reason)) {
+                intakes
+                    .context
+                    .reporter
+                    .warn(&guarded.object_ref(&()), &obstacle)
+                    .await;
+            }
+            Ok(Action::requeue(RECHECK))
+        }
+        Intake::Create(name) => {
+            intakes.is_news(&key, None);
+            if let Ok(machine) = &guarded.0 {
+                create(&intakes.context, machine, &name).await?;
+            }
+            Ok(Action::await_change())
+        }
+    }
+}
+
+fn decide(context: &Context, machine: &Machine) -> Intake {
+    let checks = gather::health_checks(context, machine);
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let of_machine = context
+        .caches
+        .readable_remediations()
+        .filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
+    let remediations: Vec<Remediation> = of_machine
+        .map(|one| {
+            let journal = one
+                .status
+                .as_ref()
+                .map(|status| status.journal.clone())
+                .unwrap_or_default();
+            Remediation {
+                name: one.name_any(),
+                phase: journal.phase,
+                trigger_cleared: journal.trigger_cleared,
+            }
+        })
+        .collect();
+    intake::decide(&machine.facts(), &checks, &remediations)
+}
+
+/// Creates the remediation, with our finalizer from the first moment. Its name is counted up, so that
+/// a second creation for the same trigger is refused by the API server.
+async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), ShellError> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let owner = OwnerReference {
+        api_version: Machine::api_version(&()).into_owned(),
+        kind: Machine::kind(&()).into_owned(),
+        name: machine.name_any(),
+        uid: machine.uid().unwrap_or_default(),
+        controller: None,
+        block_owner_deletion: None,
+    };
+    let origin = (
+        keys::ORIGIN_ANNOTATION.to_owned(),
+        keys::ORIGIN_EXTERNAL_REMEDIATION.to_owned(),
+    );
+    let spec = PowerCycleRemediationSpec {
+        machine_name: Some(machine.name_any()),
+        ..Default::default()
+    };
+    let mut remediation = PowerCycleRemediation::new(name, spec);
+    remediation.metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(namespace.clone()),
+        annotations: Some([origin].into()),
+        finalizers: Some(vec![keys::FINALIZER.to_owned()]),
+        owner_references: Some(vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let api = Api::<PowerCycleRemediation>::namespaced(context.client.clone(), &namespace);
+    let created = within(
+        "creating a PowerCycleRemediation",
+        api.create(&PostParams::default(), &remediation),
+    )
+    .await;
+    match created {
+        Ok(_) => {
+            tracing::info!(machine = %format_args!("{namespace}/{}", machine.name_any()), remediation = name, "trigger taken up");
+            Ok(())
+        }
+        Err(error) if error.is_already_exists() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What to do after a failed look at a Machine.
+pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
+    tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
+    Action::requeue(Duration::from_secs(5))
+}

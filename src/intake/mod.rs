@@ -1,0 +1,3 @@
+//! From signals to remediations.
+
+pub(crate) mod annotation;
