@@ -1,3 +1,18 @@
 //! Decides. Pure: no async, no clock, no client, no logging, no randomness.
+//!
+//! `facts` and `now` go into [`step::step`], one [`decision::Decision`] comes out. A decision is so
+//! specific that carrying it out leaves no choices.
+
+pub mod decision;
+pub mod facts;
+pub mod health;
 pub mod identity;
+pub mod intake;
+pub mod journal;
+pub mod metal3;
+pub mod observed;
+pub mod phase;
 pub mod power;
+pub mod proof;
+pub mod step;
+pub mod strategy;

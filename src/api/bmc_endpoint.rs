@@ -1,0 +1,122 @@
+//! BMCEndpoint: from a Machine or Node to its BMC, for clusters without metal3.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the BMC of one host is and how it is known.
+#[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "baremetal-remediator.io",
+    version = "v1alpha1",
+    kind = "BMCEndpoint",
+    plural = "bmcendpoints",
+    namespaced,
+    status = "BMCEndpointStatus",
+    shortname = "bmce",
+    category = "remediation",
+    doc = "BMCEndpoint says where the BMC of one Machine or Node is, for clusters without metal3.",
+    printcolumn(
+        name = "Machine",
+        type_ = "string",
+        json_path = ".spec.machineName",
+        description = "The Machine on the host"
+    ),
+    printcolumn(
+        name = "Node",
+        type_ = "string",
+        json_path = ".spec.nodeName",
+        description = "The Node on the host"
+    ),
+    printcolumn(
+        name = "Address",
+        type_ = "string",
+        json_path = ".spec.address",
+        description = "Address of the BMC"
+    ),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].status",
+        description = "Whether the endpoint can be used"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) != has(self.nodeName)", "message": "exactly one of machineName and nodeName must be set"}]))]
+#[serde(rename_all = "camelCase")]
+pub struct BMCEndpointSpec {
+    /// The Machine on this host, in the same namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub machine_name: Option<String>,
+    /// The Node on this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub node_name: Option<String>,
+    /// Address of the BMC as BareMetalHosts write it, such as
+    /// `redfish+https://10.0.0.7/redfish/v1/Systems/1`. Without credentials.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "!self.contains('@')", "message": "must not contain credentials; put them into the Secret"}]))]
+    #[schemars(length(min = 1, max = 2048))]
+    pub address: String,
+    /// Secret in the same namespace with the keys `username` and `password`.
+    pub credentials_secret: SecretReference,
+    /// How the BMC's certificate is verified. Default: the system's trust roots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<EndpointTls>,
+    /// System UUID of the host as its BMC reports it. Compared besides the Node's own, and instead of
+    /// it where the Node reports none.
+    #[serde(default, rename = "systemUUID", skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 36),
+        regex(pattern = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+    )]
+    pub system_uuid: Option<String>,
+}
+
+/// A Secret in the same namespace.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretReference {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// How a BMC's certificate is verified: by CA or by fingerprint, not both.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "(has(self.caBundle) ? 1 : 0) + (has(self.fingerprints) && size(self.fingerprints) > 0 ? 1 : 0) + (has(self.insecureSkipVerify) && self.insecureSkipVerify ? 1 : 0) <= 1", "message": "at most one of caBundle, fingerprints and insecureSkipVerify can be set"}]))]
+#[serde(rename_all = "camelCase", default)]
+pub struct EndpointTls {
+    /// PEM certificates of the CAs that sign the BMC's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65536))]
+    pub ca_bundle: Option<String>,
+    /// SHA-256 fingerprints of the BMC's certificate, in hexadecimal, with or without colons. Several
+    /// for rotation. Works for self-signed certificates of any kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 95)))]
+    pub fingerprints: Vec<String>,
+    /// Verify nothing. Only obeyed where the RemediationPolicy allows `UnverifiedTLS`.
+    #[schemars(default)]
+    pub insecure_skip_verify: bool,
+}
+
+/// What became of the endpoint.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BMCEndpointStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether address, TLS settings and Secret can be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,62 @@
+//! Annotation, label, taint and finalizer keys: ours, and those of others that we read.
+
+/// Our finalizer on a PowerCycleRemediation.
+pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
+
+/// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.
+pub const ORIGIN_ANNOTATION: &str = "baremetal-remediator.io/trigger";
+
+/// Value of [`ORIGIN_ANNOTATION`].
+pub const ORIGIN_EXTERNAL_REMEDIATION: &str = "external-remediation";
+
+/// Annotation on a Node: the UID of the remediation that put the out-of-service taint there.
+pub const TAINTED_BY_ANNOTATION: &str = "baremetal-remediator.io/out-of-service-for";
+
+/// The trigger on a Machine; presence counts, whatever the value.
+/// Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
+pub const TRIGGER_ANNOTATION: &str = "host.metal3.io/external-remediation";
+
+/// The strategy on a MachineHealthCheck. Source: as above.
+pub const STRATEGY_ANNOTATION: &str = "machine.openshift.io/remediation-strategy";
+
+/// The only value of [`STRATEGY_ANNOTATION`] that means us; compared exactly.
+pub const STRATEGY_EXTERNAL_BAREMETAL: &str = "external-baremetal";
+
+/// Pause on a MachineHealthCheck; presence counts, even of `"false"`. Source: as above.
+pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+
+/// Node to Machine, `namespace/name`. Source: machine-api-operator `pkg/controller/nodelink`.
+pub const NODE_MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
+
+/// Role of a Machine.
+pub const MACHINE_ROLE_LABEL: &str = "machine.openshift.io/cluster-api-machine-role";
+
+/// Role labels of control-plane Nodes.
+pub const CONTROL_PLANE_NODE_LABELS: [&str; 2] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+];
+
+/// Mark of cluster-api-provider-baremetal on a Machine whose host it powered off.
+/// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
+pub const CAPBM_POWERED_OFF_ANNOTATION: &str = "remediation.metal3.io/powered-off-for-remediation";
+
+/// Key of the taint that releases the workloads of a Node that is off.
+/// Source: KEP-2268, kubernetes `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
+pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
+
+/// Value of [`OUT_OF_SERVICE_TAINT`].
+pub const OUT_OF_SERVICE_VALUE: &str = "nodeshutdown";
+
+/// Machine to BareMetalHost, `namespace/name`, where there is no providerID.
+pub const BARE_METAL_HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
+
+/// metal3's pause of a BareMetalHost; presence counts.
+pub const BARE_METAL_HOST_PAUSED: &str = "baremetalhost.metal3.io/paused";
+
+/// metal3's detachment of a BareMetalHost; presence counts.
+pub const BARE_METAL_HOST_DETACHED: &str = "baremetalhost.metal3.io/detached";
+
+/// Prefix of the annotations that hold a BareMetalHost off.
+/// Source: baremetal-operator `internal/controller/metal3.io/baremetalhost_controller.go`.
+pub const REBOOT_ANNOTATION: &str = "reboot.metal3.io";

@@ -1,0 +1,54 @@
+//! Our kinds, and narrow views of the kinds of others.
+
+pub mod bmc_endpoint;
+pub mod keys;
+pub mod remediation;
+pub mod remediation_policy;
+pub mod remediation_template;
+pub mod strategy_spec;
+pub mod views;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, ValidationRule,
+};
+use kube::CustomResourceExt as _;
+
+pub use bmc_endpoint::{BMCEndpoint, BMCEndpointSpec};
+pub use remediation::{PowerCycleRemediation, PowerCycleRemediationSpec, PowerCycleRemediationStatus};
+pub use remediation_policy::{RemediationPolicy, RemediationPolicySpec};
+pub use remediation_template::{PowerCycleRemediationTemplate, PowerCycleRemediationTemplateSpec};
+
+/// The group of our kinds.
+pub const GROUP: &str = "baremetal-remediator.io";
+
+/// The definitions of our kinds, as they are installed.
+pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
+    vec![
+        BMCEndpoint::crd(),
+        PowerCycleRemediation::crd(),
+        PowerCycleRemediationTemplate::crd(),
+        singleton(RemediationPolicy::crd()),
+    ]
+}
+
+/// Lets only one object of a kind exist: a rule on the name, which the derive cannot express.
+fn singleton(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    let rule = ValidationRule {
+        rule: format!("self.metadata.name == '{}'", remediation_policy::POLICY_NAME),
+        message: Some("there is exactly one policy, and it is named default".to_owned()),
+        ..ValidationRule::default()
+    };
+    for version in &mut definition.spec.versions {
+        let schema = version
+            .schema
+            .as_mut()
+            .and_then(|schema| schema.open_api_v3_schema.as_mut());
+        if let Some(schema) = schema {
+            schema
+                .x_kubernetes_validations
+                .get_or_insert_default()
+                .push(rule.clone());
+        }
+    }
+    definition
+}

@@ -1,0 +1,90 @@
+//! PowerCycleRemediation: the request, the journal and the audit trail of one remediation.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::strategy_spec::StrategySpec;
+use crate::core::journal::Journal;
+
+/// What is to be done.
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "baremetal-remediator.io",
+    version = "v1alpha1",
+    kind = "PowerCycleRemediation",
+    plural = "powercycleremediations",
+    namespaced,
+    status = "PowerCycleRemediationStatus",
+    shortname = "pcr",
+    category = "remediation",
+    doc = "PowerCycleRemediation power-cycles the host of one Machine through its BMC, proves each step and reports. \
+        It is the request, the journal and the audit trail of that remediation.",
+    printcolumn(
+        name = "Node",
+        type_ = "string",
+        json_path = ".status.subject.node",
+        description = "The Node that is remediated"
+    ),
+    printcolumn(
+        name = "Phase",
+        type_ = "string",
+        json_path = ".status.phase",
+        description = "Where the remediation stands"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.reason",
+        description = "Why it stands there"
+    ),
+    printcolumn(
+        name = "Attempt",
+        type_ = "integer",
+        json_path = ".status.attempt",
+        description = "Power-off attempts so far"
+    ),
+    printcolumn(
+        name = "Since",
+        type_ = "date",
+        json_path = ".status.phaseStarted",
+        description = "How long it has stood there"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.message",
+        description = "The story so far"
+    )
+)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) == has(oldSelf.machineName) && (!has(self.machineName) || self.machineName == oldSelf.machineName)", "message": "machineName cannot be changed; create another PowerCycleRemediation"}]))]
+#[serde(rename_all = "camelCase")]
+pub struct PowerCycleRemediationSpec {
+    /// The Machine, in the same namespace. Default: the Machine among the owners, else the Machine of
+    /// the remediation's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub machine_name: Option<String>,
+    /// How the host is to be power-cycled.
+    #[serde(flatten)]
+    pub strategy: StrategySpec,
+}
+
+/// What has been done.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PowerCycleRemediationStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The journal.
+    #[serde(flatten)]
+    pub journal: Journal,
+    /// Conditions. `Succeeded` and `Processing` follow the contract of medik8s remediators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,97 @@
+//! RemediationPolicy: the administrator's limits.
+
+use ipnet::IpNet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name of the one policy that counts.
+pub const POLICY_NAME: &str = "default";
+
+/// The administrator's limits. Without a policy named `default`, nothing is powered.
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "baremetal-remediator.io",
+    version = "v1alpha1",
+    kind = "RemediationPolicy",
+    plural = "remediationpolicies",
+    status = "RemediationPolicyStatus",
+    shortname = "rpol",
+    category = "remediation",
+    doc = "RemediationPolicy holds the administrator's limits. The one named default counts; without it nothing is powered.",
+    printcolumn(
+        name = "Paused",
+        type_ = "boolean",
+        json_path = ".spec.paused",
+        description = "Whether new remediations wait"
+    ),
+    printcolumn(
+        name = "Networks",
+        type_ = "string",
+        json_path = ".spec.bmc.allowedNetworks",
+        description = "Where BMCs may be"
+    ),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].status",
+        description = "Whether the policy is valid"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RemediationPolicySpec {
+    /// Nothing new is begun while true. Hosts that are off are still brought back.
+    #[schemars(default)]
+    pub paused: bool,
+    /// Rules for talking to BMCs.
+    #[schemars(default)]
+    pub bmc: BmcRules,
+}
+
+/// Rules for talking to BMCs.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BmcRules {
+    /// Networks, in CIDR form, in which BMC addresses must lie. Empty allows none. Loopback,
+    /// link-local and similar ranges are only allowed by networks that lie within them.
+    #[schemars(with = "Vec<Cidr>", length(max = 256), default)]
+    pub allowed_networks: Vec<IpNet>,
+    /// The weakest transport over which credentials may be sent.
+    #[schemars(default)]
+    pub minimum_transport: Transport,
+}
+
+/// Text of a network in CIDR form, checked by the API server.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+#[allow(dead_code)]
+struct Cidr(#[schemars(length(min = 3, max = 49), regex(pattern = r"^[0-9a-fA-F.:]+/[0-9]{1,3}$"))] String);
+
+/// How well the BMC at the other end must be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Transport {
+    /// TLS, and the certificate is verified by a CA or by its fingerprint.
+    #[default]
+    VerifiedTLS,
+    /// TLS without verification where the host asks for that. Anybody on the network can read the
+    /// credentials.
+    UnverifiedTLS,
+    /// Plain HTTP where the address asks for that. Everybody on the network can read the credentials.
+    PlainHTTP,
+}
+
+/// What became of the policy.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemediationPolicyStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the policy is valid and in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,104 @@
+//! OpenShift Machine, as far as it is read.
+//! Source: openshift/api `machine/v1beta1/types_machine.go`.
+
+use kube::{CustomResource, ResourceExt as _};
+use serde::{Deserialize, Serialize};
+
+use super::{LabelsKept, narrow};
+use crate::api::keys;
+use crate::core::facts;
+
+/// What is read of the spec.
+#[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
+#[kube(
+    group = "machine.openshift.io",
+    version = "v1beta1",
+    kind = "Machine",
+    plural = "machines",
+    namespaced,
+    status = "MachineStatus",
+    schema = "disabled"
+)]
+pub struct MachineSpec {
+    /// Provider's name of the host.
+    #[serde(default, rename = "providerID")]
+    pub provider_id: Option<String>,
+}
+
+/// What is read of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineStatus {
+    /// `Provisioning`, `Provisioned`, `Running`, `Deleting` or `Failed`.
+    #[serde(default)]
+    pub phase: Option<String>,
+    /// The Node.
+    #[serde(default)]
+    pub node_ref: Option<NodeReference>,
+    /// `MachineAPI`, `ClusterAPI` or `Migrating`.
+    #[serde(default, rename = "authoritativeAPI")]
+    pub authoritative_api: Option<String>,
+}
+
+/// A reference to a Node. The UID is not read: it goes stale when the Node registers again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeReference {
+    /// Name of the Node.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// Annotations that decisions read.
+const ANNOTATIONS: [&str; 3] = [
+    keys::TRIGGER_ANNOTATION,
+    keys::CAPBM_POWERED_OFF_ANNOTATION,
+    keys::BARE_METAL_HOST_ANNOTATION,
+];
+
+impl Machine {
+    /// Drops what no decision reads.
+    pub fn narrow(&mut self) {
+        narrow(&mut self.metadata, &ANNOTATIONS, LabelsKept::All);
+    }
+
+    /// Whether the Machine carries the trigger.
+    pub fn is_triggered(&self) -> bool {
+        self.annotations().contains_key(keys::TRIGGER_ANNOTATION)
+    }
+
+    /// Name of the Node, when there is one.
+    pub fn node_name(&self) -> Option<&str> {
+        let status = self.status.as_ref()?;
+        status
+            .node_ref
+            .as_ref()?
+            .name
+            .as_deref()
+            .filter(|name| !name.is_empty())
+    }
+
+    /// What decisions are based on.
+    pub fn facts(&self) -> facts::Machine {
+        let status = self.status.clone().unwrap_or_default();
+        let elsewhere = status
+            .authoritative_api
+            .filter(|api| !api.is_empty() && api != "MachineAPI");
+        let mark = self
+            .annotations()
+            .contains_key(keys::CAPBM_POWERED_OFF_ANNOTATION);
+        let role = self.labels().get(keys::MACHINE_ROLE_LABEL).map(String::as_str);
+        facts::Machine {
+            name: self.name_any(),
+            uid: self.uid().unwrap_or_default(),
+            deleting: self.metadata.deletion_timestamp.is_some(),
+            failed: status.phase.as_deref() == Some("Failed"),
+            authoritative_elsewhere: elsewhere,
+            triggered: self.is_triggered(),
+            foreign_mark: mark.then(|| keys::CAPBM_POWERED_OFF_ANNOTATION.to_owned()),
+            control_plane: matches!(role, Some("master" | "control-plane")),
+            node_name: self.node_name().map(ToOwned::to_owned),
+            provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            resource_version: self.resource_version().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! OpenShift MachineHealthCheck, as far as it is read.
+//! Source: openshift/api `machine/v1beta1/types_machinehealthcheck.go`.
+
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::{Duration, Selector, SelectorExt as _};
+use kube::{CustomResource, ResourceExt as _};
+use serde::{Deserialize, Serialize};
+
+use super::{LabelsKept, Machine, narrow};
+use crate::api::keys;
+use crate::core::facts::Seen;
+use crate::core::health::{HealthCheck, UnhealthyCondition};
+
+/// What is read of the spec.
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
+#[kube(
+    group = "machine.openshift.io",
+    version = "v1beta1",
+    kind = "MachineHealthCheck",
+    plural = "machinehealthchecks",
+    namespaced,
+    schema = "disabled"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineHealthCheckSpec {
+    /// Which Machines of the namespace; an empty selector selects all of them.
+    pub selector: LabelSelector,
+    /// Any of these makes a Machine unhealthy.
+    #[serde(default)]
+    pub unhealthy_conditions: Vec<UnhealthyConditionView>,
+    /// When set, the template wins over the strategy annotation.
+    #[serde(default)]
+    pub remediation_template: Option<TemplateReference>,
+}
+
+/// One unhealthy condition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UnhealthyConditionView {
+    /// Condition type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Condition status.
+    pub status: String,
+    /// For how long, in Go's syntax.
+    pub timeout: Duration,
+}
+
+/// A reference to a template; only its presence is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TemplateReference {
+    /// Name of the template.
+    #[serde(default)]
+    pub name: String,
+}
+
+impl MachineHealthCheck {
+    /// Drops what no decision reads.
+    pub fn narrow(&mut self) {
+        narrow(
+            &mut self.metadata,
+            &[keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION],
+            LabelsKept::Only(&[]),
+        );
+    }
+
+    /// What decisions about a Machine are based on; `Absent` when the check does not select it.
+    pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
+        let name = self.name_any();
+        let selector: Selector = match self.spec.selector.clone().try_into() {
+            Ok(selector) => selector,
+            Err(error) => {
+                return Seen::Unreadable(format!("spec.selector of MachineHealthCheck {name}: {error}"));
+            }
+        };
+        if !selector.matches(machine.labels()) {
+            return Seen::Absent;
+        }
+        let mut conditions = Vec::new();
+        for condition in &self.spec.unhealthy_conditions {
+            match non_negative(condition.timeout) {
+                Some(timeout) => conditions.push(UnhealthyCondition {
+                    kind: condition.kind.clone(),
+                    status: condition.status.clone(),
+                    timeout,
+                }),
+                None => {
+                    return Seen::Unreadable(format!(
+                        "spec.unhealthyConditions[].timeout of MachineHealthCheck {name} must not be negative"
+                    ));
+                }
+            }
+        }
+        let annotations = self.annotations();
+        let strategy = annotations.get(keys::STRATEGY_ANNOTATION).map(String::as_str);
+        Seen::Present(HealthCheck {
+            name,
+            external_baremetal: strategy == Some(keys::STRATEGY_EXTERNAL_BAREMETAL),
+            paused: annotations.contains_key(keys::PAUSED_ANNOTATION),
+            has_template: self.spec.remediation_template.is_some(),
+            conditions,
+        })
+    }
+}
+
+fn non_negative(duration: Duration) -> Option<SignedDuration> {
+    if duration.is_negative() {
+        return None;
+    }
+    SignedDuration::try_from(std::time::Duration::from(duration)).ok()
+}

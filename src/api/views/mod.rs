@@ -1,0 +1,40 @@
+//! Narrow views of the kinds of others: only what is read, never written back whole.
+
+pub mod bare_metal_host;
+pub mod machine;
+pub mod machine_health_check;
+pub mod node;
+
+pub use bare_metal_host::BareMetalHost;
+pub use machine::Machine;
+pub use machine_health_check::MachineHealthCheck;
+pub use node::Node;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// Drops from metadata what no decision reads, so that caches stay small.
+pub fn narrow(metadata: &mut ObjectMeta, annotations_kept: &[&str], labels_kept: LabelsKept<'_>) {
+    metadata.managed_fields = None;
+    metadata.self_link = None;
+    metadata.generate_name = None;
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.retain(|key, _| annotations_kept.contains(&key.as_str()));
+    }
+    match labels_kept {
+        LabelsKept::All => {}
+        LabelsKept::Only(kept) => {
+            if let Some(labels) = &mut metadata.labels {
+                labels.retain(|key, _| kept.contains(&key.as_str()));
+            }
+        }
+    }
+}
+
+/// Which labels a cache keeps.
+#[derive(Clone, Copy, Debug)]
+pub enum LabelsKept<'a> {
+    /// All of them: selectors are matched against them.
+    All,
+    /// These only.
+    Only(&'a [&'a str]),
+}

@@ -1,0 +1,206 @@
+//! Node, as far as it is read.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::{Resource, ResourceExt as _};
+use serde::{Deserialize, Serialize};
+
+use super::{LabelsKept, narrow};
+use crate::api::keys;
+use crate::core::facts::{self, NodeCondition, OutOfService};
+use crate::core::journal::{SavedNode, SavedTaint};
+
+/// A Node.
+#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[resource(inherit = k8s_openapi::api::core::v1::Node)]
+pub struct Node {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// Spec.
+    #[serde(default)]
+    pub spec: NodeSpecView,
+    /// Status.
+    #[serde(default)]
+    pub status: NodeStatusView,
+}
+
+/// What is read of the spec.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeSpecView {
+    /// Provider's name of the host.
+    #[serde(default, rename = "providerID")]
+    pub provider_id: Option<String>,
+    /// Taints.
+    #[serde(default)]
+    pub taints: Vec<TaintView>,
+    /// Cordoned.
+    #[serde(default)]
+    pub unschedulable: bool,
+}
+
+/// One taint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaintView {
+    /// Key.
+    pub key: String,
+    /// Value.
+    #[serde(default)]
+    pub value: String,
+    /// Effect.
+    pub effect: String,
+}
+
+/// What is read of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatusView {
+    /// Conditions.
+    #[serde(default)]
+    pub conditions: Vec<ConditionView>,
+    /// What the kubelet says of its system.
+    #[serde(default)]
+    pub node_info: NodeInfoView,
+}
+
+/// One condition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Status.
+    pub status: String,
+    /// Written by the kubelet only.
+    #[serde(default)]
+    pub last_heartbeat_time: Option<Time>,
+    /// When the status changed.
+    #[serde(default)]
+    pub last_transition_time: Option<Time>,
+}
+
+/// What is read of nodeInfo.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeInfoView {
+    /// Changes with every boot.
+    #[serde(default, rename = "bootID")]
+    pub boot_id: String,
+    /// SMBIOS system UUID.
+    #[serde(default, rename = "systemUUID")]
+    pub system_uuid: String,
+}
+
+impl Node {
+    /// Drops what no decision reads.
+    pub fn narrow(&mut self) {
+        let annotations = [keys::NODE_MACHINE_ANNOTATION, keys::TAINTED_BY_ANNOTATION];
+        narrow(
+            &mut self.metadata,
+            &annotations,
+            LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS),
+        );
+        self.metadata.owner_references = None;
+        self.spec
+            .taints
+            .retain(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT);
+    }
+
+    /// What decisions are based on.
+    pub fn facts(&self) -> facts::Node {
+        let conditions = self.status.conditions.iter();
+        facts::Node {
+            name: self.name_any(),
+            uid: self.uid().unwrap_or_default(),
+            resource_version: self.resource_version().unwrap_or_default(),
+            machine_link: self.annotations().get(keys::NODE_MACHINE_ANNOTATION).cloned(),
+            provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            system_uuid: Some(self.status.node_info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
+            boot_id: Some(self.status.node_info.boot_id.clone()).filter(|id| !id.is_empty()),
+            control_plane: keys::CONTROL_PLANE_NODE_LABELS
+                .iter()
+                .any(|role| self.labels().contains_key(*role)),
+            conditions: conditions
+                .map(|condition| NodeCondition {
+                    kind: condition.kind.clone(),
+                    status: condition.status.clone(),
+                    since: condition.last_transition_time.as_ref().map(|time| time.0),
+                })
+                .collect(),
+            out_of_service: self.out_of_service(),
+            heartbeat: self.heartbeat(),
+        }
+    }
+
+    /// The newest heartbeat of any condition.
+    pub fn heartbeat(&self) -> Option<Timestamp> {
+        self.status
+            .conditions
+            .iter()
+            .filter_map(|condition| condition.last_heartbeat_time.as_ref())
+            .map(|time| time.0)
+            .max()
+    }
+
+    fn out_of_service(&self) -> OutOfService {
+        if !self
+            .spec
+            .taints
+            .iter()
+            .any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT)
+        {
+            return OutOfService::No;
+        }
+        match self.annotations().get(keys::TAINTED_BY_ANNOTATION) {
+            Some(uid) => OutOfService::Ours(uid.clone()),
+            None => OutOfService::Foreign,
+        }
+    }
+
+    /// What has to be given back to a Node that was deleted. Only meaningful on a Node that was not
+    /// narrowed.
+    pub fn saved(&self) -> SavedNode {
+        let taints = self
+            .spec
+            .taints
+            .iter()
+            .filter(|taint| !is_lifecycle_taint(&taint.key));
+        SavedNode {
+            labels: self.labels().clone(),
+            annotations: kept_annotations(self.annotations()),
+            taints: taints
+                .map(|taint| SavedTaint {
+                    key: taint.key.clone(),
+                    value: taint.value.clone(),
+                    effect: taint.effect.clone(),
+                })
+                .collect(),
+            unschedulable: self.spec.unschedulable,
+        }
+    }
+}
+
+/// Taints that the control plane sets and removes by the state of the Node.
+/// Source: kubernetes `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
+fn is_lifecycle_taint(key: &str) -> bool {
+    matches!(
+        key,
+        "node.kubernetes.io/not-ready"
+            | "node.kubernetes.io/unreachable"
+            | "node.kubernetes.io/unschedulable"
+            | "node.kubernetes.io/memory-pressure"
+            | "node.kubernetes.io/disk-pressure"
+            | "node.kubernetes.io/network-unavailable"
+            | "node.kubernetes.io/pid-pressure"
+            | keys::OUT_OF_SERVICE_TAINT
+    )
+}
+
+/// Annotations without our own mark and without those that speak of the deleted object.
+fn kept_annotations(annotations: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut kept = annotations.clone();
+    kept.remove(keys::TAINTED_BY_ANNOTATION);
+    kept.remove("kubectl.kubernetes.io/last-applied-configuration");
+    kept
+}

@@ -1,0 +1,111 @@
+//! What a step answers: what to write down, at most one thing to do, and when to look again.
+
+use jiff::Timestamp;
+
+use super::facts::OutOfService;
+use super::journal::{Journal, SavedNode};
+
+/// The answer of one step.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The journal as it must stand before the act. Written by compare-and-swap when it differs.
+    pub journal: Journal,
+    /// At most one thing to do.
+    pub act: Option<Act>,
+    /// When to decide again if nothing is seen before. `None`: only when something changes.
+    pub look_again: Option<Timestamp>,
+}
+
+/// The one thing to do next. Closed: the shell can do nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// Looks at the world.
+    Observe(Observation),
+    /// Changes the world.
+    Effect(Effect),
+}
+
+/// Reads that change nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Ask the BMC for identity and power state.
+    Power,
+    /// Read policy, Machine, MachineHealthChecks, Node and Lease live.
+    Look,
+    /// Read the Node's Lease live.
+    Report,
+    /// List the pods and VolumeAttachments left on the Node.
+    Cleanup,
+}
+
+/// Changes of the world. Each is safe to find done, half done or not done by a successor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Put our finalizer on the remediation, so that it cannot vanish while the host is off.
+    AddFinalizer,
+    /// Take our finalizer off.
+    RemoveFinalizer,
+    /// `ForceOff`, not after the given time.
+    PowerOff {
+        /// The command is not begun later than this.
+        not_after: Timestamp,
+    },
+    /// `On`, not after the given time.
+    PowerOn {
+        /// The command is not begun later than this.
+        not_after: Timestamp,
+    },
+    /// Put the out-of-service taint and our mark on the Node.
+    TaintNode {
+        /// Name.
+        node: String,
+        /// The Node must not have changed since.
+        resource_version: String,
+        /// The write is not begun later than this: the evidence is too old then.
+        not_after: Timestamp,
+    },
+    /// Delete the Node object.
+    DeleteNode {
+        /// Name.
+        node: String,
+        /// UID the Node must have.
+        uid: String,
+        /// The Node must not have changed since.
+        resource_version: String,
+        /// The write is not begun later than this: the evidence is too old then.
+        not_after: Timestamp,
+    },
+    /// Give a Node that registered again its labels, annotations and taints back.
+    RestoreNode {
+        /// Name.
+        node: String,
+        /// The Node must not have changed since.
+        resource_version: String,
+        /// What it had.
+        saved: SavedNode,
+    },
+    /// Take the out-of-service taint and our mark off the Node.
+    UntaintNode {
+        /// Name.
+        node: String,
+        /// The Node must not have changed since.
+        resource_version: String,
+    },
+    /// Remove the trigger annotation from the Machine.
+    ClearTrigger {
+        /// Name.
+        machine: String,
+        /// UID the Machine must have.
+        uid: String,
+    },
+}
+
+impl OutOfService {
+    /// Whether the taint was put there for the given remediation.
+    pub fn is_ours(&self) -> bool {
+        match self {
+            Self::Ours(_) => true,
+            Self::No | Self::Foreign => false,
+        }
+    }
+}

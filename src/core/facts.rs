@@ -1,0 +1,242 @@
+//! Everything a decision may be based on, as plain data.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::health::HealthCheck;
+use super::identity::SystemUuid;
+use super::journal::SavedNode;
+use super::observed::Observed;
+use super::phase::Reason;
+use super::strategy::Strategy;
+
+/// Something we looked for. Unreadable is never absent, and absent is never healthy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seen<T> {
+    /// It is there and could be read.
+    Present(T),
+    /// It is not there.
+    Absent,
+    /// It is there, but a field is not what it should be; the text names the field.
+    Unreadable(String),
+}
+
+/// Why something cannot go on, with the detail a person needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The named reason.
+    pub reason: Reason,
+    /// What exactly, without secrets.
+    pub detail: String,
+}
+
+impl Obstacle {
+    /// Names an obstacle.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            reason,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// The facts of one remediation at one moment.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The validated spec, or what is wrong with it.
+    pub strategy: Result<Strategy, Obstacle>,
+    /// How the remediation came to be.
+    pub origin: Origin,
+    /// When the remediation object was created.
+    pub created: Timestamp,
+    /// Whether the remediation object is being deleted.
+    pub deletion_requested: bool,
+    /// Whether our finalizer is on the remediation object.
+    pub has_finalizer: bool,
+    /// The UID that the Machine must have, when the remediation was made for a certain one.
+    pub expected_machine_uid: Option<String>,
+    /// This process's right to act.
+    pub leadership: Leadership,
+    /// Machine, Node, health checks and policy as the caches have them.
+    pub world: World,
+    /// The same, read live, the last time that was asked for.
+    pub look: Option<Look>,
+    /// The host behind the Machine, or why it cannot be named.
+    pub host: Result<Host, Obstacle>,
+    /// Whether the server knows the out-of-service taint (Kubernetes 1.28 and newer).
+    pub out_of_service_supported: bool,
+    /// What the Node carries, to be saved before it is deleted.
+    pub node_metadata: Option<SavedNode>,
+    /// What this process saw and did for this remediation. Lost in a crash.
+    pub observed: Observed,
+}
+
+/// How a remediation came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the annotation `host.metal3.io/external-remediation` on a Machine: the trigger has to
+    /// stay, an unpaused MachineHealthCheck has to vouch for it, and we remove it when done.
+    Annotation,
+    /// Made by a person or a producer that clones our template: the object itself is the request.
+    Request,
+}
+
+/// This process's right to act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// Term of the leader, for the journal.
+    pub epoch: i64,
+    /// No effect is begun after this time. `None`: this process does not lead.
+    pub act_until: Option<Timestamp>,
+}
+
+/// Machine, Node, health checks and policy.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The administrator's limits.
+    pub policy: Seen<Policy>,
+    /// The Machine.
+    pub machine: Seen<Machine>,
+    /// Its Node.
+    pub node: Seen<Node>,
+    /// The MachineHealthChecks of the Machine's namespace that select it or cannot be read.
+    pub health_checks: Vec<Seen<HealthCheck>>,
+}
+
+/// A live read of the world.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// When it was begun; everything in it is at least as new.
+    pub began: Timestamp,
+    /// What was read.
+    pub world: World,
+    /// What the Node last reported.
+    pub report: NodeReport,
+}
+
+/// The administrator's limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Nothing new is begun. Recovery of hosts that are off goes on.
+    pub paused: bool,
+}
+
+/// What we read of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Name.
+    pub name: String,
+    /// UID.
+    pub uid: String,
+    /// Being deleted.
+    pub deleting: bool,
+    /// `status.phase: Failed`.
+    pub failed: bool,
+    /// `status.authoritativeAPI`, when it is set and not `MachineAPI`.
+    pub authoritative_elsewhere: Option<String>,
+    /// Carries the trigger.
+    pub triggered: bool,
+    /// The mark of another remediator, by its key.
+    pub foreign_mark: Option<String>,
+    /// Has the control-plane role.
+    pub control_plane: bool,
+    /// `status.nodeRef.name`.
+    pub node_name: Option<String>,
+    /// `spec.providerID`.
+    pub provider_id: Option<String>,
+    /// resourceVersion.
+    pub resource_version: String,
+}
+
+/// What we read of a Node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Name.
+    pub name: String,
+    /// UID.
+    pub uid: String,
+    /// resourceVersion.
+    pub resource_version: String,
+    /// Annotation `machine.openshift.io/machine`, `namespace/name`.
+    pub machine_link: Option<String>,
+    /// `spec.providerID`.
+    pub provider_id: Option<String>,
+    /// `status.nodeInfo.systemUUID`.
+    pub system_uuid: Option<String>,
+    /// `status.nodeInfo.bootID`.
+    pub boot_id: Option<String>,
+    /// Has a control-plane role label.
+    pub control_plane: bool,
+    /// Conditions.
+    pub conditions: Vec<NodeCondition>,
+    /// The out-of-service taint.
+    pub out_of_service: OutOfService,
+    /// Newest `lastHeartbeatTime`, which only the kubelet writes. Compared for change only.
+    pub heartbeat: Option<Timestamp>,
+}
+
+impl Node {
+    /// Whether the condition Ready is True.
+    pub fn is_ready(&self) -> bool {
+        self.conditions
+            .iter()
+            .any(|condition| condition.kind == "Ready" && condition.status == "True")
+    }
+}
+
+/// The out-of-service taint of a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutOfService {
+    /// Not there.
+    No,
+    /// Put there by us, for the remediation with this UID.
+    Ours(String),
+    /// Put there by somebody else; never removed by us.
+    Foreign,
+}
+
+/// One Node condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeCondition {
+    /// Type.
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// lastTransitionTime.
+    pub since: Option<Timestamp>,
+}
+
+/// Signs of life of a Node: written by its kubelet and nobody else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// `renewTime` of its Lease.
+    pub lease_renewed: Option<Timestamp>,
+    /// `leaseDurationSeconds` of its Lease.
+    pub lease_duration: Option<SignedDuration>,
+    /// Newest heartbeat of its conditions.
+    pub heartbeat: Option<Timestamp>,
+}
+
+impl NodeReport {
+    /// Whether the kubelet wrote something between the two reads. Clocks play no part.
+    pub fn differs_from(&self, other: &Self) -> bool {
+        self.lease_renewed != other.lease_renewed || self.heartbeat != other.heartbeat
+    }
+
+    /// Whether the Lease is still valid by its own words.
+    pub fn lease_is_fresh(&self, now: Timestamp) -> bool {
+        let duration = self.lease_duration.unwrap_or(SignedDuration::from_secs(40));
+        self.lease_renewed
+            .is_some_and(|renewed| renewed.saturating_add(duration).is_ok_and(|end| end > now))
+    }
+}
+
+/// The host behind a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// `BMCEndpoint/name` or `BareMetalHost/name`.
+    pub reference: String,
+    /// Address of its BMC, without credentials.
+    pub bmc: String,
+    /// The system UUID an administrator stated for it.
+    pub stated_uuid: Option<SystemUuid>,
+}

@@ -1,0 +1,247 @@
+//! What is written down about a remediation: the part of its status that decisions are taken on.
+//!
+//! The journal is the only memory that survives a crash. It is written by compare-and-swap before
+//! each effect, so that a successor reads what may have been done instead of doing it again.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::phase::{Phase, Reason};
+
+/// The journal of one remediation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Journal {
+    /// Where the remediation stands.
+    pub phase: Phase,
+    /// When the phase began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_started: Option<Timestamp>,
+    /// When the phase ends at the latest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// The one reason why it stands there, in CamelCase.
+    pub reason: String,
+    /// The story so far, in a sentence or two.
+    pub message: String,
+    /// Number of the current power-off attempt, from 1; 0 before the first.
+    #[schemars(range(min = 0, max = 100))]
+    pub attempt: i32,
+    /// No attempt before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt: Option<Timestamp>,
+    /// Whom this remediation is about, fixed when the first power-off is journalled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Subject>,
+    /// What is about to be, or may have been, done to the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+    /// Why we believe the host is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<OffEvidence>,
+    /// How the workloads are released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
+    /// Why earlier attempts failed, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub failed_attempts: Vec<FailedAttempt>,
+    /// When each phase was entered, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub timeline: Vec<TimelineEntry>,
+    /// resourceVersion of the Machine after the trigger was removed from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_cleared: Option<String>,
+}
+
+/// Machine, Node and host as they were when the power-off was decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// Name of the Machine.
+    pub machine: String,
+    /// Its UID.
+    #[serde(rename = "machineUID")]
+    pub machine_uid: String,
+    /// Name of the Node.
+    pub node: String,
+    /// Its UID.
+    #[serde(rename = "nodeUID")]
+    pub node_uid: String,
+    /// `status.nodeInfo.bootID` of the Node before the power-off.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+    /// `kind/name` of the object that describes the host.
+    pub host: String,
+    /// Address of the BMC, without credentials.
+    pub bmc: String,
+    /// URI of the system at the BMC.
+    pub system: String,
+    /// System UUID that Node and BMC agree on.
+    #[serde(rename = "systemUUID")]
+    pub system_uuid: String,
+    /// How they agree.
+    pub identity: String,
+}
+
+/// The verbs that change a host. Absolute and idempotent; there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Verb {
+    /// Redfish `ForceOff`, IPMI power down.
+    PowerOff,
+    /// Redfish `On`, IPMI power up.
+    PowerOn,
+}
+
+/// A power command that was decided. Journalled before it is sent; never sent after `notAfter`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Intent {
+    /// What.
+    pub verb: Verb,
+    /// How many times the verb may have been sent in this attempt, this time included.
+    #[schemars(range(min = 1, max = 100))]
+    pub sends: i32,
+    /// When it was journalled.
+    pub journalled: Timestamp,
+    /// The command is not sent after this time.
+    pub not_after: Timestamp,
+    /// Term of the leader that journalled it.
+    pub epoch: i64,
+}
+
+/// The proof of Off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OffEvidence {
+    /// When the BMC acknowledged our power-off.
+    pub acknowledged: Timestamp,
+    /// The reads that prove it, oldest first; each said the literal `Off` for the right system.
+    #[schemars(length(max = 10))]
+    pub reads: Vec<OffRead>,
+    /// When the Node was found silent after the proof.
+    pub node_silent: Timestamp,
+}
+
+/// One fresh read of the power state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OffRead {
+    /// The literal word of the BMC.
+    pub said: String,
+    /// When the request was begun.
+    pub began: Timestamp,
+    /// When the answer was complete.
+    pub ended: Timestamp,
+}
+
+/// How workloads are released.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Release {
+    /// By what.
+    pub by: ReleaseBy,
+    /// When it was decided.
+    pub decided: Timestamp,
+    /// When nothing was left to clean up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Timestamp>,
+    /// When it was taken back because the host was not off any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<Timestamp>,
+    /// What the Node carried before it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_node: Option<SavedNode>,
+}
+
+/// The two ways to release workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReleaseBy {
+    /// `node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`.
+    OutOfServiceTaint,
+    /// Deletion of the Node object.
+    NodeDeletion,
+}
+
+/// Metadata of a Node that was deleted, to be restored when it registers again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SavedNode {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Taints that somebody set; those of the node lifecycle controller are left out.
+    #[schemars(length(max = 100))]
+    pub taints: Vec<SavedTaint>,
+    /// Whether the Node was cordoned.
+    pub unschedulable: bool,
+}
+
+/// One taint.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct SavedTaint {
+    /// Key.
+    pub key: String,
+    /// Value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// Effect.
+    pub effect: String,
+}
+
+/// Why one attempt failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedAttempt {
+    /// Its number.
+    #[schemars(range(min = 1, max = 100))]
+    pub attempt: i32,
+    /// The reason, in CamelCase.
+    pub reason: String,
+    /// When it was given up.
+    pub at: Timestamp,
+}
+
+/// One step of the story.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineEntry {
+    /// The phase that was entered.
+    pub phase: Phase,
+    /// When.
+    pub at: Timestamp,
+    /// The reason it was entered with.
+    pub reason: String,
+}
+
+/// Entries kept in the timeline; the oldest go first.
+const TIMELINE_LIMIT: usize = 60;
+
+impl Journal {
+    /// Enters a phase: sets its start and deadline and writes it into the timeline.
+    pub fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp, deadline: Option<Timestamp>) {
+        self.phase = phase;
+        self.phase_started = Some(now);
+        self.deadline = deadline;
+        self.reason = reason.as_str().to_owned();
+        self.timeline.push(TimelineEntry {
+            phase,
+            at: now,
+            reason: reason.as_str().to_owned(),
+        });
+        let surplus = self.timeline.len().saturating_sub(TIMELINE_LIMIT);
+        self.timeline.drain(..surplus);
+    }
+
+    /// Says why the remediation stands where it stands, without leaving the phase.
+    pub fn because(&mut self, reason: Reason, message: impl Into<String>) {
+        reason.as_str().clone_into(&mut self.reason);
+        self.message = message.into();
+    }
+
+    /// Whether the deadline of the phase has passed.
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.deadline.is_some_and(|deadline| now >= deadline)
+    }
+}

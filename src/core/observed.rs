@@ -1,0 +1,169 @@
+//! What this process saw and did for one remediation since it took it up.
+//!
+//! Nothing here survives a crash, and nothing may depend on it doing so: a successor starts empty
+//! and looks again.
+
+use jiff::Timestamp;
+
+use super::facts::{NodeReport, Obstacle};
+use super::journal::Verb;
+use super::power::PowerState;
+
+/// Power reads kept; enough for any proof.
+const READS_KEPT: usize = 16;
+
+/// Observations of one remediation.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Reads of the BMC, oldest first.
+    pub reads: Vec<PowerRead>,
+    /// Failed reads of the BMC since the last good one.
+    pub read_failure: Option<ReadFailure>,
+    /// The intent this process journalled last. An intent in the journal that is not this one was
+    /// journalled by a predecessor, which may have sent the command.
+    pub own_intent: Option<IntentKey>,
+    /// The last power command this process sent.
+    pub sent: Option<Sent>,
+    /// Reads of the Node's signs of life, oldest first.
+    pub reports: Vec<ReportRead>,
+    /// Reads of what is left to clean up, oldest first.
+    pub cleanups: Vec<CleanupRead>,
+    /// resourceVersion of the Machine after we removed the trigger.
+    pub trigger_cleared: Option<String>,
+    /// The Node has its saved metadata back.
+    pub node_restored: bool,
+    /// When an effect on a Kubernetes object last failed, and how.
+    pub write_failure: Option<WriteFailure>,
+}
+
+/// Which intent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntentKey {
+    /// Verb.
+    pub verb: Verb,
+    /// Attempt.
+    pub attempt: i32,
+    /// Which send of the attempt.
+    pub sends: i32,
+}
+
+/// One answered read of the BMC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PowerRead {
+    /// When the request was begun.
+    pub began: Timestamp,
+    /// When the answer was complete.
+    pub ended: Timestamp,
+    /// The state.
+    pub power: PowerState,
+    /// The literal word, shortened.
+    pub said: String,
+    /// System UUID as the BMC gave it.
+    pub uuid: Option<String>,
+    /// URI of the system.
+    pub system: String,
+}
+
+/// Reads that failed in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadFailure {
+    /// How many.
+    pub consecutive: u32,
+    /// When the last one ended.
+    pub at: Timestamp,
+    /// Why the last one failed.
+    pub obstacle: Obstacle,
+}
+
+/// A power command and what came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Which.
+    pub intent: IntentKey,
+    /// When its answer came or was given up.
+    pub at: Timestamp,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What a BMC answered to a power command. None of it says what the host does: that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Acknowledged, or said to be in that state already.
+    Acknowledged,
+    /// Definitely refused.
+    Refused(Obstacle),
+    /// Sent, but no answer: it may or may not be carried out.
+    Unknown(Obstacle),
+    /// Not sent at all.
+    NotSent(Obstacle),
+}
+
+/// One read of a Node's signs of life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRead {
+    /// When it was begun.
+    pub began: Timestamp,
+    /// What was read.
+    pub report: NodeReport,
+}
+
+/// One read of what is left on a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanupRead {
+    /// When it was begun.
+    pub began: Timestamp,
+    /// What is left, as `Pod namespace/name` or `VolumeAttachment name`; empty when clean.
+    pub remaining: Vec<String>,
+}
+
+/// An effect on a Kubernetes object that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteFailure {
+    /// When.
+    pub at: Timestamp,
+    /// What the server said.
+    pub detail: String,
+}
+
+impl Observed {
+    /// Notes an answered read.
+    pub fn note_read(&mut self, read: PowerRead) {
+        self.read_failure = None;
+        self.reads.push(read);
+        let surplus = self.reads.len().saturating_sub(READS_KEPT);
+        self.reads.drain(..surplus);
+    }
+
+    /// Notes a failed read.
+    pub fn note_read_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
+        let consecutive = self
+            .read_failure
+            .as_ref()
+            .map_or(1, |failure| failure.consecutive.saturating_add(1));
+        self.read_failure = Some(ReadFailure {
+            consecutive,
+            at,
+            obstacle,
+        });
+    }
+
+    /// Notes a read of the Node's signs of life.
+    pub fn note_report(&mut self, read: ReportRead) {
+        self.reports.push(read);
+        let surplus = self.reports.len().saturating_sub(READS_KEPT);
+        self.reports.drain(..surplus);
+    }
+
+    /// Notes a read of what is left to clean up.
+    pub fn note_cleanup(&mut self, read: CleanupRead) {
+        self.cleanups.push(read);
+        let surplus = self.cleanups.len().saturating_sub(READS_KEPT);
+        self.cleanups.drain(..surplus);
+    }
+
+    /// The newest read.
+    pub fn last_read(&self) -> Option<&PowerRead> {
+        self.reads.last()
+    }
+}

@@ -1,0 +1,222 @@
+//! Where a remediation stands, and the one reason why it stands there.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The phases of a remediation, in the order of the path. Every phase has a deadline.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Phase {
+    /// Nothing has been done to the host. Everything that forbids acting is waited for here.
+    #[default]
+    Pending,
+    /// Keeping others from powering the host on behind us. Nothing to do for a host that no
+    /// BareMetalHost manages.
+    Holding,
+    /// A power-off was decided and journalled; the proof of Off is being gathered.
+    PoweringOff,
+    /// Off is proven and stays watched; workloads are being released.
+    Fencing,
+    /// A power-on was decided and journalled; the BMC has not said On yet.
+    PoweringOn,
+    /// The BMC said On; the Node has to come back Ready with a new boot ID.
+    Booting,
+    /// The Node is Ready after a proven reboot. Final.
+    Succeeded,
+    /// Withdrawn or recovered before the host was powered off. Final.
+    Cancelled,
+    /// Given up with a reason; a person is needed. Final.
+    Failed,
+}
+
+impl Phase {
+    /// The name as it stands in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Holding => "Holding",
+            Self::PoweringOff => "PoweringOff",
+            Self::Fencing => "Fencing",
+            Self::PoweringOn => "PoweringOn",
+            Self::Booting => "Booting",
+            Self::Succeeded => "Succeeded",
+            Self::Cancelled => "Cancelled",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// Whether nothing more will be done to the host.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Cancelled | Self::Failed => true,
+            Self::Pending
+            | Self::Holding
+            | Self::PoweringOff
+            | Self::Fencing
+            | Self::PoweringOn
+            | Self::Booting => false,
+        }
+    }
+}
+
+/// Declares [`Reason`] with the sentence a person reads, so that no reason is without advice.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident => $advice:literal,)+) => {
+        /// Why a remediation stands where it stands, or why a signal was not taken up. Closed: code
+        /// that cannot name its reason does not compile.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason { $($(#[$doc])* $name,)+ }
+
+        impl Reason {
+            /// Every reason, for documentation and tests.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The CamelCase name used in status, conditions and events.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)+ }
+            }
+
+            /// One sentence that says what a person can do, or that nothing is needed.
+            pub fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    // On the way.
+    /// The signal was taken up and is being checked.
+    Accepted => "Nothing to do.",
+    /// The power-off was journalled and the BMC is asked.
+    PowerOffRequested => "Nothing to do.",
+    /// Off is proven and the workloads are being released.
+    ReleasingWorkloads => "Nothing to do; pods and volume attachments of the Node are being cleaned up.",
+    /// The power-on was journalled and the BMC is asked.
+    PowerOnRequested => "Nothing to do.",
+    /// The host has power and has to boot.
+    WaitingForNode => "Nothing to do until the boot deadline; watch the host's console if it takes long.",
+    /// The Node is Ready with a new boot ID.
+    Rebooted => "Nothing to do.",
+    /// The Node became healthy before the host was touched.
+    Recovered => "Nothing to do.",
+    /// The signal was taken back before the host was touched.
+    TriggerWithdrawn => "Nothing to do.",
+    /// The next attempt waits for its time.
+    RetryBackoff => "Nothing to do; the message says when the next attempt starts and why the last one failed.",
+
+    // The administrator's limits.
+    /// There is no RemediationPolicy named `default`.
+    PolicyMissing => "Create the RemediationPolicy named \"default\"; nothing is powered without one.",
+    /// The RemediationPolicy cannot be read.
+    PolicyUnreadable => "Correct the RemediationPolicy named \"default\".",
+    /// The pause switch is on.
+    PolicyPaused => "Set spec.paused of the RemediationPolicy \"default\" to false to go on.",
+    /// This process does not lead.
+    NotLeading => "Nothing to do; the leading replica acts.",
+    /// The spec of the remediation contradicts itself.
+    SpecInvalid => "Correct the field that the message names.",
+
+    // The Machine and what triggered.
+    /// The Machine does not exist.
+    MachineNotFound => "Name an existing Machine in spec.machineName or delete this remediation.",
+    /// The Machine was replaced by another of the same name.
+    MachineReplaced => "Delete this remediation; it was meant for an earlier Machine.",
+    /// The Machine cannot be read.
+    MachineUnreadable => "Correct the field of the Machine that the message names.",
+    /// The Machine is being deleted.
+    MachineDeleting => "Nothing to do; the deletion decides the host's fate.",
+    /// The Machine is in phase Failed, which its health check answers by deletion.
+    MachineFailed => "Look into the Machine's errorMessage; a Failed Machine is replaced, not power-cycled.",
+    /// Another API is authoritative for the Machine.
+    MachineNotAuthoritative => "Remediate the Cluster API Machine instead, or end the migration.",
+    /// A control-plane host, for which no quorum rule exists yet.
+    ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum.",
+    /// Another remediator has its marks on the Machine.
+    AnotherRemediatorActive => "Let the remediator that the message names finish, or switch it off.",
+    /// No unpaused MachineHealthCheck with the strategy selects the Machine.
+    NoHealthCheck => "Annotate the MachineHealthCheck that selects the Machine with \
+        machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
+    /// Another remediation of the same Machine is under way.
+    AnotherRemediationActive => "Nothing to do; this one is looked at when the other has ended.",
+    /// Every MachineHealthCheck that could vouch for the trigger is paused.
+    HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck to go on.",
+    /// MachineHealthChecks that select the Machine disagree about what to do with it.
+    ConflictingHealthChecks => "Let exactly one strategy select the Machine: change a selector or an annotation.",
+    /// A MachineHealthCheck of the namespace cannot be read.
+    HealthCheckUnreadable => "Correct the MachineHealthCheck that the message names.",
+    /// An unhealthy condition holds, but not for as long as its health check asks.
+    WithinGracePeriod => "Nothing to do; the next look is at the end of the grace period.",
+    /// The last remediation of this Machine failed.
+    Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
+
+    // The Node.
+    /// The Machine has no Node, or the Node does not exist.
+    NodeMissing => "Without a Node nothing proves which host this is; recover the host by hand.",
+    /// The Node cannot be read.
+    NodeUnreadable => "Correct the field of the Node that the message names.",
+    /// Machine and Node do not point at each other.
+    NodeMachineMismatch => "Correct the Machine's nodeRef, or the annotation or providerID that the message names.",
+    /// The Node reports although it should be silent.
+    NodeStillReporting => "The Node still reports, so it is not off: check the BMC's wiring and firmware, \
+        and that no other host uses this Node's name.",
+
+    // The host and its BMC.
+    /// Neither a BareMetalHost nor a BMCEndpoint leads to the host's BMC.
+    HostNotFound => "Create a BMCEndpoint for the Machine or its Node in the Machine's namespace.",
+    /// More than one object claims to be the host.
+    HostAmbiguous => "Leave exactly one BMCEndpoint or BareMetalHost for the Machine.",
+    /// The object that describes the host cannot be read.
+    HostUnreadable => "Correct the BMCEndpoint or BareMetalHost that the message names.",
+    /// The BareMetalHost belongs to somebody else.
+    HostConsumerMismatch => "Correct the BareMetalHost's consumerRef or the Machine's providerID.",
+    /// The BareMetalHost is managed and online, and direct control was not asked for.
+    HostManagedByMetal3 => "Set spec.hostControl: Direct on the remediation to power the host behind metal3's back.",
+    /// The BareMetalHost is in a state in which its power must not be touched.
+    HostNotFenceable => "Wait until the BareMetalHost left the state that the message names.",
+    /// Somebody else holds the host.
+    HostHeldBySomeoneElse => "Let the holder that the message names finish, or remove its annotation.",
+    /// The BMC address cannot be parsed, or its scheme is unknown.
+    BmcAddressInvalid => "Correct the BMC address.",
+    /// The BMC address is outside the networks that the policy allows.
+    BmcAddressNotAllowed => "Add the BMC's network to spec.bmc.allowedNetworks of the RemediationPolicy \"default\".",
+    /// The protocol is not among those the policy allows.
+    BmcProtocolNotAllowed => "Use a Redfish address.",
+    /// The Secret does not exist or lacks a key.
+    BmcCredentialsMissing => "Create the Secret with the keys username and password.",
+    /// The BMC rejected the login; this version of the Secret is not tried again.
+    BmcCredentialsRejected => "Put the right credentials into the Secret; a new version is tried at once.",
+    /// The BMC's certificate could not be verified.
+    BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
+    /// The BMC does not answer.
+    BmcUnreachable => "Check the BMC's network and whether it hangs; it may need a reset or a power drain.",
+    /// The BMC answered something that is not Redfish, or with an error.
+    BmcProtocolError => "Check that the address is a Redfish service; update or reset the BMC.",
+    /// Several systems are behind the BMC and none is named.
+    BmcSystemAmbiguous => "Name the system in the BMC address, such as /redfish/v1/Systems/1.",
+    /// The BMC refused the power command.
+    BmcCommandRefused => "Check the BMC user's role (Operator is needed) and the reset types it supports.",
+    /// The host behind the BMC is another one.
+    IdentityMismatch => "Correct the BMC address: it belongs to another host.",
+    /// Nothing proves which host is behind the BMC.
+    IdentityUnproven => "Set spec.systemUUID of the BMCEndpoint, or update firmware that reports no UUID.",
+
+    // Failures of an attempt.
+    /// The BMC did not say Off in time.
+    PowerOffNotConfirmed => "Check the host at its console; nothing was released.",
+    /// Releasing took longer than allowed.
+    ReleaseIncomplete => "Check the pods and VolumeAttachments that the message names.",
+    /// The host was powered on by somebody else while workloads were being released.
+    HostCameOn => "Find out who powers the host: metal3, an automation or a person.",
+    /// The BMC did not say On in time.
+    PowerOnNotConfirmed => "Power the host on by hand; its workloads are released already.",
+    /// The Node did not come back in time.
+    BootDeadlineExceeded => "Look at the host's console; its workloads are released already.",
+    /// The Node came back Ready with the boot ID it had before.
+    BootIdUnchanged => "The Node did not reboot although the BMC said so: check which host the BMC controls.",
+    /// A phase took longer than its deadline.
+    PendingDeadlineExceeded => "The message says what was waited for; delete this remediation to try again.",
+    /// The stored state contradicts itself.
+    JournalUnreadable => "Do not edit the status; delete the remediation after checking the host.",
+}

@@ -1,0 +1,180 @@
+//! The proof that a host is off: what counts, and what contradicts it.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::facts::NodeReport;
+use super::identity::SystemUuid;
+use super::journal::{OffRead, Subject};
+use super::observed::{PowerRead, ReportRead};
+use super::power::PowerState;
+
+/// Literal-Off reads in a row that a proof needs.
+pub const READS_NEEDED: usize = 2;
+
+/// Age of the newest read at which the proof is void.
+pub const MAX_AGE: SignedDuration = SignedDuration::from_secs(5);
+
+/// Distance between the first and the last read of a proof, so that they are two looks and not one.
+pub const READ_SPACING: SignedDuration = SignedDuration::from_secs(1);
+
+/// Whether the host is off.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OffProof {
+    /// Proven by these reads.
+    Proven {
+        /// Oldest first.
+        reads: Vec<OffRead>,
+        /// Start of the oldest.
+        began: Timestamp,
+        /// End of the newest.
+        newest: Timestamp,
+    },
+    /// Not proven yet, or not any more.
+    NotYet,
+    /// A read came from another host.
+    WrongHost(String),
+}
+
+/// Judges the reads of a BMC.
+///
+/// Off is proven when the newest reads in a row, at least [`READS_NEEDED`] of them and at least
+/// [`READ_SPACING`] apart, each begun at or after `not_before`, said the literal `Off` for the right
+/// system, and the newest is at most [`MAX_AGE`] old. `not_before` is the acknowledgement of our
+/// power-off, or a later sign of life of the Node.
+pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: Timestamp) -> OffProof {
+    if cfg!(feature = "sabotage-off-proof") {
+        return sabotaged(reads, now);
+    }
+    let mut counted: Vec<&PowerRead> = Vec::new();
+    for read in reads.iter().rev().take_while(|read| read.began >= not_before) {
+        if let Some(detail) = wrong_host(read, subject) {
+            return OffProof::WrongHost(detail);
+        }
+        if read.power != PowerState::Off {
+            break;
+        }
+        counted.push(read);
+    }
+    let (Some(newest), Some(oldest)) = (counted.first(), counted.last()) else {
+        return OffProof::NotYet;
+    };
+    let spaced = newest.began.duration_since(oldest.began) >= READ_SPACING;
+    let fresh = now.duration_since(newest.ended) <= MAX_AGE;
+    if counted.len() < READS_NEEDED || !spaced || !fresh {
+        return OffProof::NotYet;
+    }
+    let (began, newest) = (oldest.began, newest.ended);
+    OffProof::Proven {
+        reads: counted.iter().rev().map(|read| evidence(read)).collect(),
+        began,
+        newest,
+    }
+}
+
+/// The check switched off, for the test that shows that the tests would notice.
+fn sabotaged(reads: &[PowerRead], now: Timestamp) -> OffProof {
+    OffProof::Proven {
+        reads: reads.last().map(evidence).into_iter().collect(),
+        began: now,
+        newest: now,
+    }
+}
+
+fn evidence(read: &PowerRead) -> OffRead {
+    OffRead {
+        said: read.said.clone(),
+        began: read.began,
+        ended: read.ended,
+    }
+}
+
+/// What is wrong with the origin of a read; `None` when it came from the journalled host.
+pub fn wrong_host(read: &PowerRead, subject: &Subject) -> Option<String> {
+    if read.system != subject.system {
+        return Some(format!(
+            "the answer was about {} instead of {}",
+            read.system, subject.system
+        ));
+    }
+    let said = read.uuid.as_deref().unwrap_or("<none>");
+    let agrees = SystemUuid::parse(&subject.system_uuid)
+        .ok()
+        .zip(SystemUuid::parse(said).ok())
+        .is_some_and(|(journalled, read)| journalled.matches(&read).is_some());
+    (!agrees).then(|| {
+        format!(
+            "the BMC said system UUID {said}, and the host's is {}",
+            subject.system_uuid
+        )
+    })
+}
+
+/// Whether the Node is silent, as a host that is off must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// No sign of life for long enough, up to this read.
+    Silent(Timestamp),
+    /// The signs of life have to be read.
+    ReadNow,
+    /// They have to be read again at this time.
+    ReadAt(Timestamp),
+    /// The Node wrote something after the proof had begun: it is not off. The proof has to begin
+    /// anew after the given time.
+    Reporting {
+        /// Begin of the read that saw the change.
+        seen: Timestamp,
+    },
+}
+
+/// Judges the signs of life of a Node against a proof of Off that began at `proof_began` and whose
+/// newest read ended at `proof_newest`. Signs are compared for change; no clock of the Node counts.
+///
+/// `known_silent`: the Node's silence was already established before the power-off (Ready=Unknown and
+/// an expired Lease), so that an unchanged Lease is enough. Otherwise a kubelet may be alive between
+/// two renewals, and one and a half renewal intervals without a change are waited for.
+pub fn silence(
+    reports: &[ReportRead],
+    known_silent: bool,
+    proof_began: Timestamp,
+    proof_newest: Timestamp,
+) -> Silence {
+    let Some((last, earlier)) = reports.split_last() else {
+        return Silence::ReadNow;
+    };
+    let unchanged = earlier
+        .iter()
+        .rev()
+        .take_while(|read| !read.report.differs_from(&last.report))
+        .count();
+    let base_index = earlier.len().saturating_sub(unchanged);
+    let base = earlier.get(base_index).unwrap_or(last);
+    let before_change = base_index.checked_sub(1).and_then(|index| earlier.get(index));
+    if before_change.is_some_and(|read| read.began >= proof_began) && base.began >= proof_began {
+        return Silence::Reporting { seen: base.began };
+    }
+    let established = known_silent && before_change.is_none() && base.began <= proof_began;
+    let needed = if established {
+        SignedDuration::ZERO
+    } else {
+        quiet_window(&last.report)
+    };
+    let quiet_until = base.began.saturating_add(needed).unwrap_or(Timestamp::MAX);
+    if last.began < quiet_until {
+        return Silence::ReadAt(quiet_until);
+    }
+    if last.began < proof_newest {
+        Silence::ReadNow
+    } else {
+        Silence::Silent(last.began)
+    }
+}
+
+/// One and a half renewal intervals. A kubelet renews its Lease every quarter of its duration.
+/// Source: kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`.
+fn quiet_window(report: &NodeReport) -> SignedDuration {
+    let duration = report.lease_duration.unwrap_or(SignedDuration::from_secs(40));
+    let window = duration.checked_mul(3).and_then(|tripled| tripled.checked_div(8));
+    window
+        .unwrap_or(SignedDuration::from_secs(15))
+        .max(SignedDuration::from_secs(1))
+}

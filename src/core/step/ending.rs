@@ -1,0 +1,163 @@
+//! How remediations end, and what is still owed to the world after that.
+
+use jiff::SignedDuration;
+
+use super::Step;
+use crate::core::decision::{Decision, Effect};
+use crate::core::facts::Obstacle;
+use crate::core::journal::FailedAttempt;
+use crate::core::phase::{Phase, Reason};
+use crate::core::power::PowerState;
+use crate::core::strategy::Strategy;
+
+/// Failed attempts kept in the journal.
+const FAILED_ATTEMPTS_KEPT: usize = 10;
+
+/// Age up to which a last read of Off obliges us to power the host on.
+const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
+
+impl Step<'_> {
+    /// A final phase: only debts are paid.
+    pub(super) fn ended(self) -> Decision {
+        if self
+            .facts
+            .leadership
+            .act_until
+            .is_none_or(|until| until <= self.now)
+        {
+            return self.rest(None);
+        }
+        if let Some(retry) = self.write_retry() {
+            return self.rest(Some(retry));
+        }
+        // A Node that comes back after we gave up is given back to its workloads all the same.
+        if self.journal.phase == Phase::Failed && self.came_back() {
+            if self.taint_is_ours() {
+                return self.untaint();
+            }
+            if let Ok(Some(effect)) = self.clear_trigger() {
+                return self.perform(effect);
+            }
+        }
+        if self.facts.deletion_requested {
+            self.let_go()
+        } else {
+            self.rest(None)
+        }
+    }
+
+    /// Drops our finalizer; there is nothing left to do for this object.
+    pub(super) fn let_go(self) -> Decision {
+        if self.facts.has_finalizer && self.facts.deletion_requested {
+            return self.perform(Effect::RemoveFinalizer);
+        }
+        self.rest(None)
+    }
+
+    /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
+    pub(super) fn recovered(self) -> Decision {
+        if self.journal.attempt > 0 && self.journal.release.is_some() {
+            let detail = "the Node is healthy with the boot ID it had before its workloads were released";
+            return self.fail(&Obstacle::new(Reason::BootIdUnchanged, detail));
+        }
+        match self.clear_trigger() {
+            Ok(Some(effect)) => return self.perform(effect),
+            Ok(None) => {}
+            Err(obstacle) => return self.waiting(&obstacle),
+        }
+        self.cancel(&Obstacle::new(
+            Reason::Recovered,
+            "the Node is healthy again; the host was not touched",
+        ))
+    }
+
+    /// The signal is gone: nothing is begun.
+    pub(super) fn withdrawn(self, obstacle: &Obstacle) -> Decision {
+        match self.journal.failed_attempts.last().cloned() {
+            None => self.cancel(obstacle),
+            Some(failed) => {
+                let detail = format!(
+                    "attempt {} failed ({}); then: {}",
+                    failed.attempt, failed.reason, obstacle.detail
+                );
+                self.fail(&Obstacle::new(obstacle.reason, detail))
+            }
+        }
+    }
+
+    fn cancel(mut self, obstacle: &Obstacle) -> Decision {
+        self.begin_story();
+        self.journal
+            .trigger_cleared
+            .clone_from(&self.facts.observed.trigger_cleared);
+        self.journal.intent = None;
+        self.enter(Phase::Cancelled, obstacle.reason, None);
+        self.journal.message.clone_from(&obstacle.detail);
+        self.rest(None)
+    }
+
+    /// Gives up. A person is needed.
+    pub(super) fn fail(mut self, obstacle: &Obstacle) -> Decision {
+        self.begin_story();
+        self.journal.intent = None;
+        self.enter(Phase::Failed, obstacle.reason, None);
+        self.journal.message = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
+        if self.facts.deletion_requested {
+            self.let_go()
+        } else {
+            self.rest(None)
+        }
+    }
+
+    /// The stored state contradicts itself: nothing is guessed.
+    pub(super) fn journal_unreadable(self, what: &str) -> Decision {
+        self.fail(&Obstacle::new(Reason::JournalUnreadable, what))
+    }
+
+    /// One attempt failed: the next one waits, or there is none.
+    pub(super) fn attempt_failed(mut self, strategy: &Strategy, obstacle: &Obstacle) -> Decision {
+        let failed = FailedAttempt {
+            attempt: self.journal.attempt,
+            reason: obstacle.reason.as_str().to_owned(),
+            at: self.now,
+        };
+        self.journal.failed_attempts.push(failed);
+        let surplus = self
+            .journal
+            .failed_attempts
+            .len()
+            .saturating_sub(FAILED_ATTEMPTS_KEPT);
+        self.journal.failed_attempts.drain(..surplus);
+        if self.left_off(obstacle) {
+            let story = format!(
+                "{} ({}); nothing was released",
+                obstacle.detail,
+                obstacle.reason.as_str()
+            );
+            return self.begin_power_on(strategy, &story);
+        }
+        let attempts = u32::try_from(self.journal.attempt).unwrap_or(u32::MAX);
+        if attempts >= strategy.retries.attempts || self.facts.deletion_requested {
+            return self.fail(obstacle);
+        }
+        let next = self.soon(strategy.retries.pause_after(attempts));
+        self.journal.intent = None;
+        self.enter(Phase::Pending, Reason::RetryBackoff, None);
+        self.journal.next_attempt = Some(next);
+        self.journal.message = format!(
+            "attempt {} failed: {} ({}); the next one starts at {next:.0}",
+            self.journal.attempt,
+            obstacle.detail,
+            obstacle.reason.as_str()
+        );
+        self.rest(Some(next))
+    }
+
+    /// Whether we would leave the right host switched off. What we switch off we switch on again.
+    fn left_off(&self, obstacle: &Obstacle) -> bool {
+        let off = self
+            .fresh_read(LEFT_OFF_AGE)
+            .is_some_and(|read| read.power == PowerState::Off);
+        self.journal.phase == Phase::PoweringOff && off && obstacle.reason != Reason::IdentityMismatch
+    }
+}

@@ -1,0 +1,184 @@
+//! One step of a remediation: facts and `now` in, one decision out.
+//!
+//! The phases are one file each, in the order of the path. A step never waits and never does: it
+//! says what to write down, at most one thing to do, and when to look again.
+
+mod booting;
+mod ending;
+mod fencing;
+mod pending;
+mod powering_off;
+mod powering_on;
+mod subject;
+
+pub(crate) use subject::machine_obstacle;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::decision::{Act, Decision, Effect, Observation};
+use super::facts::{Facts, Obstacle};
+use super::journal::Journal;
+use super::phase::{Phase, Reason};
+use super::strategy::Strategy;
+
+/// How often something that waits for a change elsewhere looks again, in case it missed the change.
+const RECHECK: SignedDuration = SignedDuration::from_secs(30);
+
+/// How long a journalled command may still be sent.
+const INTENT_LIFETIME: SignedDuration = SignedDuration::from_secs(10);
+
+/// Pause before a write that the API server refused is tried again.
+const WRITE_RETRY: SignedDuration = SignedDuration::from_secs(1);
+
+/// Decides the next step of a remediation.
+pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
+    let step = Step {
+        facts,
+        now,
+        journal: journal.clone(),
+    };
+    step.decide()
+}
+
+/// A step in the making.
+struct Step<'a> {
+    facts: &'a Facts,
+    now: Timestamp,
+    journal: Journal,
+}
+
+impl Step<'_> {
+    fn decide(self) -> Decision {
+        if self.journal.phase.is_final() {
+            return self.ended();
+        }
+        let Some(act_until) = self.facts.leadership.act_until else {
+            return self.rest(None);
+        };
+        if act_until <= self.now {
+            return self.rest(None);
+        }
+        if let Some(retry) = self.write_retry() {
+            return self.rest(Some(retry));
+        }
+        let strategy = match &self.facts.strategy {
+            Ok(strategy) => strategy.clone(),
+            Err(obstacle) if self.nothing_done_yet() => return self.waiting(&obstacle.clone()),
+            // A host that is off is brought back whatever became of the spec.
+            Err(_) => Strategy::default(),
+        };
+        match self.journal.phase {
+            Phase::Pending | Phase::Holding => self.pending(&strategy),
+            Phase::PoweringOff => self.powering_off(&strategy),
+            Phase::Fencing => self.fencing(&strategy),
+            Phase::PoweringOn => self.powering_on(&strategy),
+            Phase::Booting => self.booting(&strategy),
+            Phase::Succeeded | Phase::Cancelled | Phase::Failed => self.ended(),
+        }
+    }
+
+    /// Whether the host is as we found it.
+    fn nothing_done_yet(&self) -> bool {
+        matches!(self.journal.phase, Phase::Pending | Phase::Holding)
+    }
+
+    /// When a refused API write may be tried again, while that is in the future.
+    fn write_retry(&self) -> Option<Timestamp> {
+        let failure = self.facts.observed.write_failure.as_ref()?;
+        let retry = after(failure.at, WRITE_RETRY);
+        (retry > self.now).then_some(retry)
+    }
+
+    // --- the four kinds of answer ---
+
+    /// Nothing to do now.
+    fn rest(self, look_again: Option<Timestamp>) -> Decision {
+        Decision {
+            journal: self.journal,
+            act: None,
+            look_again,
+        }
+    }
+
+    /// Nothing to do until something is seen, or looked for again in case it was missed.
+    fn rest_until_recheck(self) -> Decision {
+        let recheck = self.soon(RECHECK);
+        self.rest(Some(recheck))
+    }
+
+    /// Something has to be looked at first.
+    fn observe(self, observation: Observation) -> Decision {
+        Decision {
+            journal: self.journal,
+            act: Some(Act::Observe(observation)),
+            look_again: None,
+        }
+    }
+
+    /// Something is done.
+    fn perform(self, effect: Effect) -> Decision {
+        Decision {
+            journal: self.journal,
+            act: Some(Act::Effect(effect)),
+            look_again: None,
+        }
+    }
+
+    /// Something stands in the way; it is named, and looked at again.
+    fn waiting(self, obstacle: &Obstacle) -> Decision {
+        self.waiting_until(obstacle, None)
+    }
+
+    /// The same, with the time of the next look.
+    fn waiting_until(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+        self.journal.because(
+            obstacle.reason,
+            format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
+        );
+        let until = until.unwrap_or_else(|| self.soon(RECHECK));
+        let until = self
+            .journal
+            .deadline
+            .map_or(until, |deadline| deadline.min(until));
+        let at_once = self.soon(SignedDuration::from_millis(100));
+        self.rest(Some(until.max(at_once)))
+    }
+
+    // --- time ---
+
+    fn soon(&self, pause: SignedDuration) -> Timestamp {
+        after(self.now, pause)
+    }
+
+    fn enter(&mut self, phase: Phase, reason: Reason, limit: Option<SignedDuration>) {
+        let deadline = limit.map(|limit| self.soon(limit));
+        self.journal.enter(phase, reason, self.now, deadline);
+    }
+
+    /// How long ago something was, for the story.
+    fn since(&self, start: Timestamp) -> String {
+        seconds(self.now.duration_since(start))
+    }
+}
+
+/// A time and a pause; far in the future when that cannot be told.
+fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
+    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// A duration as a person reads it in a story.
+fn seconds(duration: SignedDuration) -> String {
+    let tenths = duration.as_millis().checked_div(100).unwrap_or(0);
+    let (whole, tenth) = (
+        tenths.checked_div(10).unwrap_or(0),
+        tenths.checked_rem(10).unwrap_or(0),
+    );
+    if whole < 60 {
+        return format!("{whole}.{tenth}s");
+    }
+    format!(
+        "{}m{}s",
+        whole.checked_div(60).unwrap_or(0),
+        whole.checked_rem(60).unwrap_or(0)
+    )
+}

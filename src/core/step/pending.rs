@@ -1,0 +1,229 @@
+//! Pending and Holding: everything that forbids to act is found, named and waited for here.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::subject::{self, ProvenIdentity, Verdict};
+use super::{Step, after};
+use crate::core::decision::{Decision, Effect, Observation};
+use crate::core::facts::{Host, Machine, Node, Obstacle, Seen};
+use crate::core::journal::{Intent, Subject, Verb};
+use crate::core::observed::PowerRead;
+use crate::core::phase::{Phase, Reason};
+use crate::core::power::PowerState;
+use crate::core::strategy::Strategy;
+
+/// Age at which an identity reading has to be taken anew.
+pub(super) const IDENTITY_AGE: SignedDuration = SignedDuration::from_secs(10);
+
+/// Pause after the first failed read of a BMC before anything was done; doubles up to the cap.
+const READ_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
+const READ_BACKOFF_CAP: SignedDuration = SignedDuration::from_mins(2);
+
+impl Step<'_> {
+    pub(super) fn pending(self, strategy: &Strategy) -> Decision {
+        if self.facts.deletion_requested {
+            return self.deleted_while_pending(strategy);
+        }
+        if !self.facts.has_finalizer {
+            return self.perform(Effect::AddFinalizer);
+        }
+        if self.journal.attempt > 0 && self.came_back() {
+            return self.finish(strategy);
+        }
+        if let Some(next) = self.journal.next_attempt
+            && next > self.now
+        {
+            return self.rest(Some(next));
+        }
+        let facts = self.facts;
+        match subject::examine(facts, &facts.world, self.now) {
+            Verdict::Recovered => self.recovered(),
+            Verdict::Withdrawn(obstacle) => self.withdrawn(&obstacle),
+            Verdict::Waits(obstacle, until) => self.held_up(strategy, &obstacle, until),
+            Verdict::Unhealthy {
+                machine, node, cause, ..
+            } => self.approach(strategy, machine, node, &cause),
+        }
+    }
+
+    /// The Machine may be acted on as far as Kubernetes knows; now the host.
+    fn approach(self, strategy: &Strategy, machine: &Machine, node: &Node, cause: &str) -> Decision {
+        let host = match &self.facts.host {
+            Ok(host) => host,
+            Err(obstacle) => return self.held_up(strategy, obstacle, None),
+        };
+        let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
+            let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
+            return self.held_up(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
+        };
+        if let Some(failure) = &self.facts.observed.read_failure {
+            let retry = after(failure.at, read_backoff(failure.consecutive));
+            if retry > self.now {
+                return self.held_up(strategy, &failure.obstacle, Some(retry));
+            }
+            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
+        }
+        let Some(read) = self.fresh_read(IDENTITY_AGE) else {
+            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
+        };
+        match subject::prove_identity(read, node, host.stated_uuid.as_ref()) {
+            Err(obstacle) => self.held_up(strategy, &obstacle, None),
+            Ok(identity) => {
+                let subject = describe(machine, node, host, boot_id, read, &identity);
+                self.begin_power_off(strategy, subject, cause)
+            }
+        }
+    }
+
+    /// Writes down whom we are about to power off and why. The command itself comes after a last
+    /// live look.
+    fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
+        self.begin_story();
+        self.journal.attempt = self.journal.attempt.saturating_add(1);
+        self.journal.next_attempt = None;
+        self.journal.evidence = None;
+        self.journal.release = None;
+        // No BareMetalHost manages a host that got this far, so there is nobody to hold it against.
+        self.enter(Phase::Holding, Reason::Accepted, None);
+        self.enter(
+            Phase::PoweringOff,
+            Reason::PowerOffRequested,
+            Some(strategy.deadlines.power_off),
+        );
+        self.journal.message = format!(
+            "Node {} is unhealthy ({cause}); powering off {} through {} (attempt {})",
+            subject.node, subject.host, subject.bmc, self.journal.attempt
+        );
+        self.journal.subject = Some(subject);
+        self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
+        self.observe(Observation::Look)
+    }
+
+    /// A new intent of ours, to be journalled before its command is sent.
+    pub(super) fn intent(&self, verb: Verb, sends: i32) -> Intent {
+        let end = self.soon(super::INTENT_LIFETIME);
+        let act_until = self.facts.leadership.act_until.unwrap_or(self.now);
+        Intent {
+            verb,
+            sends,
+            journalled: self.now,
+            not_after: end.min(act_until),
+            epoch: self.facts.leadership.epoch,
+        }
+    }
+
+    /// The newest read, while it is young enough.
+    pub(super) fn fresh_read(&self, age: SignedDuration) -> Option<&PowerRead> {
+        let read = self.facts.observed.last_read()?;
+        (self.now.duration_since(read.ended) <= age).then_some(read)
+    }
+
+    /// Waits, unless waiting took too long.
+    fn held_up(mut self, strategy: &Strategy, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+        // A pause is the administrator's decision and not a failure, however long it lasts.
+        if obstacle.reason != Reason::PolicyPaused && self.now >= self.pending_deadline(strategy) {
+            let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
+            return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
+        }
+        self.begin_story();
+        self.waiting_until(obstacle, until)
+    }
+
+    fn within_deadline(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
+        if self.now < self.pending_deadline(strategy) {
+            return go_on(self);
+        }
+        let detail = match &self.facts.observed.read_failure {
+            Some(failure) => format!(
+                "{}: {}",
+                failure.obstacle.reason.as_str(),
+                failure.obstacle.detail
+            ),
+            None => "the host could not be examined in time".to_owned(),
+        };
+        self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail))
+    }
+
+    fn pending_deadline(&self, strategy: &Strategy) -> Timestamp {
+        let begun = self
+            .journal
+            .next_attempt
+            .or(self.journal.phase_started)
+            .unwrap_or(self.facts.created);
+        after(begun, strategy.deadlines.pending)
+    }
+
+    /// Writes the begin of the story when the first thing worth writing happens.
+    pub(super) fn begin_story(&mut self) {
+        if self.journal.phase_started.is_none() {
+            let created = self.facts.created;
+            self.journal
+                .enter(Phase::Pending, Reason::Accepted, created, None);
+        }
+    }
+
+    /// Back from a journalled but unsent power-off: something came up at the last look.
+    pub(super) fn back_to_pending(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+        self.journal.attempt = self.journal.attempt.saturating_sub(1);
+        self.journal.intent = None;
+        self.enter(Phase::Pending, obstacle.reason, None);
+        self.waiting_until(obstacle, until)
+    }
+
+    /// The producer took the request back while nothing is under way.
+    fn deleted_while_pending(self, strategy: &Strategy) -> Decision {
+        if self.journal.attempt == 0 {
+            return self.let_go();
+        }
+        // An earlier attempt may have left the host off.
+        match self.fresh_read(IDENTITY_AGE).map(|read| read.power) {
+            Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
+            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
+                self.let_go()
+            }
+            None if self.facts.observed.read_failure.is_some() || self.facts.host.is_err() => self.let_go(),
+            None => self.observe(Observation::Power),
+        }
+    }
+
+    /// Whether the Node is Ready after a reboot since the journalled attempt.
+    pub(super) fn came_back(&self) -> bool {
+        let (Some(subject), Seen::Present(node)) = (&self.journal.subject, &self.facts.world.node) else {
+            return false;
+        };
+        let rebooted = node
+            .boot_id
+            .as_ref()
+            .is_some_and(|boot_id| !boot_id.is_empty() && *boot_id != subject.boot_id);
+        node.name == subject.node && node.is_ready() && rebooted
+    }
+}
+
+fn read_backoff(consecutive: u32) -> SignedDuration {
+    let doublings = consecutive.saturating_sub(1).min(10);
+    READ_BACKOFF
+        .saturating_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX))
+        .min(READ_BACKOFF_CAP)
+}
+
+fn describe(
+    machine: &Machine,
+    node: &Node,
+    host: &Host,
+    boot_id: String,
+    read: &PowerRead,
+    identity: &ProvenIdentity,
+) -> Subject {
+    Subject {
+        machine: machine.name.clone(),
+        machine_uid: machine.uid.clone(),
+        node: node.name.clone(),
+        node_uid: node.uid.clone(),
+        boot_id,
+        host: host.reference.clone(),
+        bmc: host.bmc.clone(),
+        system: read.system.clone(),
+        system_uuid: identity.uuid.to_string(),
+        identity: identity.how.clone(),
+    }
+}

@@ -1,0 +1,116 @@
+//! PoweringOn: the host gets its power back. Nothing but losing the lead stops this.
+
+use super::Step;
+use super::powering_off::{Delivery, resend_time};
+use crate::core::decision::{Decision, Effect};
+use crate::core::facts::Obstacle;
+use crate::core::journal::{Intent, Verb};
+use crate::core::phase::{Phase, Reason};
+use crate::core::power::PowerState;
+use crate::core::strategy::Strategy;
+
+impl Step<'_> {
+    /// Writes the power-on down and sends it.
+    pub(super) fn begin_power_on(mut self, strategy: &Strategy, story: &str) -> Decision {
+        if let Some(release) = &mut self.journal.release {
+            release.finished = Some(self.now);
+        }
+        self.enter(
+            Phase::PoweringOn,
+            Reason::PowerOnRequested,
+            Some(strategy.deadlines.power_on),
+        );
+        self.journal.message = format!("powering on: {story}");
+        let intent = self.intent(Verb::PowerOn, 1);
+        let not_after = intent.not_after;
+        self.journal.intent = Some(intent);
+        self.perform(Effect::PowerOn { not_after })
+    }
+
+    pub(super) fn powering_on(self, strategy: &Strategy) -> Decision {
+        let Some(intent) = self
+            .journal
+            .intent
+            .clone()
+            .filter(|intent| intent.verb == Verb::PowerOn)
+        else {
+            return self.journal_unreadable("phase PoweringOn without its intent");
+        };
+        match self.last_read_since(intent.journalled).map(|read| read.power) {
+            Some(PowerState::On) => return self.begin_booting(strategy),
+            Some(
+                PowerState::Off | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown,
+            )
+            | None => {}
+        }
+        if self.journal.is_overdue(self.now) {
+            return self.power_on_failed();
+        }
+        let delivery = self.delivery(&intent);
+        match &delivery {
+            Delivery::Unsent if self.now < intent.not_after => self.perform(Effect::PowerOn {
+                not_after: intent.not_after,
+            }),
+            Delivery::Unsent => self.power_on_again(intent.sends),
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => {
+                let off = self
+                    .last_read_since(*at)
+                    .is_some_and(|read| read.power == PowerState::Off);
+                let due = resend_time(&delivery).is_some_and(|due| due <= self.now);
+                if off && due {
+                    self.power_on_again(intent.sends.saturating_add(1))
+                } else {
+                    self.poll(&intent, *at)
+                }
+            }
+        }
+    }
+
+    /// The host is still off: the command was lost or refused. Journal it anew, then send it.
+    fn power_on_again(mut self, sends: i32) -> Decision {
+        let intent: Intent = self.intent(Verb::PowerOn, sends.min(100));
+        let not_after = intent.not_after;
+        self.journal.intent = Some(intent);
+        self.perform(Effect::PowerOn { not_after })
+    }
+
+    fn power_on_failed(self) -> Decision {
+        let detail = match &self.facts.observed.read_failure {
+            Some(failure) => failure.obstacle.detail.clone(),
+            None => {
+                let said = self
+                    .facts
+                    .observed
+                    .last_read()
+                    .map_or("nothing", |read| read.said.as_str());
+                format!("the BMC did not say On in time; last it said {said}")
+            }
+        };
+        self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
+    }
+
+    fn begin_booting(mut self, strategy: &Strategy) -> Decision {
+        let took = self
+            .journal
+            .phase_started
+            .map_or_else(String::new, |start| self.since(start));
+        self.enter(
+            Phase::Booting,
+            Reason::WaitingForNode,
+            Some(strategy.deadlines.boot),
+        );
+        let node = self
+            .journal
+            .subject
+            .as_ref()
+            .map_or("the Node", |subject| subject.node.as_str());
+        self.journal.message =
+            format!("On after {took}; waiting for {node} to come back Ready with a new boot ID");
+        self.journal.intent = None;
+        if self.came_back() {
+            return self.finish(strategy);
+        }
+        let deadline = self.journal.deadline;
+        self.rest(deadline)
+    }
+}

@@ -1,0 +1,272 @@
+//! Whom a remediation is about, and whether that one may be powered off.
+
+use jiff::Timestamp;
+
+use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
+use crate::core::health::{self, Health};
+use crate::core::identity::SystemUuid;
+use crate::core::observed::PowerRead;
+use crate::core::phase::Reason;
+
+/// What the checks before a power-off found.
+#[derive(Debug)]
+pub(super) enum Verdict<'a> {
+    /// Unhealthy, and nothing forbids to act.
+    Unhealthy {
+        machine: &'a Machine,
+        node: &'a Node,
+        /// Why, for the message.
+        cause: String,
+        /// Whether silence is the only cause.
+        silence_only: bool,
+    },
+    /// The Node is healthy.
+    Recovered,
+    /// The signal is gone for good.
+    Withdrawn(Obstacle),
+    /// Something stands in the way, perhaps until a known time.
+    Waits(Obstacle, Option<Timestamp>),
+}
+
+/// Checks everything about policy, Machine, Node and health checks that a power-off depends on.
+pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Verdict<'a> {
+    let machine = match machine(facts, world) {
+        Ok(machine) => machine,
+        Err(verdict) => return verdict,
+    };
+    let node = match node(machine, world) {
+        Ok(node) => node,
+        Err(obstacle) => return Verdict::Waits(obstacle, None),
+    };
+    if let Err(obstacle) = policy(world) {
+        return Verdict::Waits(obstacle, None);
+    }
+    let health = match facts.origin {
+        Origin::Request => health::judge_by_readiness(node),
+        Origin::Annotation if !machine.triggered => {
+            return Verdict::Withdrawn(Obstacle::new(
+                Reason::TriggerWithdrawn,
+                format!("the trigger annotation of Machine {} is gone", machine.name),
+            ));
+        }
+        Origin::Annotation => match health::vouching(&world.health_checks) {
+            Ok(checks) => health::judge(&checks, node, now),
+            Err(obstacle) => return Verdict::Waits(obstacle, None),
+        },
+    };
+    match health {
+        Health::Healthy => Verdict::Recovered,
+        Health::Grace { until } => Verdict::Waits(
+            Obstacle::new(
+                Reason::WithinGracePeriod,
+                format!(
+                    "Node {} has been unhealthy for less than its health check asks",
+                    node.name
+                ),
+            ),
+            Some(until),
+        ),
+        Health::Unhealthy { cause, silence_only } => Verdict::Unhealthy {
+            machine,
+            node,
+            cause,
+            silence_only,
+        },
+    }
+}
+
+fn machine<'a>(facts: &Facts, world: &'a World) -> Result<&'a Machine, Verdict<'a>> {
+    let machine = match &world.machine {
+        Seen::Present(machine) => machine,
+        Seen::Absent => {
+            let obstacle = Obstacle::new(Reason::MachineNotFound, "the Machine does not exist");
+            return Err(if facts.expected_machine_uid.is_some() {
+                Verdict::Withdrawn(obstacle)
+            } else {
+                Verdict::Waits(obstacle, None)
+            });
+        }
+        Seen::Unreadable(detail) => {
+            return Err(Verdict::Waits(
+                Obstacle::new(Reason::MachineUnreadable, detail.clone()),
+                None,
+            ));
+        }
+    };
+    if facts
+        .expected_machine_uid
+        .as_ref()
+        .is_some_and(|uid| *uid != machine.uid)
+    {
+        let detail = format!("Machine {} has UID {} now", machine.name, machine.uid);
+        return Err(Verdict::Withdrawn(Obstacle::new(Reason::MachineReplaced, detail)));
+    }
+    match machine_obstacle(machine) {
+        None => Ok(machine),
+        Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
+        Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
+    }
+}
+
+/// What about a Machine itself forbids to power-cycle its host. Source: `contracts.md` 1.4, 8.1.
+pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
+    let name = &machine.name;
+    if machine.deleting {
+        return Some(Obstacle::new(
+            Reason::MachineDeleting,
+            format!("Machine {name} is being deleted"),
+        ));
+    }
+    if machine.failed {
+        return Some(Obstacle::new(
+            Reason::MachineFailed,
+            format!("Machine {name} is in phase Failed"),
+        ));
+    }
+    if let Some(api) = &machine.authoritative_elsewhere {
+        let detail = format!("status.authoritativeAPI of Machine {name} is {api}");
+        return Some(Obstacle::new(Reason::MachineNotAuthoritative, detail));
+    }
+    if let Some(mark) = &machine.foreign_mark {
+        return Some(Obstacle::new(
+            Reason::AnotherRemediatorActive,
+            format!("Machine {name} carries {mark}"),
+        ));
+    }
+    if machine.control_plane {
+        let detail = format!("Machine {name} has the control-plane role, and quorum is not judged yet");
+        return Some(Obstacle::new(Reason::ControlPlaneRefused, detail));
+    }
+    None
+}
+
+fn node<'a>(machine: &Machine, world: &'a World) -> Result<&'a Node, Obstacle> {
+    let Some(name) = &machine.node_name else {
+        return Err(Obstacle::new(
+            Reason::NodeMissing,
+            format!("Machine {} has no status.nodeRef", machine.name),
+        ));
+    };
+    let node = match &world.node {
+        Seen::Present(node) if node.name == *name => node,
+        Seen::Present(_) | Seen::Absent => {
+            return Err(Obstacle::new(
+                Reason::NodeMissing,
+                format!("Node {name} does not exist"),
+            ));
+        }
+        Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
+    };
+    if let Some(link) = &node.machine_link
+        && link.split('/').next_back() != Some(machine.name.as_str())
+    {
+        return Err(Obstacle::new(
+            Reason::NodeMachineMismatch,
+            format!(
+                "Node {name} says it belongs to Machine {link}, not to {}",
+                machine.name
+            ),
+        ));
+    }
+    if let (Some(of_machine), Some(of_node)) = (&machine.provider_id, &node.provider_id)
+        && of_machine != of_node
+    {
+        return Err(Obstacle::new(
+            Reason::NodeMachineMismatch,
+            format!("providerID of the Machine is {of_machine}, of Node {name} {of_node}"),
+        ));
+    }
+    if node.control_plane {
+        return Err(Obstacle::new(
+            Reason::ControlPlaneRefused,
+            format!("Node {name} has the control-plane role, and quorum is not judged yet"),
+        ));
+    }
+    Ok(node)
+}
+
+/// Whether the administrator lets anything new begin.
+pub(super) fn policy(world: &World) -> Result<&Policy, Obstacle> {
+    match &world.policy {
+        Seen::Present(policy) if policy.paused => Err(Obstacle::new(
+            Reason::PolicyPaused,
+            "the RemediationPolicy is paused",
+        )),
+        Seen::Present(policy) => Ok(policy),
+        Seen::Absent => Err(Obstacle::new(
+            Reason::PolicyMissing,
+            "there is no RemediationPolicy",
+        )),
+        Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail.clone())),
+    }
+}
+
+/// A silent Node whose Lease is still valid contradicts itself: its kubelet is alive again.
+pub(super) fn contradiction(node: &Node, report: &NodeReport, now: Timestamp) -> Option<Obstacle> {
+    report.lease_is_fresh(now).then(|| {
+        let detail = format!(
+            "Node {} counts as silent, but its Lease is being renewed",
+            node.name
+        );
+        Obstacle::new(Reason::NodeStillReporting, detail)
+    })
+}
+
+/// Proof that the BMC belongs to the Node's host.
+#[derive(Debug)]
+pub(super) struct ProvenIdentity {
+    pub(super) uuid: SystemUuid,
+    pub(super) how: String,
+}
+
+/// Matches the identity that the BMC gave with the Node's, in both SMBIOS byte orders.
+pub(super) fn prove_identity(
+    read: &PowerRead,
+    node: &Node,
+    stated: Option<&SystemUuid>,
+) -> Result<ProvenIdentity, Obstacle> {
+    let said = read.uuid.as_deref().unwrap_or_default();
+    let Ok(of_bmc) = SystemUuid::parse(said) else {
+        let detail = format!(
+            "the BMC gives no usable system UUID (\"{said}\") for {}",
+            read.system
+        );
+        return Err(Obstacle::new(Reason::IdentityUnproven, detail));
+    };
+    if let Some(stated) = stated
+        && stated.matches(&of_bmc).is_none()
+    {
+        let detail = format!("the BMC says system UUID {of_bmc}, and spec.systemUUID is {stated}");
+        return Err(Obstacle::new(Reason::IdentityMismatch, detail));
+    }
+    let of_node = node
+        .system_uuid
+        .as_deref()
+        .and_then(|uuid| SystemUuid::parse(uuid).ok());
+    match (of_node, stated) {
+        (Some(of_node), _) => match of_node.matches(&of_bmc) {
+            Some(how) => Ok(ProvenIdentity {
+                uuid: of_bmc,
+                how: format!("Node systemUUID, {how}"),
+            }),
+            None => Err(Obstacle::new(
+                Reason::IdentityMismatch,
+                format!(
+                    "the BMC says system UUID {of_bmc}, and Node {} has {of_node}",
+                    node.name
+                ),
+            )),
+        },
+        (None, Some(_)) => Ok(ProvenIdentity {
+            uuid: of_bmc,
+            how: "spec.systemUUID of the host".to_owned(),
+        }),
+        (None, None) => Err(Obstacle::new(
+            Reason::IdentityUnproven,
+            format!(
+                "Node {} has no usable system UUID to compare with the BMC's {of_bmc}",
+                node.name
+            ),
+        )),
+    }
+}

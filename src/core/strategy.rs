@@ -1,0 +1,102 @@
+//! How one remediation is to be done: the validated form of a PowerCycleRemediation's spec.
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How workloads of a host that is proven off are released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum FencingMode {
+    /// The out-of-service taint where the server supports it (Kubernetes 1.28 and newer), Node
+    /// deletion elsewhere.
+    #[default]
+    Automatic,
+    /// Always the taint `node.kubernetes.io/out-of-service`.
+    OutOfServiceTaint,
+    /// Always Node deletion, with labels, annotations and taints saved and restored.
+    NodeDeletion,
+}
+
+/// Whether a host that a BareMetalHost manages may be powered without holding it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HostControl {
+    /// Stand aside when a BareMetalHost manages the host and keeps it online.
+    #[default]
+    Managed,
+    /// Power the host directly. Ironic may revert a power change within about two minutes.
+    Direct,
+}
+
+/// The validated strategy of one remediation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strategy {
+    /// How workloads are released.
+    pub fencing: FencingMode,
+    /// Whether metal3 may be bypassed.
+    pub host_control: HostControl,
+    /// Limits of the phases.
+    pub deadlines: Deadlines,
+    /// How many attempts, and how far apart.
+    pub retries: Retries,
+}
+
+/// The longest each phase may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Until the host may be acted on.
+    pub pending: SignedDuration,
+    /// From the journalled power-off to its proof.
+    pub power_off: SignedDuration,
+    /// From the proof of Off to clean workloads.
+    pub fencing: SignedDuration,
+    /// From the journalled power-on to On.
+    pub power_on: SignedDuration,
+    /// From On to a Ready Node.
+    pub boot: SignedDuration,
+}
+
+/// Spacing and number of attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// Power-offs at the most, 1 to 10.
+    pub attempts: u32,
+    /// Pause after the first failed attempt; doubles with each further one.
+    pub backoff: SignedDuration,
+    /// The longest pause.
+    pub max_backoff: SignedDuration,
+}
+
+impl Retries {
+    /// The pause after `failed` attempts (1 for the first failure).
+    pub fn pause_after(&self, failed: u32) -> SignedDuration {
+        let mut pause = self.backoff;
+        for _ in 1..failed {
+            pause = pause.saturating_mul(2);
+            if pause >= self.max_backoff {
+                break;
+            }
+        }
+        pause.min(self.max_backoff)
+    }
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        Self {
+            fencing: FencingMode::Automatic,
+            host_control: HostControl::Managed,
+            deadlines: Deadlines {
+                pending: SignedDuration::from_hours(1),
+                power_off: SignedDuration::from_mins(5),
+                fencing: SignedDuration::from_mins(10),
+                power_on: SignedDuration::from_mins(5),
+                boot: SignedDuration::from_mins(30),
+            },
+            retries: Retries {
+                attempts: 3,
+                backoff: SignedDuration::from_mins(5),
+                max_backoff: SignedDuration::from_hours(1),
+            },
+        }
+    }
+}
