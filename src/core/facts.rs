@@ -20,6 +20,17 @@ pub enum Seen<T> {
     Unreadable(String),
 }
 
+impl<T> Seen<T> {
+    /// Turns what is there into something else.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Self::Present(value) => Seen::Present(convert(value)),
+            Self::Absent => Seen::Absent,
+            Self::Unreadable(detail) => Seen::Unreadable(detail),
+        }
+    }
+}
+
 /// Why something cannot go on, with the detail a person needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {

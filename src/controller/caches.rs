@@ -1,0 +1,165 @@
+//! The caches: one watch a kind, narrowed before it is stored, shared by everyone who reads it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use kube::api::Api;
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+use super::ShellError;
+use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+
+/// An object that may be unreadable. Unreadable objects stay in the cache: they are unknown, not absent.
+pub(crate) type Guarded<K> = DeserializeGuard<K>;
+
+/// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
+const WATCH_TIMEOUT: u32 = 60;
+
+/// Objects on their way from the watch to a slow subscriber.
+const BUFFER: usize = 256;
+
+/// The caches of everything that is watched.
+#[derive(Clone)]
+pub(crate) struct Caches {
+    pub(crate) remediations: Store<Guarded<PowerCycleRemediation>>,
+    pub(crate) policies: Store<Guarded<RemediationPolicy>>,
+    pub(crate) endpoints: Store<Guarded<BMCEndpoint>>,
+    pub(crate) machines: Store<Guarded<Machine>>,
+    pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
+    pub(crate) nodes: Store<Guarded<Node>>,
+}
+
+/// What has changed, for those who act on it.
+pub(crate) struct Changes {
+    pub(crate) remediations: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    pub(crate) policies: ReflectHandle<Guarded<RemediationPolicy>>,
+    pub(crate) endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
+    pub(crate) machines: ReflectHandle<Guarded<Machine>>,
+    pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
+    pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
+    pub(crate) nodes: ReflectHandle<Guarded<Node>>,
+}
+
+/// Starts all watches in `tasks`.
+///
+/// # Errors
+/// When a store cannot be shared.
+pub(crate) fn start(client: &Client, tasks: &mut JoinSet<&'static str>) -> Result<(Caches, Changes), ShellError> {
+    let (remediations, writer) = reflector::store_shared(BUFFER);
+    let (remediation_changes, finished) = (subscribe(&writer)?, subscribe(&writer)?);
+    drive(client, "PowerCycleRemediation", strip::<PowerCycleRemediation>, writer, tasks);
+
+    let (policies, writer) = reflector::store_shared(BUFFER);
+    let policy_changes = subscribe(&writer)?;
+    drive(client, "RemediationPolicy", strip::<RemediationPolicy>, writer, tasks);
+
+    let (endpoints, writer) = reflector::store_shared(BUFFER);
+    let endpoint_changes = subscribe(&writer)?;
+    drive(client, "BMCEndpoint", strip::<BMCEndpoint>, writer, tasks);
+
+    let (machines, writer) = reflector::store_shared(BUFFER);
+    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
+    drive(client, "Machine", Machine::narrow, writer, tasks);
+
+    let (health_checks, writer) = reflector::store_shared(BUFFER);
+    let health_check_changes = subscribe(&writer)?;
+    drive(client, "MachineHealthCheck", MachineHealthCheck::narrow, writer, tasks);
+
+    let (nodes, writer) = reflector::store_shared(BUFFER);
+    let node_changes = subscribe(&writer)?;
+    drive(client, "Node", Node::narrow, writer, tasks);
+
+    let caches = Caches { remediations, policies, endpoints, machines, health_checks, nodes };
+    let changes = Changes {
+        remediations: remediation_changes,
+        finished,
+        policies: policy_changes,
+        endpoints: endpoint_changes,
+        machines: machine_changes,
+        triggers,
+        health_checks: health_check_changes,
+        nodes: node_changes,
+    };
+    Ok((caches, changes))
+}
+
+fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    writer.subscribe().ok_or(ShellError::Incomplete { object: "cache", field: "its subscribers" })
+}
+
+/// Runs one watch for ever.
+fn drive<K>(
+    client: &Client,
+    kind: &'static str,
+    narrow: fn(&mut K),
+    writer: Writer<Guarded<K>>,
+    tasks: &mut JoinSet<&'static str>,
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+    let events = watcher(Api::<Guarded<K>>::all(client.clone()), config)
+        .default_backoff()
+        .modify(move |object| match &mut object.0 {
+            Ok(object) => narrow(object),
+            Err(invalid) => invalid.metadata.managed_fields = None,
+        })
+        .reflect_shared(writer);
+    tasks.spawn(async move {
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.next().await {
+            if let Err(error) = event {
+                tracing::warn!(kind, %error, "watch interrupted; it is begun anew");
+            }
+        }
+        kind
+    });
+}
+
+fn strip<K: Resource>(object: &mut K) {
+    object.meta_mut().managed_fields = None;
+}
+
+impl Caches {
+    /// Waits until every watch has listed everything once.
+    ///
+    /// # Errors
+    /// When a watch ended instead.
+    pub(crate) async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
+        self.remediations.wait_until_ready().await?;
+        self.policies.wait_until_ready().await?;
+        self.endpoints.wait_until_ready().await?;
+        self.machines.wait_until_ready().await?;
+        self.health_checks.wait_until_ready().await?;
+        self.nodes.wait_until_ready().await
+    }
+
+    /// The remediations that can be read.
+    pub(crate) fn readable_remediations(&self) -> impl Iterator<Item = PowerCycleRemediation> {
+        self.remediations.state().into_iter().filter_map(|guarded| guarded.0.clone().ok())
+    }
+}
+
+/// The object of a name, as the cache has it.
+pub(crate) fn find<K>(store: &Store<Guarded<K>>, namespace: Option<&str>, name: &str) -> Option<Arc<Guarded<K>>>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let reference = ObjectRef::new(name);
+    store.get(&match namespace {
+        Some(namespace) => reference.within(namespace),
+        None => reference,
+    })
+}

@@ -1,0 +1,71 @@
+//! What every reconciliation shares.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+
+use super::caches::Caches;
+use super::clock::Clock;
+use super::memory::Memories;
+use crate::core::facts::Leadership;
+use crate::report::Reporter;
+
+/// How long after each look at the lead an effect may still begin.
+const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);
+
+/// What every reconciliation shares.
+pub struct Context {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) caches: Caches,
+    pub(crate) memories: Memories,
+    pub(crate) reporter: Reporter,
+    pub(crate) out_of_service_supported: bool,
+    claims: Mutex<BTreeMap<String, String>>,
+    rejected: Mutex<BTreeMap<String, String>>,
+}
+
+impl Context {
+    pub(crate) fn new(client: Client, caches: Caches, reporter: Reporter, out_of_service_supported: bool) -> Self {
+        Self {
+            client,
+            clock: Clock::start(),
+            caches,
+            memories: Memories::default(),
+            reporter,
+            out_of_service_supported,
+            claims: Mutex::default(),
+            rejected: Mutex::default(),
+        }
+    }
+
+    /// This process's right to act. There is one replica, so the term is always the first.
+    pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
+        Leadership { epoch: 1, act_until: now.saturating_add(ACT_WITHIN).ok() }
+    }
+
+    /// Claims a Machine for a remediation. `Err`: another remediation, by UID, has it.
+    pub(crate) fn claim(&self, machine: &str, remediation: &str) -> Result<(), String> {
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let holder = claims.entry(machine.to_owned()).or_insert_with(|| remediation.to_owned());
+        if holder == remediation { Ok(()) } else { Err(holder.clone()) }
+    }
+
+    /// Gives a Machine back.
+    pub(crate) fn disclaim(&self, remediation: &str) {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, holder| holder != remediation);
+    }
+
+    /// Notes that a BMC rejected this version of a Secret: no second try, which could lock the account.
+    pub(crate) fn latch(&self, secret: &str, version: &str) {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner).insert(secret.to_owned(), version.to_owned());
+    }
+
+    /// Whether a BMC rejected this version of a Secret before.
+    pub(crate) fn is_latched(&self, secret: &str, version: &str) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected.get(secret).is_some_and(|latched| latched == version)
+    }
+}

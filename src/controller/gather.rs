@@ -1,0 +1,158 @@
+//! Facts from the caches and from memory.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use super::caches::{self, Guarded};
+use super::context::Context;
+use super::memory::Memory;
+use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
+use crate::core::facts::{Facts, Host, Obstacle, Origin, Policy, Seen, World};
+use crate::core::health::HealthCheck;
+use crate::core::phase::Reason;
+
+/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
+pub(crate) fn facts(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    memory: &Memory,
+    host: Result<Host, Obstacle>,
+    now: Timestamp,
+) -> Facts {
+    Facts {
+        strategy: remediation.spec.strategy.validated(),
+        origin: origin(remediation),
+        created: remediation.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0),
+        deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
+        has_finalizer: remediation.finalizers().iter().any(|finalizer| finalizer == keys::FINALIZER),
+        expected_machine_uid: owner(remediation).map(|(_, uid)| uid),
+        leadership: context.leadership(now),
+        world: world(context, remediation, memory),
+        look: memory.look.clone(),
+        host,
+        out_of_service_supported: context.out_of_service_supported,
+        node_metadata: memory.node_metadata.clone(),
+        observed: memory.observed.clone(),
+    }
+}
+
+/// How a remediation came to be.
+pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
+    let origin = remediation.annotations().get(keys::ORIGIN_ANNOTATION).map(String::as_str);
+    if origin == Some(keys::ORIGIN_EXTERNAL_REMEDIATION) { Origin::Annotation } else { Origin::Request }
+}
+
+/// Name and UID of the Machine among the owners.
+fn owner(remediation: &PowerCycleRemediation) -> Option<(String, String)> {
+    let owners = remediation.owner_references().iter();
+    let machine =
+        owners.filter(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"));
+    machine.map(|owner| (owner.name.clone(), owner.uid.clone())).next()
+}
+
+/// Name of the Machine that a remediation is about.
+pub(crate) fn machine_name(remediation: &PowerCycleRemediation) -> String {
+    let named = remediation.spec.machine_name.clone();
+    named.or_else(|| owner(remediation).map(|(name, _)| name)).unwrap_or_else(|| remediation.name_any())
+}
+
+fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory) -> World {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let machine = machine(context, &namespace, &machine_name(remediation));
+    let node_name = match (&machine, remediation.status.as_ref().and_then(|status| status.journal.subject.as_ref())) {
+        (_, Some(subject)) => Some(subject.node.clone()),
+        (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
+        (Seen::Absent | Seen::Unreadable(_), None) => None,
+    };
+    let health_checks = match &machine {
+        Seen::Present(machine) => health_checks(context, machine),
+        Seen::Absent | Seen::Unreadable(_) => Vec::new(),
+    };
+    World {
+        policy: policy(caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref()),
+        machine: machine.map(|machine| machine.facts()),
+        node: node_name.map_or(Seen::Absent, |name| node(context, &name, memory)).map(|node| node.facts()),
+        health_checks,
+    }
+}
+
+/// A Machine as the cache has it.
+pub(crate) fn machine(context: &Context, namespace: &str, name: &str) -> Seen<Machine> {
+    seen(caches::find(&context.caches.machines, Some(namespace), name).as_deref(), "Machine", name)
+}
+
+/// The Node, as the cache has it or as we wrote it, whichever is newer.
+fn node(context: &Context, name: &str, memory: &Memory) -> Seen<Node> {
+    let cached = seen(caches::find(&context.caches.nodes, None, name).as_deref(), "Node", name);
+    match (&cached, &memory.written_node) {
+        (Seen::Present(cached), Some(written)) if written.name_any() == name && is_newer(written, cached) => {
+            Seen::Present(written.clone())
+        }
+        (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => cached,
+    }
+}
+
+/// Whether one version of an object is newer than another. resourceVersions of one kind are ordered
+/// (Kubernetes KEP-5504); where they are not numbers, the cache is believed.
+pub(crate) fn is_newer<K: kube::Resource>(one: &K, other: &K) -> bool {
+    let version = |object: &K| object.meta().resource_version.as_ref().and_then(|version| version.parse::<u64>().ok());
+    matches!((version(one), version(other)), (Some(one), Some(other)) if one > other)
+}
+
+/// The health checks of a Machine's namespace that select it or cannot be read.
+pub(crate) fn health_checks(context: &Context, machine: &Machine) -> Vec<Seen<HealthCheck>> {
+    let namespace = machine.namespace();
+    let checks = context.caches.health_checks.state_filter(|check| check.namespace() == namespace);
+    checks.iter().map(|check| health_check(check, machine)).collect()
+}
+
+/// What one health check says about a Machine.
+pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machine) -> Seen<HealthCheck> {
+    match &check.0 {
+        Ok(check) => check.facts_for(machine),
+        Err(invalid) => {
+            let name = invalid.metadata.name.as_deref().unwrap_or_default();
+            Seen::Unreadable(format!("MachineHealthCheck {name} cannot be read: {}", invalid.error))
+        }
+    }
+}
+
+/// What the policy says.
+pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Policy> {
+    let name = remediation_policy::POLICY_NAME;
+    seen(policy, "RemediationPolicy", name).map(|policy| Policy { paused: policy.spec.paused })
+}
+
+/// Turns what a cache has into what a decision may believe.
+pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str) -> Seen<K> {
+    match object.map(|guarded| &guarded.0) {
+        None => Seen::Absent,
+        Some(Ok(object)) => Seen::Present(object.clone()),
+        Some(Err(invalid)) => Seen::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
+    }
+}
+
+/// Whether another remediation of the same Machine is under way.
+pub(crate) fn another_active(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    now_holding: Result<(), String>,
+) -> Option<Obstacle> {
+    let machine = machine_name(remediation);
+    let namespace = remediation.namespace();
+    let uid = remediation.uid();
+    let others = context.caches.readable_remediations().filter(|other| {
+        other.uid() != uid && other.namespace() == namespace && machine_name(other) == machine
+    });
+    for other in others {
+        let phase = other.status.as_ref().map(|status| status.journal.phase).unwrap_or_default();
+        let holds = now_holding.as_ref().is_err_and(|holder| other.uid().as_ref() == Some(holder));
+        let beyond_pending = phase != crate::core::phase::Phase::Pending;
+        if !phase.is_final() && (holds || beyond_pending) {
+            let detail = format!("PowerCycleRemediation {} is at work on Machine {machine}", other.name_any());
+            return Some(Obstacle::new(Reason::AnotherRemediationActive, detail));
+        }
+    }
+    None
+}

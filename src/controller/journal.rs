@@ -1,0 +1,35 @@
+//! The journal write: a compare-and-swap on resourceVersion, before every effect.
+
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt as _};
+
+use super::api_call::{ShellError, within};
+use crate::api::{PowerCycleRemediation, PowerCycleRemediationStatus};
+use crate::core::journal::Journal;
+use crate::report::conditions;
+
+/// Writes the journal. Fails with a conflict when anybody wrote the remediation since it was read.
+pub(crate) async fn write(
+    client: &Client,
+    remediation: &PowerCycleRemediation,
+    journal: &Journal,
+    now: jiff::Timestamp,
+) -> Result<PowerCycleRemediation, ShellError> {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let earlier = remediation.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let generation = remediation.metadata.generation;
+    let mut next = remediation.clone();
+    next.status = Some(PowerCycleRemediationStatus {
+        observed_generation: generation,
+        journal: journal.clone(),
+        conditions: conditions::of(journal, earlier, generation, now),
+    });
+    let api = Api::<PowerCycleRemediation>::namespaced(client.clone(), &namespace);
+    let parameters = PostParams::default();
+    let write = api.replace_status(&remediation.name_any(), &parameters, &next);
+    match within("writing the journal", write).await {
+        Ok(written) => Ok(written),
+        Err(error) if error.is_conflict() => Err(ShellError::Conflict { object: "remediation" }),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,88 @@
+//! Live reads: the last look before a power-off, and the signs of life of a Node.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
+use kube::core::DeserializeGuard;
+
+use super::api_call::{ShellError, within};
+use super::context::Context;
+use super::gather;
+use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
+use crate::core::facts::{Look, NodeReport, Seen, World};
+use crate::core::journal::SavedNode;
+use crate::core::observed::ReportRead;
+
+/// Namespace of the Leases that kubelets renew.
+const NODE_LEASES: &str = "kube-node-lease";
+
+/// Reads policy, Machine, MachineHealthChecks, Node and Lease at the API server, all at once.
+pub(crate) async fn look(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    node_name: &str,
+) -> Result<(Look, Option<SavedNode>), ShellError> {
+    let began = context.clock.now();
+    let client = &context.client;
+    let namespace = remediation.namespace().unwrap_or_default();
+    let machine_name = gather::machine_name(remediation);
+    let machines = Api::<DeserializeGuard<Machine>>::namespaced(client.clone(), &namespace);
+    let checks = Api::<DeserializeGuard<MachineHealthCheck>>::namespaced(client.clone(), &namespace);
+    let policies = Api::<DeserializeGuard<RemediationPolicy>>::all(client.clone());
+    let nodes = Api::<DeserializeGuard<Node>>::all(client.clone());
+    let all = ListParams::default();
+    let (machine, checks, policy, node, lease) = tokio::join!(
+        within("reading the Machine", machines.get_opt(&machine_name)),
+        within("listing the MachineHealthChecks", checks.list(&all)),
+        within("reading the RemediationPolicy", policies.get_opt(remediation_policy::POLICY_NAME)),
+        within("reading the Node", nodes.get_opt(node_name)),
+        lease(context, node_name),
+    );
+    let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
+    let node = gather::seen(node?.as_ref(), "Node", node_name);
+    let health_checks = match &machine {
+        Seen::Present(machine) => checks?.iter().map(|check| gather::health_check(check, machine)).collect(),
+        Seen::Absent | Seen::Unreadable(_) => Vec::new(),
+    };
+    let (heartbeat, metadata) = match &node {
+        Seen::Present(node) => (node.heartbeat(), Some(node.saved())),
+        Seen::Absent | Seen::Unreadable(_) => (None, None),
+    };
+    let world = World {
+        policy: gather::policy(policy?.as_ref()),
+        machine: machine.map(|machine| machine.facts()),
+        node: node.map(|node| node.facts()),
+        health_checks,
+    };
+    Ok((Look { began, world, report: NodeReport { heartbeat, ..lease? } }, metadata))
+}
+
+/// Reads the Lease live; the heartbeat comes from the watched Node.
+pub(crate) async fn report(
+    context: &Context,
+    node_name: &str,
+    heartbeat: Option<Timestamp>,
+) -> Result<ReportRead, ShellError> {
+    let began = context.clock.now();
+    Ok(ReportRead { began, report: NodeReport { heartbeat, ..lease(context, node_name).await? } })
+}
+
+async fn lease(context: &Context, node_name: &str) -> Result<NodeReport, ShellError> {
+    let leases = Api::<Lease>::namespaced(context.client.clone(), NODE_LEASES);
+    let lease = within("reading the Node's Lease", leases.get_opt(node_name)).await?;
+    let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
+    Ok(NodeReport {
+        lease_renewed: spec.renew_time.map(|time| time.0),
+        lease_duration: spec.lease_duration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        heartbeat: None,
+    })
+}
+
+/// Reads what a Node carries, live, before it is deleted.
+pub(crate) async fn node_metadata(context: &Context, node_name: &str) -> Result<Option<SavedNode>, ShellError> {
+    let nodes = Api::<DeserializeGuard<Node>>::all(context.client.clone());
+    let node = within("reading the Node", nodes.get_opt(node_name)).await?;
+    Ok(node.and_then(|guarded| guarded.0.ok()).filter(|node| !node.name_any().is_empty()).map(|node| node.saved()))
+}

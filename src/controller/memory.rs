@@ -1,0 +1,65 @@
+//! What the process remembers of one remediation between two steps. A crash loses all of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use super::bmc_conversation::Conversation;
+use crate::api::PowerCycleRemediation;
+use crate::api::views::Node;
+use crate::core::facts::{Look, Obstacle};
+use crate::core::journal::SavedNode;
+use crate::core::metal3::BareMetalHost;
+use crate::core::observed::Observed;
+
+/// The memory of one remediation.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What was seen and done.
+    pub(crate) observed: Observed,
+    /// The last live read.
+    pub(crate) look: Option<Look>,
+    /// The remediation as our last write left it, until the cache has caught up.
+    pub(crate) written: Option<PowerCycleRemediation>,
+    /// The Node as our last write left it, until the cache has caught up.
+    pub(crate) written_node: Option<Node>,
+    /// What the Node carries, read live.
+    pub(crate) node_metadata: Option<SavedNode>,
+    /// The talk with the BMC.
+    pub(crate) conversation: Option<Conversation>,
+    /// The BareMetalHost, and when it was read.
+    pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
+    /// Reconciliations in a row that failed.
+    pub(crate) failures: u32,
+    /// The reason last published as an event.
+    pub(crate) published: Option<String>,
+}
+
+/// A BareMetalHost and what is needed to reach its BMC.
+#[derive(Clone, Debug)]
+pub(crate) struct HostView {
+    pub(crate) facts: BareMetalHost,
+    pub(crate) address: String,
+    pub(crate) secret: String,
+    pub(crate) unverified: bool,
+}
+
+/// The memories of all remediations, by UID.
+#[derive(Debug, Default)]
+pub(crate) struct Memories {
+    by_uid: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Memory>>>>,
+}
+
+impl Memories {
+    /// The memory of a remediation; empty when there was none.
+    pub(crate) fn of(&self, uid: &str) -> Arc<tokio::sync::Mutex<Memory>> {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(by_uid.entry(uid.to_owned()).or_default())
+    }
+
+    /// Forgets a remediation.
+    pub(crate) fn forget(&self, uid: &str) {
+        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+}

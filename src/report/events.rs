@@ -1,0 +1,122 @@
+//! Events and log lines. Published after the journal was written, and never a reason to fail.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter as KubeReporter};
+use kube::{Client, Resource, ResourceExt as _};
+
+use crate::api::views::Machine;
+use crate::api::PowerCycleRemediation;
+use crate::core::facts::Obstacle;
+use crate::core::journal::Journal;
+use crate::core::phase::{Phase, Reason};
+
+/// The longest an event may hold up its remediation.
+const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Longest note in bytes; the API's limit is 1 kB.
+const NOTE_LIMIT: usize = 1_000;
+
+/// Tells people: events on the objects they look at, log lines for those who read logs.
+#[derive(Clone)]
+pub struct Reporter {
+    recorder: Recorder,
+}
+
+impl Reporter {
+    /// A reporter for this process. `instance`: the Pod's name, or the host's.
+    pub fn new(client: Client, instance: String) -> Self {
+        let reporter = KubeReporter { controller: "baremetal-remediator".to_owned(), instance: Some(instance) };
+        Self { recorder: Recorder::new(client, reporter) }
+    }
+
+    /// Reports what a journal write changed. The begin and the end are events on the Machine, where
+    /// people look; whatever stands in the way is a warning on the remediation.
+    pub async fn journal_written(&self, remediation: &PowerCycleRemediation, before: &Journal, after: &Journal) {
+        if before.phase == after.phase && before.reason == after.reason {
+            return;
+        }
+        let name = remediation.name_any();
+        let namespace = remediation.namespace().unwrap_or_default();
+        tracing::info!(
+            remediation = %format_args!("{namespace}/{name}"),
+            phase = after.phase.as_str(),
+            reason = %after.reason,
+            attempt = after.attempt,
+            "{}", after.message
+        );
+        let entered = before.phase != after.phase;
+        let event = match after.phase {
+            Phase::PoweringOff if entered => EventType::Normal,
+            Phase::Succeeded | Phase::Cancelled => EventType::Normal,
+            Phase::Failed => EventType::Warning,
+            // Progress is in the status; events are for what a person has to know.
+            Phase::Holding | Phase::PoweringOn | Phase::Fencing if entered => return,
+            Phase::Booting if after.reason == Reason::WaitingForNode.as_str() => return,
+            Phase::Pending
+            | Phase::Holding
+            | Phase::PoweringOff
+            | Phase::Fencing
+            | Phase::PoweringOn
+            | Phase::Booting => EventType::Warning,
+        };
+        let action = after.phase.as_str();
+        match (after.phase, &after.subject) {
+            (Phase::PoweringOff | Phase::Succeeded | Phase::Cancelled | Phase::Failed, Some(subject)) => {
+                let machine = machine_reference(&namespace, &subject.machine, &subject.machine_uid);
+                let related = Some(remediation.object_ref(&()));
+                self.publish(event, &after.reason, &after.message, action, &machine, related).await;
+            }
+            _ => {
+                let regarding = remediation.object_ref(&());
+                self.publish(event, &after.reason, &after.message, action, &regarding, None).await;
+            }
+        }
+    }
+
+    /// Reports why a trigger on a Machine is not taken up.
+    pub async fn warn_machine(&self, machine: &Machine, obstacle: &Obstacle) {
+        self.warn(&machine.object_ref(&()), obstacle).await;
+    }
+
+    /// Reports an obstacle on an object.
+    pub async fn warn(&self, regarding: &ObjectReference, obstacle: &Obstacle) {
+        let name = regarding.name.as_deref().unwrap_or_default();
+        let namespace = regarding.namespace.as_deref().unwrap_or_default();
+        let note = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
+        let reason = obstacle.reason.as_str();
+        tracing::warn!(object = %format_args!("{namespace}/{name}"), reason, "{note}");
+        self.publish(EventType::Warning, reason, &note, "Remediate", regarding, None).await;
+    }
+
+    async fn publish(
+        &self,
+        type_: EventType,
+        reason: &str,
+        note: &str,
+        action: &str,
+        regarding: &ObjectReference,
+        secondary: Option<ObjectReference>,
+    ) {
+        let note: String = note.char_indices().take_while(|(at, _)| *at < NOTE_LIMIT).map(|(_, one)| one).collect();
+        let event =
+            Event { type_, reason: reason.to_owned(), note: Some(note), action: action.to_owned(), secondary };
+        match tokio::time::timeout(PUBLISH_DEADLINE, self.recorder.publish(&event, regarding)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(reason, %error, "event not published"),
+            Err(_) => tracing::debug!(reason, "event not published in time"),
+        }
+    }
+}
+
+fn machine_reference(namespace: &str, name: &str, uid: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(format!("{}/{}", Machine::group(&()), Machine::version(&()))),
+        kind: Some(Machine::kind(&()).into_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        uid: Some(uid.to_owned()),
+        ..ObjectReference::default()
+    }
+}
