@@ -160,7 +160,19 @@ impl Redfish {
     /// Notes that the BMC does not want these credentials.
     pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
         let said = Said::of(answer.body.as_deref().unwrap_or_default());
-        let (status, text) = (answer.status.as_u16(), said.text(&self.redactor));
+        let status = answer.status.as_u16();
+        let mut text = said.text(&self.redactor);
+        // Services without sessions may demand Basic before they look at the path at all
+        // (sushy-emulator). That cannot be told from a wrong password for sure, and guessing
+        // costs a second try of an account that may get locked: a person has to say so.
+        let asked_for = answer
+            .headers
+            .get(header::WWW_AUTHENTICATE)
+            .map(HeaderValue::as_bytes);
+        let asks_for_basic = asked_for.is_some_and(|scheme| scheme.starts_with(b"Basic"));
+        if asks_for_basic && matches!(self.standing, Standing::New) {
+            text.push_str("; it asks for HTTP Basic: if the Secret is right, set the login method to Basic");
+        }
         self.standing = Standing::Rejected {
             status,
             text: text.clone(),

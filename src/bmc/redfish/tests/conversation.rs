@@ -207,6 +207,23 @@ async fn rejected_credentials_are_tried_once() {
 }
 
 #[tokio::test]
+async fn a_service_that_only_knows_basic_is_not_guessed_but_said() {
+    let demand = ("www-authenticate", "Basic realm=\"BMC\"");
+    let fake = Fake::start(move |_| reply(401, &[demand], "")).await;
+    let mut bmc = connect(BmcTarget {
+        auth: AuthMethod::Auto,
+        ..of(&fake)
+    })
+    .await;
+    let error = bmc.read().await.unwrap_err();
+    assert!(
+        error.to_string().contains("set the login method to Basic"),
+        "{error}"
+    );
+    assert_eq!(fake.log().len(), 1);
+}
+
+#[tokio::test]
 async fn a_command_needs_a_successful_reading_before_it() {
     let fail = Arc::new(Mutex::new(false));
     let (inner, failing) = (well_behaved(), Arc::clone(&fail));
