@@ -55,6 +55,8 @@ async fn connection(stream: TcpStream, core: Arc<HostCore>, acceptor: TlsAccepto
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
     tokio::select! {
+        // Else a request that arrives with the order to close might still be served.
+        biased;
         _ = closing.changed() => {}
         () = secure(stream, Arc::clone(&core), acceptor) => {}
     }

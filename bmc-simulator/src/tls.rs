@@ -53,20 +53,11 @@ impl Authority {
         let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let signing = ring::sign::any_supported_type(&private)?;
         Ok(Presented {
-            sha256: hex(&Sha256::digest(certificate.der())),
+            sha256: format!("{:x}", Sha256::digest(certificate.der())),
             key: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing)),
             ca_pem: self.pem.clone(),
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A certificate with its key, fingerprint and issuer.

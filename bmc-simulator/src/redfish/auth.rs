@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Call, Refusal, reply};
 use crate::counters::{RequestClass, bump};
+use crate::fault::Fault;
 use crate::host::Acting;
 use crate::journal::{Event, Via};
 
@@ -33,6 +34,9 @@ pub(super) fn unauthorized(acting: &mut Acting<'_>, class: RequestClass) -> Resp
 fn identify(call: &Call<'_>, acting: &Acting<'_>) -> Option<Via> {
     let headers = &call.parts.headers;
     if let Some(token) = headers.get("X-Auth-Token") {
+        if acting.state.faults.has(&Fault::NoSessionService) {
+            return None;
+        }
         // A token that is wrong is not made good by a password beside it.
         let session = acting.state.sessions.owner_of(token.to_str().ok()?)?;
         return Some(Via::RedfishSession(session));

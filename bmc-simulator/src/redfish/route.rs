@@ -22,19 +22,23 @@ impl Route {
     /// Reads a path; one slash at the end is allowed (DSP0266 section 6.5).
     pub(super) fn of(path: &str) -> Self {
         let path = path.strip_suffix('/').unwrap_or(path);
-        let Some(rest) = path.strip_prefix("/redfish") else {
-            return Self::Unknown;
-        };
-        let segments: Vec<&str> = rest.split('/').skip(1).collect();
+        let segments: Vec<&str> = path.split('/').collect();
         match segments.as_slice() {
-            [] => Self::Versions,
-            ["v1"] => Self::ServiceRoot,
-            ["v1", "Systems"] => Self::Systems,
-            ["v1", "Systems", id] => Self::System((*id).to_owned()),
-            ["v1", "Systems", id, "Actions", "ComputerSystem.Reset"] => Self::Reset((*id).to_owned()),
-            ["v1", "SessionService"] => Self::SessionService,
-            ["v1", "SessionService", "Sessions"] => Self::Sessions,
-            ["v1", "SessionService", "Sessions", id] => Self::Session((*id).to_owned()),
+            ["", "redfish"] => Self::Versions,
+            ["", "redfish", "v1", below @ ..] => Self::below_root(below),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn below_root(segments: &[&str]) -> Self {
+        match segments {
+            [] => Self::ServiceRoot,
+            ["Systems"] => Self::Systems,
+            ["Systems", id] => Self::System((*id).to_owned()),
+            ["Systems", id, "Actions", "ComputerSystem.Reset"] => Self::Reset((*id).to_owned()),
+            ["SessionService"] => Self::SessionService,
+            ["SessionService", "Sessions"] => Self::Sessions,
+            ["SessionService", "Sessions", id] => Self::Session((*id).to_owned()),
             _ => Self::Unknown,
         }
     }
