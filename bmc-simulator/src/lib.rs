@@ -47,6 +47,6 @@ pub use fault::{Fault, Injection};
 pub use host::{Host, HostEvent, Snapshot};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
-pub use power::{Change, Command, Condition, Delays, Outcome, Power, Truth};
+pub use power::{Change, Command, Delays, Outcome, Power, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

@@ -25,8 +25,8 @@ pub enum Power {
 }
 
 /// What an honest BMC knows about the power, transitions included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Condition {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
     /// On and staying on.
     On,
     /// Off and staying off.
@@ -39,7 +39,7 @@ pub enum Condition {
 
 impl Condition {
     /// The word Redfish uses (DMTF DSP0268, `Resource.PowerState`); also the journal's.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::On => "On",
             Self::Off => "Off",

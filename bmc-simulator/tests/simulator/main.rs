@@ -17,6 +17,7 @@ mod faults_http;
 mod faults_power;
 mod journal;
 mod lifecycle;
+mod power;
 mod redfish;
 mod sessions;
 mod tls;
