@@ -106,7 +106,6 @@ pub(crate) fn server_config(slot: Arc<TlsSlot>) -> Result<Arc<ServerConfig>, Sim
         .with_no_client_auth()
         .with_cert_resolver(slot);
     config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

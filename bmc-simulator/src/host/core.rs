@@ -20,8 +20,8 @@ use crate::seed::Seeded;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
 use crate::tls::TlsSlot;
 
-/// Changes a subscriber may lag behind before it loses some.
-const EVENT_BACKLOG: usize = 1024;
+/// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
+const EVENT_BACKLOG: usize = 128;
 
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {

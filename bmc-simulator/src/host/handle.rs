@@ -95,7 +95,7 @@ impl Host {
         self.core.act(|acting| acting.state.counters)
     }
 
-    /// Every change of the truth from now on. A receiver that lags 1024 changes loses some and is told.
+    /// Every change of the truth from now on. A receiver that lags 128 changes loses some and is told.
     pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
         self.follow().1
     }

@@ -117,7 +117,12 @@ fn execute(
     via: &Via,
 ) -> Result<(), Refused> {
     let decoy = is_decoy(call.core, id);
-    if !decoy && already_there(acting, command) && acting.state.faults.take_conflict() {
+    let condition = if decoy {
+        Condition::Off
+    } else {
+        acting.state.machine.condition()
+    };
+    if already_there(condition, command) && acting.state.faults.take_conflict() {
         return Err(Refused::AlreadyThere);
     }
     let outcome = if decoy {
@@ -135,8 +140,7 @@ fn execute(
     Ok(())
 }
 
-fn already_there(acting: &Acting<'_>, command: Command) -> bool {
-    let condition = acting.state.machine.condition();
+fn already_there(condition: Condition, command: Command) -> bool {
     match command {
         Command::On => condition == Condition::On,
         Command::ForceOff | Command::GracefulShutdown => condition == Condition::Off,

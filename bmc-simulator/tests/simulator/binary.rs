@@ -1,7 +1,7 @@
 //! The program: what it prints, serves and refuses, and that it stops.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use crate::client::http;
 
 struct Running {
     child: Child,
+    stdout: BufReader<ChildStdout>,
     lines: Vec<Value>,
 }
 
@@ -22,14 +23,14 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let lines = stdout
-            .lines()
-            .take(expected)
-            .map(|line| serde_json::from_str(&line.unwrap()).unwrap());
-        let lines: Vec<Value> = lines.collect();
-        assert_eq!(lines.len(), expected);
-        Self { child, lines }
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = Vec::new();
+        for _ in 0..expected {
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            lines.push(serde_json::from_str(&line).unwrap());
+        }
+        Self { child, stdout, lines }
     }
 
     /// Sends a signal and returns the exit code and standard error.
@@ -50,14 +51,36 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed must not leave its child behind; one that ended is no error.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bmc-simulator"))
 }
 
+/// Runs the program with arguments that it must refuse and returns what it says.
 fn fail(arguments: &[&str]) -> String {
-    let Output { status, stderr, .. } = program().args(arguments).output().unwrap();
-    assert!(!status.success());
-    String::from_utf8(stderr).unwrap()
+    // Nothing is printed on standard output by a program that refuses to start, so no line means
+    // that it ended, and one that did start is not waited for for ever.
+    let mut running = Running::start(arguments, 0);
+    let mut first = String::new();
+    running.stdout.read_line(&mut first).unwrap();
+    assert_eq!(first, "", "{arguments:?} were accepted");
+    let mut stderr = String::new();
+    running
+        .child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert!(!running.child.wait().unwrap().success());
+    stderr
 }
 
 fn scratch(name: &str) -> String {

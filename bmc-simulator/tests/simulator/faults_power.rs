@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Command, Delays, Event, Fault, HostSpec, Outcome, Power, RequestClass};
+use bmc_simulator::{Command, DecoySpec, Delays, Event, Fault, HostSpec, Outcome, Power, RequestClass};
 use serde_json::{Value, json};
 
-use crate::client::{Client, one, soon};
+use crate::client::{Client, one, soon, status};
 
 fn outcomes(host: &bmc_simulator::Host) -> Vec<Outcome> {
     let outcome = |event: &Event| {
@@ -156,6 +156,23 @@ async fn already_there_409() {
     assert_eq!(host.truth().off_to_on, 1);
     host.clear_faults();
     assert_eq!(client.send_reset("On").await, 204);
+}
+
+#[tokio::test]
+async fn already_there_409_looks_at_the_system_that_was_asked() {
+    let (_sim, host) = one(HostSpec::new("a").decoy(DecoySpec::new("decoy"))).await;
+    let client = Client::of(&host);
+    host.inject(Fault::AlreadyThere409).unwrap();
+    let url = client.url("/redfish/v1/Systems/decoy/Actions/ComputerSystem.Reset");
+    let send = |reset_type| {
+        status(
+            client
+                .basic(client.http.post(&url))
+                .json(&json!({"ResetType": reset_type})),
+        )
+    };
+    assert_eq!((send("ForceOff").await, send("On").await), (409, 204));
+    assert_eq!(host.truth().power, Power::On);
 }
 
 #[tokio::test]
