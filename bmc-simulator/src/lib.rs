@@ -1,1 +1,52 @@
-//! Simulates fleets of BMCs.
+//! Simulates fleets of BMCs for tests of power control: many in one process, each with its own TLS
+//! listener, and each with a machine behind it whose true power state is kept strictly apart from
+//! what the BMC reports.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), bmc_simulator::SimError> {
+//! use bmc_simulator::{Fault, HostSpec, Power, Simulator};
+//!
+//! let sim = Simulator::builder().seed(7).host(HostSpec::new("worker-1")).start().await?;
+//! let host = sim.host("worker-1")?;
+//! host.inject(Fault::LieOffWhileOn)?;
+//! // ... let a client power off `host.redfish_url()`, trusting `sim.ca_pem()` ...
+//! assert_eq!(host.reported().as_deref(), Some("Off"));
+//! assert_eq!(host.truth().power, Power::On);
+//! sim.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | `power` | the machine: pure, knows no protocol and no clock |
+//! | `fault` | what can be broken |
+//! | `host` | one BMC and its machine: the lock under which everything takes effect |
+//! | `journal` | the order in which it did |
+//! | `redfish`, `server`, `tls` | the protocol and its transport |
+//! | `control` | the HTTP API for people and other languages |
+
+mod control;
+mod counters;
+mod error;
+mod fault;
+mod host;
+mod human;
+mod journal;
+mod power;
+mod redfish;
+mod seed;
+mod server;
+mod simulator;
+mod spec;
+mod tls;
+
+pub use counters::{Counters, RequestClass};
+pub use error::SimError;
+pub use fault::{Fault, Injection};
+pub use host::{Host, HostEvent, Snapshot};
+pub use human::{format_duration, parse_duration};
+pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
+pub use power::{Change, Command, Delays, Outcome, Power, Truth};
+pub use simulator::{Simulator, SimulatorBuilder};
+pub use spec::{Credentials, DecoySpec, HostSpec};

@@ -154,7 +154,7 @@ fn target(
     let data = secret.data.as_ref().unwrap_or(&empty);
     let bytes = data
         .iter()
-        .map(|(key, value)| (key.as_str(), value.0.as_slice()))
+        .map(|(key, value)| (key.clone(), value.0.as_slice()))
         .collect();
     let credentials = Credentials::from_secret(&bytes, version).map_err(|error| {
         Obstacle::new(
@@ -208,6 +208,7 @@ fn obstacle(error: &BmcError) -> Obstacle {
         BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
         BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
         BmcError::NotRedfish { .. }
+        | BmcError::SessionsUnsupported
         | BmcError::Redirected { .. }
         | BmcError::NoSuchSystem { .. }
         | BmcError::ForeignReference { .. }

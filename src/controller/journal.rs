@@ -29,8 +29,8 @@ pub(crate) async fn write(
         conditions: conditions::of(journal, earlier, generation, now),
     });
     let api = Api::<PowerCycleRemediation>::namespaced(client.clone(), &namespace);
-    let parameters = PostParams::default();
-    let write = api.replace_status(&remediation.name_any(), &parameters, &next);
+    let (name, parameters) = (remediation.name_any(), PostParams::default());
+    let write = api.replace_status(&name, &parameters, &next);
     match within("writing the journal", write).await {
         Ok(written) => Ok(written),
         Err(error) if error.is_conflict() => Err(ShellError::Conflict {

@@ -1,6 +1,5 @@
 //! Starts everything and runs until told to stop.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 

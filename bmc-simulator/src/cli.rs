@@ -1,0 +1,151 @@
+//! Arguments of the program.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bmc_simulator::{Delays, SimError, parse_duration};
+use clap::{Parser, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  Three BMCs on free ports, their passwords printed:
+    bmc-simulator --hosts 3 --ca-out ca.pem
+
+  A slow machine on fixed ports, driven over the control API:
+    bmc-simulator --hosts 2 --first-port 8443 --off-delay 4s --on-delay 2s --boot-delay 30s \\
+      --control 127.0.0.1:8000
+    curl -X PUT 127.0.0.1:8000/hosts/worker-1/faults -d '[{\"fault\":\"lie-off-while-on\"}]'
+    curl 127.0.0.1:8000/hosts/worker-1/journal
+
+  Switch a machine off as a client would:
+    curl --cacert ca.pem -u admin:PASSWORD -H 'Content-Type: application/json' \\
+      -d '{\"ResetType\":\"ForceOff\"}' https://127.0.0.1:8443/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+
+/// Simulates BMCs over Redfish, each with a machine behind it whose true power state is kept apart
+/// from what is reported. Stops on SIGINT and SIGTERM.
+#[derive(Debug, Parser)]
+#[command(name = "bmc-simulator", version, after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// How many hosts, each with its own BMC
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) hosts: u16,
+
+    /// Hosts are named PREFIX1, PREFIX2, ...
+    #[arg(long, default_value = "worker-", value_name = "PREFIX")]
+    pub(crate) name_prefix: String,
+
+    /// Address that every BMC listens on
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    pub(crate) bind: IpAddr,
+
+    /// Port of the first BMC, the others follow; free ports when not given
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) first_port: Option<u16>,
+
+    /// Login of every BMC
+    #[arg(long, default_value = "admin", value_name = "NAME")]
+    pub(crate) username: String,
+
+    /// File with the password of every BMC; without it each gets its own, which is printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Opens the control API on this loopback address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) control: Option<SocketAddr>,
+
+    /// From an accepted ForceOff to off
+    #[arg(long, default_value = "2s", value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) off_delay: Duration,
+
+    /// From an accepted On to on
+    #[arg(long, default_value = "1s", value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) on_delay: Duration,
+
+    /// From on to the operating system being up
+    #[arg(long, default_value = "5s", value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) boot_delay: Duration,
+
+    /// From an accepted GracefulShutdown to off; a hung system never obeys when not given
+    #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) graceful_delay: Option<Duration>,
+
+    /// Seed of identities, passwords, tokens and boot ids
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// Writes the certificate authority to trust to this file, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_out: Option<PathBuf>,
+
+    /// How to print what is listening
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+/// Format of what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// One line per host, for people
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+impl Arguments {
+    pub(crate) fn delays(&self) -> Delays {
+        Delays {
+            off: self.off_delay,
+            on: self.on_delay,
+            boot: self.boot_delay,
+            graceful_shutdown: self.graceful_delay,
+        }
+    }
+
+    /// Port of host `number`, counted from 1; 0 = any free one.
+    pub(crate) fn port_of(&self, number: u16) -> Result<u16, Problem> {
+        let Some(first) = self.first_port else {
+            return Ok(0);
+        };
+        first.checked_add(number.saturating_sub(1)).ok_or(Problem::Ports {
+            first,
+            hosts: self.hosts,
+        })
+    }
+
+    /// The password in the file, without the line end.
+    pub(crate) fn password(&self) -> Result<Option<String>, Problem> {
+        let Some(path) = &self.password_file else {
+            return Ok(None);
+        };
+        let text = std::fs::read_to_string(path).map_err(|source| Problem::Read {
+            path: path.clone(),
+            source,
+        })?;
+        let password = text.trim_end_matches(['\r', '\n']);
+        if password.is_empty() {
+            return Err(Problem::EmptyPassword { path: path.clone() });
+        }
+        Ok(Some(password.to_owned()))
+    }
+}
+
+/// Why the program ends. Each text ends in what to do; none carries a password.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Problem {
+    #[error(transparent)]
+    Simulator(#[from] SimError),
+    #[error("cannot read --password-file {path}: {source}; check the path and its permissions", path = path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("--password-file {path} is empty: write the password into it", path = path.display())]
+    EmptyPassword { path: PathBuf },
+    #[error("cannot write --ca-out {path}: {source}; check the path and its permissions", path = path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("--first-port {first} leaves too few ports for {hosts} hosts: choose a lower one")]
+    Ports { first: u16, hosts: u16 },
+    #[error("cannot watch for signals: {0}; check the limits of this process")]
+    Signals(std::io::Error),
+    #[error("cannot print what is listening: {0}; check standard output")]
+    Print(std::io::Error),
+}

@@ -1,0 +1,84 @@
+//! Requests that change something.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Refusal, Shared, input};
+use crate::fault::Injection;
+use crate::host::Snapshot;
+use crate::power::{Delays, Power};
+
+type Changed = Result<Json<Snapshot>, Refusal>;
+
+/// Fields that are absent keep their value.
+pub(super) async fn delays(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let given: Map<String, Value> = input::json(body).await?;
+    let current = host.snapshot().delays;
+    let mut merged = serde_json::to_value(current).unwrap_or_default();
+    if let Some(fields) = merged.as_object_mut() {
+        fields.extend(given);
+    }
+    host.set_delays(input::from_value::<Delays>(merged)?);
+    Ok(Json(host.snapshot()))
+}
+
+pub(super) async fn set_faults(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let faults: Vec<Injection> = input::json(body).await?;
+    for (index, fault) in faults.iter().enumerate() {
+        fault
+            .check()
+            .map_err(|error| Refusal::from_sim(&error, &format!("[{index}].")))?;
+    }
+    host.set_faults(faults)
+        .map_err(|error| Refusal::from_sim(&error, ""))?;
+    Ok(Json(host.snapshot()))
+}
+
+pub(super) async fn clear_faults(State(controlled): Shared, Path(name): Path<String>) -> Changed {
+    let host = controlled.host(&name)?;
+    host.clear_faults();
+    Ok(Json(host.snapshot()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Press {
+    to: Power,
+}
+
+pub(super) async fn power(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let Press { to } = input::json(body).await?;
+    host.press_power(to);
+    Ok(Json(host.snapshot()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    username: String,
+    password: String,
+}
+
+pub(super) async fn credentials(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let Login { username, password } = input::json(body).await?;
+    host.rotate_credentials(username, password);
+    Ok(Json(host.snapshot()))
+}
+
+pub(super) async fn certificate(
+    State(controlled): Shared,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Refusal> {
+    let host = controlled.host(&name)?;
+    let sha256 = host
+        .swap_certificate()
+        .map_err(|error| Refusal::from_sim(&error, ""))?;
+    Ok(Json(json!({"certificateSha256": sha256, "caPem": host.ca_pem()})))
+}

@@ -1,0 +1,98 @@
+//! The control API: plain HTTP and JSON on loopback, for people and for tests in other languages.
+//! Documented in the crate's README.
+
+mod actions;
+mod input;
+mod refusal;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::host::{Host, Snapshot};
+use crate::journal::{Journal, Page};
+use refusal::Refusal;
+
+/// What the control API works on.
+pub(crate) struct Controlled {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) by_name: BTreeMap<String, Host>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) ca_pem: String,
+}
+
+impl Controlled {
+    fn host(&self, name: &str) -> Result<&Host, Refusal> {
+        self.by_name.get(name).ok_or_else(|| Refusal::unknown_host(name))
+    }
+}
+
+type Shared = State<Arc<Controlled>>;
+
+pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
+    Router::new()
+        .route("/hosts", get(hosts))
+        .route("/hosts/{name}", get(host))
+        .route("/hosts/{name}/delays", put(actions::delays))
+        .route(
+            "/hosts/{name}/faults",
+            put(actions::set_faults).delete(actions::clear_faults),
+        )
+        .route("/hosts/{name}/power", post(actions::power))
+        .route("/hosts/{name}/credentials", put(actions::credentials))
+        .route("/hosts/{name}/certificate", post(actions::certificate))
+        .route("/hosts/{name}/journal", get(host_journal))
+        .route("/journal", get(journal))
+        .route("/ca.pem", get(ca_pem))
+        .fallback(|| async { Refusal::unknown_path() })
+        .method_not_allowed_fallback(|| async { Refusal::wrong_method() })
+        .with_state(controlled)
+}
+
+async fn hosts(State(controlled): Shared) -> Json<Value> {
+    let hosts: Vec<Snapshot> = controlled.hosts.iter().map(Host::snapshot).collect();
+    Json(json!({"hosts": hosts}))
+}
+
+async fn host(State(controlled): Shared, Path(name): Path<String>) -> Result<Json<Snapshot>, Refusal> {
+    Ok(Json(controlled.host(&name)?.snapshot()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct After {
+    #[serde(default)]
+    after: u64,
+}
+
+type AfterQuery = Result<Query<After>, QueryRejection>;
+
+async fn host_journal(
+    State(controlled): Shared,
+    Path(name): Path<String>,
+    after: AfterQuery,
+) -> Result<Json<Page>, Refusal> {
+    let Query(After { after }) = after.map_err(|rejection| Refusal::bad_query(&rejection))?;
+    Ok(Json(controlled.host(&name)?.journal_after(after)))
+}
+
+async fn journal(State(controlled): Shared, after: AfterQuery) -> Result<Json<Page>, Refusal> {
+    let Query(After { after }) = after.map_err(|rejection| Refusal::bad_query(&rejection))?;
+    // What is due by now belongs to the answer.
+    controlled.hosts.iter().for_each(|host| host.core.act(|_| ()));
+    Ok(Json(controlled.journal.page(None, after)))
+}
+
+async fn ca_pem(State(controlled): Shared) -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "application/x-pem-file")],
+        controlled.ca_pem.clone(),
+    )
+}

@@ -1,0 +1,104 @@
+//! Answers to requests that cannot be served: JSON that names what to correct.
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::SimError;
+
+/// `{"error":{"code","field","message"}}` with a 4xx or 5xx status.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    detail: Detail,
+}
+
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    error: &'a Detail,
+}
+
+#[derive(Debug, Serialize)]
+struct Detail {
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    message: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, code: &'static str, field: Option<String>, message: String) -> Self {
+        Self {
+            status,
+            detail: Detail { code, field, message },
+        }
+    }
+
+    pub(super) fn unknown_host(name: &str) -> Self {
+        let message = SimError::UnknownHost {
+            name: name.to_owned(),
+        }
+        .to_string();
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "unknown-host",
+            Some("name".to_owned()),
+            message,
+        )
+    }
+
+    pub(super) fn unknown_path() -> Self {
+        let message = "there is nothing at this path: the README lists the paths".to_owned();
+        Self::new(StatusCode::NOT_FOUND, "unknown-path", None, message)
+    }
+
+    pub(super) fn wrong_method() -> Self {
+        let message = "this path does not take this method: see the header Allow".to_owned();
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", None, message)
+    }
+
+    pub(super) fn bad_query(rejection: &QueryRejection) -> Self {
+        let message = format!("{}: write ?after=NUMBER or leave it out", rejection.body_text());
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "bad-query",
+            Some("after".to_owned()),
+            message,
+        )
+    }
+
+    pub(super) fn bad_body(field: Option<String>, message: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-body", field, message)
+    }
+
+    pub(super) fn too_large() -> Self {
+        let message = "the body is too large or broke off: send at most 64 KiB".to_owned();
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", None, message)
+    }
+
+    /// A failure of the library, in a field that is known.
+    pub(super) fn from_sim(error: &SimError, prefix: &str) -> Self {
+        let (status, field) = match error {
+            SimError::InvalidFault { field, .. } => {
+                (StatusCode::BAD_REQUEST, Some(format!("{prefix}{field}")))
+            }
+            SimError::UnknownHost { .. } => (StatusCode::NOT_FOUND, Some("name".to_owned())),
+            SimError::DuplicateHost { .. }
+            | SimError::InvalidHost { .. }
+            | SimError::ControlNotLoopback { .. }
+            | SimError::Bind { .. }
+            | SimError::Certificate(_)
+            | SimError::Tls(_)
+            | SimError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, None),
+        };
+        Self::new(status, "refused", field, error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(Body { error: &self.detail })).into_response()
+    }
+}

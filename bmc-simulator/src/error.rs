@@ -1,0 +1,65 @@
+//! What can go wrong when a simulator is set up or driven; peers' mistakes are answers, not errors.
+
+use std::net::SocketAddr;
+
+/// Failure of the simulator's own API. Each message ends in what to do; none carries a credential.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// No host has this name.
+    #[error("no host is named `{name}`: use one of the names given to the builder")]
+    UnknownHost {
+        /// The name asked for.
+        name: String,
+    },
+    /// Two hosts were given the same name.
+    #[error("the host name `{name}` is given twice: give each host its own name")]
+    DuplicateHost {
+        /// The name given twice.
+        name: String,
+    },
+    /// A [`HostSpec`](crate::HostSpec) cannot be served as it is.
+    #[error("host `{name}`: {reason}")]
+    InvalidHost {
+        /// The host.
+        name: String,
+        /// What is wrong and what to write instead.
+        reason: &'static str,
+    },
+    /// A fault was asked for in a shape that could have no effect.
+    #[error("fault `{fault}`, field `{field}`: {reason}")]
+    InvalidFault {
+        /// The fault's name.
+        fault: &'static str,
+        /// The offending field.
+        field: &'static str,
+        /// What is wrong and what to write instead.
+        reason: &'static str,
+    },
+    /// The control endpoint was asked to listen where others could reach it.
+    #[error(
+        "the control endpoint has no login, so {address} is refused: use an address of 127.0.0.0/8 or ::1"
+    )]
+    ControlNotLoopback {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// A listener could not be opened.
+    #[error(
+        "cannot listen on {address}: {source}; choose an address of this machine and a free port (0 = any)"
+    )]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A certificate could not be made.
+    #[error("cannot make a certificate: {0}; check that the listen address is a plain IP address")]
+    Certificate(#[from] rcgen::Error),
+    /// The TLS library refused the configuration.
+    #[error("TLS refused the configuration: {0}; report this as a bug of the simulator")]
+    Tls(#[from] rustls::Error),
+    /// The simulator was shut down while something was awaited.
+    #[error("the simulator was shut down while waiting: keep the `Simulator` alive until the wait ends")]
+    Stopped,
+}

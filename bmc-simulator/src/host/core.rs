@@ -1,0 +1,233 @@
+//! The one place where a host's state is touched. Whoever acts, acts under the host's lock, after
+//! everything that was due has happened, and journals before letting go: so the journal's order is
+//! the order in which things took effect.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{HostEvent, Snapshot};
+use crate::counters::{Counters, RequestClass};
+use crate::fault::{Fault, FaultSet};
+use crate::journal::{Event, Journal};
+use crate::power::PowerMachine;
+use crate::redfish::Sessions;
+use crate::seed::Seeded;
+use crate::spec::{Credentials, HostSpec, Identities, Identity};
+use crate::tls::TlsSlot;
+
+/// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
+const EVENT_BACKLOG: usize = 128;
+
+/// What all hosts of a simulator share, and what is known once the listener is open.
+pub(crate) struct Setup {
+    pub(crate) address: SocketAddr,
+    pub(crate) tls: Arc<TlsSlot>,
+    pub(crate) epoch: Instant,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) seed: u64,
+}
+
+/// The mutable part of a host.
+pub(crate) struct HostState {
+    pub(crate) machine: PowerMachine,
+    pub(crate) faults: FaultSet,
+    pub(crate) counters: Counters,
+    pub(crate) sessions: Sessions,
+    pub(crate) credentials: Credentials,
+}
+
+/// A BMC and its machine.
+pub(crate) struct HostCore {
+    pub(crate) name: String,
+    pub(crate) identities: Identities,
+    pub(crate) address: SocketAddr,
+    pub(crate) tls: Arc<TlsSlot>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) wake: Notify,
+    pub(crate) closing: watch::Sender<u64>,
+    pub(crate) tick: watch::Sender<u64>,
+    events: broadcast::Sender<HostEvent>,
+    epoch: Instant,
+    state: Mutex<HostState>,
+}
+
+impl HostCore {
+    pub(crate) fn new(spec: HostSpec, setup: Setup) -> Self {
+        let identities = Identities::of(&spec, &mut Seeded::named(setup.seed, &spec.name));
+        // Streams of their own: how many tokens were drawn must not change the next boot id.
+        let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
+        let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
+        let state = HostState {
+            machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
+            faults: FaultSet::default(),
+            counters: Counters::default(),
+            sessions: Sessions::new(stream("session")),
+            credentials: Credentials {
+                username: spec.username.clone(),
+                password,
+            },
+        };
+        Self {
+            identities,
+            address: setup.address,
+            tls: setup.tls,
+            journal: setup.journal,
+            stop: setup.stop,
+            wake: Notify::new(),
+            closing: watch::Sender::new(0),
+            tick: watch::Sender::new(0),
+            events: broadcast::Sender::new(EVENT_BACKLOG),
+            epoch: setup.epoch,
+            state: Mutex::new(state),
+            name: spec.name,
+        }
+    }
+
+    /// Does something at this instant. All that was due happens first, all that follows at once
+    /// happens before it returns.
+    pub(crate) fn act<R>(&self, action: impl FnOnce(&mut Acting<'_>) -> R) -> R {
+        let mut guard = self.lock();
+        let before = guard.machine.next_deadline();
+        // Read under the lock, or two actors could take effect against the order of their instants.
+        let now = self.epoch.elapsed();
+        let mut acting = Acting {
+            core: self,
+            state: &mut guard,
+            now,
+            logged: false,
+        };
+        acting.settle();
+        let result = action(&mut acting);
+        acting.settle();
+        let logged = acting.logged;
+        let rescheduled = guard.machine.next_deadline() != before;
+        drop(guard);
+        if rescheduled {
+            self.wake.notify_one();
+        }
+        if logged {
+            self.tick.send_modify(|tick| *tick = tick.wrapping_add(1));
+        }
+        result
+    }
+
+    /// Closes every connection that is open now.
+    pub(crate) fn close_connections(&self) {
+        self.closing
+            .send_modify(|generation| *generation = generation.wrapping_add(1));
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let due = self.lock().machine.next_deadline()?;
+        self.epoch.checked_add(due)
+    }
+
+    pub(crate) fn redfish_url(&self) -> String {
+        format!("https://{}", self.address)
+    }
+
+    pub(crate) fn system_path(&self) -> String {
+        format!("/redfish/v1/Systems/{}", self.identities.real.id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HostState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody acting on a host at one instant.
+pub(crate) struct Acting<'a> {
+    pub(crate) core: &'a HostCore,
+    pub(crate) state: &'a mut HostState,
+    pub(crate) now: Duration,
+    logged: bool,
+}
+
+impl Acting<'_> {
+    /// Writes to the journal, at this instant.
+    pub(crate) fn log(&mut self, event: Event) {
+        self.log_at(self.now, event);
+    }
+
+    /// Writes to the journal that a fault changed an answer.
+    pub(crate) fn log_fault(&mut self, fault: &str, class: RequestClass) {
+        self.log(Event::FaultApplied {
+            fault: fault.to_owned(),
+            class,
+        });
+    }
+
+    /// The word to report as power state now; absent = null.
+    pub(crate) fn reported(&self) -> Option<String> {
+        self.state
+            .faults
+            .reported(self.state.machine.condition().as_str())
+    }
+
+    /// What the real system claims to be now.
+    pub(crate) fn identity(&self) -> &Identity {
+        let identities = &self.core.identities;
+        if self.state.faults.has(&Fault::WrongUuid) {
+            &identities.wrong
+        } else {
+            &identities.real
+        }
+    }
+
+    /// Makes the machine behave as the faults say, after they changed.
+    pub(crate) fn apply_faults(&mut self) {
+        let behaviour = self.state.faults.behaviour();
+        self.state.machine.set_behaviour(behaviour, self.now);
+        let faults = self.state.faults.list();
+        self.log(Event::FaultsSet { faults });
+    }
+
+    /// A subscription that misses nothing after this instant.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
+        self.core.events.subscribe()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let core = self.core;
+        Snapshot {
+            name: core.name.clone(),
+            redfish_url: core.redfish_url(),
+            system_path: core.system_path(),
+            system_uuid: core.identities.real.uuid.clone(),
+            serial_number: core.identities.real.serial.clone(),
+            certificate_sha256: core.tls.current().sha256,
+            truth: self.state.machine.truth(),
+            reported: self.reported(),
+            delays: self.state.machine.delays(),
+            faults: self.state.faults.list(),
+            counters: self.state.counters,
+            sessions: self.state.sessions.ids(),
+        }
+    }
+
+    /// Lets happen what is due, and tells of it.
+    fn settle(&mut self) {
+        self.state.machine.advance(self.now);
+        for occurred in self.state.machine.drain() {
+            self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
+            // No subscriber is no failure.
+            let _ = self.core.events.send(HostEvent {
+                host: self.core.name.clone(),
+                elapsed: occurred.at,
+                change: occurred.change,
+            });
+        }
+    }
+
+    fn log_at(&mut self, elapsed: Duration, event: Event) {
+        self.core.journal.append(&self.core.name, elapsed, event);
+        self.logged = true;
+    }
+}

@@ -1,0 +1,269 @@
+//! The handle on one host: what a test asks, awaits and breaks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+
+use super::{HostCore, HostEvent, Snapshot};
+use crate::SimError;
+use crate::counters::Counters;
+use crate::fault::Injection;
+use crate::journal::{Entry, Event, Page};
+use crate::power::{Delays, Power, Truth};
+use crate::spec::Credentials;
+use crate::tls::Authority;
+
+/// One BMC and its machine. Cheap to clone; outlives the simulator, whose BMCs then no longer answer.
+#[derive(Clone)]
+pub struct Host {
+    pub(crate) core: Arc<HostCore>,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Host")
+            .field("name", &self.core.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// The host's name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Where its BMC listens.
+    pub fn address(&self) -> SocketAddr {
+        self.core.address
+    }
+
+    /// `https://address:port`, without a path.
+    pub fn redfish_url(&self) -> String {
+        self.core.redfish_url()
+    }
+
+    /// `/redfish/v1/Systems/{id}` of the real system.
+    pub fn system_path(&self) -> String {
+        self.core.system_path()
+    }
+
+    /// UUID of the real system, whatever is reported.
+    pub fn system_uuid(&self) -> &str {
+        &self.core.identities.real.uuid
+    }
+
+    /// Serial number of the real system, whatever is reported.
+    pub fn serial_number(&self) -> &str {
+        &self.core.identities.real.serial
+    }
+
+    /// The login that works now.
+    pub fn credentials(&self) -> Credentials {
+        self.core.act(|acting| acting.state.credentials.clone())
+    }
+
+    /// SHA-256 of the certificate presented now, 64 lower-case hexadecimal digits.
+    pub fn certificate_sha256_fingerprint(&self) -> String {
+        self.core.tls.current().sha256
+    }
+
+    /// The authority that signed the certificate presented now; another one after a swap.
+    pub fn ca_pem(&self) -> String {
+        self.core.tls.current().ca_pem
+    }
+
+    /// The truth at this instant.
+    pub fn truth(&self) -> Truth {
+        self.core.act(|acting| acting.state.machine.truth())
+    }
+
+    /// The power state that would be reported at this instant; `None` = null.
+    pub fn reported(&self) -> Option<String> {
+        self.core.act(|acting| acting.reported())
+    }
+
+    /// Everything at one instant.
+    pub fn snapshot(&self) -> Snapshot {
+        self.core.act(|acting| acting.snapshot())
+    }
+
+    /// Requests, connections and refusals so far.
+    pub fn counters(&self) -> Counters {
+        self.core.act(|acting| acting.state.counters)
+    }
+
+    /// Every change of the truth from now on. A receiver that lags 128 changes loses some and is told.
+    pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
+        self.follow().1
+    }
+
+    /// The truth now and every change after it, with nothing lost in between.
+    pub fn follow(&self) -> (Truth, broadcast::Receiver<HostEvent>) {
+        self.core
+            .act(|acting| (acting.state.machine.truth(), acting.subscribe()))
+    }
+
+    /// Waits until the host is as `wanted` says. States that pass between two looks may be missed:
+    /// wait for counts, or use [`wait_for_entry`](Self::wait_for_entry). Has no deadline of its own.
+    ///
+    /// # Errors
+    /// [`SimError::Stopped`] when the simulator ends first.
+    pub async fn wait_for(&self, wanted: impl Fn(&Snapshot) -> bool) -> Result<Snapshot, SimError> {
+        let mut tick = self.core.tick.subscribe();
+        loop {
+            tick.mark_unchanged();
+            let snapshot = self.snapshot();
+            if wanted(&snapshot) {
+                return Ok(snapshot);
+            }
+            tokio::select! {
+                () = self.core.stop.cancelled() => return Err(SimError::Stopped),
+                _ = tick.changed() => {}
+            }
+        }
+    }
+
+    /// Waits for the first journal entry of this host after number `after` that is as `wanted`
+    /// says. Misses nothing that is still kept. Has no deadline of its own.
+    ///
+    /// # Errors
+    /// [`SimError::Stopped`] when the simulator ends first.
+    pub async fn wait_for_entry(
+        &self,
+        after: u64,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> Result<Arc<Entry>, SimError> {
+        let mut tick = self.core.tick.subscribe();
+        let mut seen = after;
+        loop {
+            tick.mark_unchanged();
+            let page = self.journal_after(seen);
+            if let Some(entry) = page.entries.into_iter().find(|entry| wanted(&entry.event)) {
+                return Ok(entry);
+            }
+            seen = seen.max(page.last_seq);
+            tokio::select! {
+                () = self.core.stop.cancelled() => return Err(SimError::Stopped),
+                _ = tick.changed() => {}
+            }
+        }
+    }
+
+    /// This host's part of the journal, oldest first.
+    pub fn journal(&self) -> Vec<Arc<Entry>> {
+        self.journal_after(0).entries
+    }
+
+    /// This host's part of the journal after number `after`.
+    pub fn journal_after(&self, after: u64) -> Page {
+        // What is due by now belongs to the answer.
+        self.core
+            .act(|acting| acting.core.journal.page(Some(&acting.core.name), after))
+    }
+
+    /// The changes of the truth so far, with their instants, oldest first.
+    pub fn transitions(&self) -> Vec<Arc<Entry>> {
+        let changed = |entry: &Arc<Entry>| matches!(entry.event, Event::Changed(_));
+        self.journal().into_iter().filter(changed).collect()
+    }
+
+    /// Adds a fault to those in force. Faults injected earlier win where two would answer.
+    ///
+    /// # Errors
+    /// [`SimError::InvalidFault`] when it could have no effect as it is.
+    pub fn inject(&self, fault: impl Into<Injection>) -> Result<(), SimError> {
+        let injection = fault.into();
+        injection.check()?;
+        self.core.act(|acting| {
+            acting.state.faults.add(injection);
+            acting.apply_faults();
+        });
+        Ok(())
+    }
+
+    /// Replaces all faults by these.
+    ///
+    /// # Errors
+    /// [`SimError::InvalidFault`] for the first bad one; then nothing has changed.
+    pub fn set_faults(&self, faults: Vec<Injection>) -> Result<(), SimError> {
+        faults.iter().try_for_each(Injection::check)?;
+        self.core.act(|acting| {
+            acting.state.faults.clear();
+            for fault in faults {
+                acting.state.faults.add(fault);
+            }
+            acting.apply_faults();
+        });
+        Ok(())
+    }
+
+    /// Ends all faults. What they did to the machine stays done; a stuck power-off is forgotten;
+    /// requests that hang go on hanging.
+    pub fn clear_faults(&self) {
+        self.core.act(|acting| {
+            acting.state.faults.clear();
+            acting.apply_faults();
+        });
+    }
+
+    /// Faults in force, with the times they have left.
+    pub fn faults(&self) -> Vec<Injection> {
+        self.core.act(|acting| acting.state.faults.list())
+    }
+
+    /// Replaces the delays for commands to come; pending ones keep theirs.
+    pub fn set_delays(&self, delays: Delays) {
+        self.core.act(|acting| {
+            acting.state.machine.set_delays(delays);
+            acting.log(Event::DelaysSet(delays));
+        });
+    }
+
+    /// Sets the truth at once, past all faults: somebody pressed the button.
+    pub fn press_power(&self, to: Power) {
+        self.core.act(|acting| {
+            acting.log(Event::Pressed { to });
+            acting.state.machine.press(to, acting.now);
+        });
+    }
+
+    /// Changes the login and ends all sessions.
+    pub fn rotate_credentials(&self, username: impl Into<String>, password: impl Into<String>) {
+        let credentials = Credentials {
+            username: username.into(),
+            password: password.into(),
+        };
+        self.core.act(|acting| {
+            acting.state.credentials = credentials;
+            acting.state.sessions.end_all();
+            acting.log(Event::CredentialsRotated);
+        });
+    }
+
+    /// Presents a certificate of a new, unknown authority from now on and closes all connections.
+    /// Returns its SHA-256 as [`certificate_sha256_fingerprint`](Self::certificate_sha256_fingerprint).
+    ///
+    /// # Errors
+    /// [`SimError::Certificate`] or [`SimError::Tls`] when it cannot be made.
+    pub fn swap_certificate(&self) -> Result<String, SimError> {
+        let authority = Authority::new("another authority")?;
+        let presented = authority.issue(self.core.address.ip(), &self.core.name)?;
+        let sha256 = presented.sha256.clone();
+        self.core.act(|acting| {
+            acting.core.tls.swap(presented);
+            acting.log(Event::CertificateSwapped {
+                sha256: sha256.clone(),
+            });
+        });
+        self.core.close_connections();
+        Ok(sha256)
+    }
+
+    /// Closes every connection to this BMC.
+    pub fn close_connections(&self) {
+        self.core.close_connections();
+    }
+}

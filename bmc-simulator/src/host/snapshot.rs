@@ -1,0 +1,50 @@
+//! What there is to know about a host at one instant.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::counters::Counters;
+use crate::fault::Injection;
+use crate::power::{Change, Delays, Truth};
+
+/// A host at one instant; what the control API shows.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The host's name.
+    pub name: String,
+    /// Scheme, address and port of its Redfish service.
+    pub redfish_url: String,
+    /// Path of the real system.
+    pub system_path: String,
+    /// UUID of the real system, whatever is reported.
+    pub system_uuid: String,
+    /// Serial number of the real system, whatever is reported.
+    pub serial_number: String,
+    /// SHA-256 of the certificate presented now, in hexadecimal.
+    pub certificate_sha256: String,
+    /// The truth.
+    pub truth: Truth,
+    /// The power state that would be reported now; absent = null.
+    pub reported: Option<String>,
+    /// Delays for commands to come.
+    pub delays: Delays,
+    /// Faults in force.
+    pub faults: Vec<Injection>,
+    /// Requests, connections and refusals so far.
+    pub counters: Counters,
+    /// Ids of the open sessions.
+    pub sessions: Vec<String>,
+}
+
+/// A change of the truth, as subscribers see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostEvent {
+    /// The host's name.
+    pub host: String,
+    /// Time since the simulation began at which it was due.
+    pub elapsed: Duration,
+    /// What changed.
+    pub change: Change,
+}

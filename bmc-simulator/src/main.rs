@@ -1,0 +1,65 @@
+//! Runs simulated BMCs until it is told to stop.
+
+mod cli;
+mod output;
+
+use std::process::ExitCode;
+
+use bmc_simulator::{HostSpec, Simulator};
+use clap::Parser as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use cli::{Arguments, Problem};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            output::complain(&problem);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<(), Problem> {
+    // Before anything is announced: who reads the announcement may stop us at once.
+    let mut terminate = signal(SignalKind::terminate()).map_err(Problem::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Problem::Signals)?;
+    let simulator = start(&arguments).await?;
+    if let Some(path) = &arguments.ca_out {
+        let written = std::fs::write(path, simulator.ca_pem());
+        written.map_err(|source| Problem::Write {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    output::announce(&simulator, &arguments)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    simulator.shutdown().await;
+    Ok(())
+}
+
+async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
+    let password = arguments.password()?;
+    let mut builder = Simulator::builder().seed(arguments.seed);
+    for number in 1..=arguments.hosts {
+        let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
+            .bind(arguments.bind)
+            .port(arguments.port_of(number)?)
+            .delays(arguments.delays());
+        if let Some(password) = &password {
+            spec = spec.credentials(&arguments.username, password);
+        } else {
+            spec = spec.username(&arguments.username);
+        }
+        builder = builder.host(spec);
+    }
+    if let Some(control) = arguments.control {
+        builder = builder.control(control);
+    }
+    Ok(builder.start().await?)
+}

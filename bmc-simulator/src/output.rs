@@ -1,0 +1,82 @@
+//! What the program prints.
+
+use std::io::Write as _;
+
+use bmc_simulator::{Host, Simulator};
+use serde_json::{Value, json};
+
+use crate::cli::{Arguments, Output, Problem};
+
+/// One line per host and one for the control API, on standard output.
+pub(crate) fn announce(simulator: &Simulator, arguments: &Arguments) -> Result<(), Problem> {
+    let generated = arguments.password_file.is_none();
+    let mut lines: Vec<String> = Vec::new();
+    for host in simulator.hosts() {
+        let described = describe(host, generated);
+        lines.push(match arguments.output {
+            Output::Json => described.to_string(),
+            Output::Text => text(&described),
+        });
+    }
+    if let Some(url) = simulator.control_url() {
+        lines.push(match arguments.output {
+            Output::Json => json!({"kind": "control", "url": url}).to_string(),
+            Output::Text => format!("control {url}"),
+        });
+    }
+    let mut stdout = std::io::stdout().lock();
+    lines
+        .iter()
+        .try_for_each(|line| writeln!(stdout, "{line}"))
+        .map_err(Problem::Print)?;
+    stdout.flush().map_err(Problem::Print)
+}
+
+/// One line on standard error.
+pub(crate) fn complain(problem: &Problem) {
+    // With standard error gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "bmc-simulator: {problem}");
+}
+
+/// A password from a file is the caller's secret and is not shown; a generated one has to be.
+fn describe(host: &Host, generated: bool) -> Value {
+    let login = host.credentials();
+    let mut described = json!({
+        "kind": "host",
+        "name": host.name(),
+        "redfishUrl": host.redfish_url(),
+        "systemPath": host.system_path(),
+        "systemUuid": host.system_uuid(),
+        "serialNumber": host.serial_number(),
+        "certificateSha256": host.certificate_sha256_fingerprint(),
+        "username": login.username,
+    });
+    if let (true, Some(object)) = (generated, described.as_object_mut()) {
+        object.insert("password".to_owned(), json!(login.password));
+    }
+    described
+}
+
+fn text(described: &Value) -> String {
+    let field = |name: &str| {
+        described
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let mut line = format!(
+        "{} {}{} uuid={} sha256={} username={}",
+        field("name"),
+        field("redfishUrl"),
+        field("systemPath"),
+        field("systemUuid"),
+        field("certificateSha256"),
+        field("username"),
+    );
+    if described.get("password").is_some() {
+        line.push_str(" password=");
+        line.push_str(&field("password"));
+    }
+    line
+}

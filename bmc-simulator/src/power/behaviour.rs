@@ -1,0 +1,28 @@
+//! How a machine's power control misbehaves.
+
+use std::time::Duration;
+
+/// What happens to power-offs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum OffHandling {
+    /// They land after their delay.
+    #[default]
+    Normal,
+    /// They are accepted and forgotten; one that was pending is dropped.
+    Ignored,
+    /// They begin and never finish; one that was pending sticks.
+    Stuck,
+}
+
+/// Misbehaviour of the power control; the default is an honest machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Behaviour {
+    /// What happens to power-offs.
+    pub(crate) offs: OffHandling,
+    /// Every command is accepted and forgotten.
+    pub(crate) ignore_commands: bool,
+    /// `On` is forgotten while a power-off is pending.
+    pub(crate) lose_on_while_powering_off: bool,
+    /// The machine powers on by itself after being off for this long.
+    pub(crate) powers_on_by_itself: Option<Duration>,
+}

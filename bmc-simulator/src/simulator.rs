@@ -1,0 +1,224 @@
+//! Putting it together: many BMCs in one process.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::SimError;
+use crate::control::{self, Controlled};
+use crate::host::{Host, HostCore, Setup, run_clock};
+use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
+use crate::server;
+use crate::spec::HostSpec;
+use crate::tls::{self, Authority, TlsSlot};
+
+/// What a simulator is to be.
+#[derive(Debug, Default)]
+pub struct SimulatorBuilder {
+    seed: u64,
+    hosts: Vec<HostSpec>,
+    control: Option<SocketAddr>,
+}
+
+impl SimulatorBuilder {
+    /// Seed of identities, passwords, tokens and boot ids; 0 when not given.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Adds a host.
+    pub fn host(mut self, host: HostSpec) -> Self {
+        self.hosts.push(host);
+        self
+    }
+
+    /// Adds hosts.
+    pub fn hosts(mut self, hosts: impl IntoIterator<Item = HostSpec>) -> Self {
+        self.hosts.extend(hosts);
+        self
+    }
+
+    /// Opens the control API on this loopback address (port 0 = any free one).
+    pub fn control(self, address: SocketAddr) -> Self {
+        Self {
+            control: Some(address),
+            ..self
+        }
+    }
+
+    /// Opens every listener and starts to serve. Needs a tokio runtime with time and I/O.
+    ///
+    /// # Errors
+    /// Any [`SimError`] but `UnknownHost`, `InvalidFault` and `Stopped`; then nothing is left open.
+    pub async fn start(self) -> Result<Simulator, SimError> {
+        let authority = Authority::new("bmc-simulator")?;
+        let shared = Shared {
+            seed: self.seed,
+            epoch: Instant::now(),
+            journal: Arc::new(Journal::new(Timestamp::now(), JOURNAL_CAPACITY)),
+            stop: CancellationToken::new(),
+        };
+        let mut tasks = JoinSet::new();
+        let (mut hosts, mut by_name) = (Vec::new(), BTreeMap::new());
+        for spec in self.hosts {
+            let host = shared.start_host(spec, &authority, &mut tasks).await?;
+            let name = host.name().to_owned();
+            if by_name.insert(name.clone(), host.clone()).is_some() {
+                return Err(SimError::DuplicateHost { name });
+            }
+            hosts.push(host);
+        }
+        let journal = Arc::clone(&shared.journal);
+        let controlled = Arc::new(Controlled {
+            hosts,
+            by_name,
+            journal,
+            ca_pem: authority.pem().to_owned(),
+        });
+        let control = match self.control {
+            Some(address) => Some(shared.start_control(address, &controlled, &mut tasks).await?),
+            None => None,
+        };
+        Ok(Simulator {
+            controlled,
+            control,
+            stop: shared.stop,
+            tasks,
+        })
+    }
+}
+
+/// What all hosts share while they are started.
+struct Shared {
+    seed: u64,
+    epoch: Instant,
+    journal: Arc<Journal>,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    async fn start_host(
+        &self,
+        spec: HostSpec,
+        authority: &Authority,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<Host, SimError> {
+        spec.check()?;
+        let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
+        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name)?));
+        let acceptor = TlsAcceptor::from(tls::server_config(Arc::clone(&slot))?);
+        let setup = Setup {
+            address,
+            tls: slot,
+            epoch: self.epoch,
+            journal: Arc::clone(&self.journal),
+            stop: self.stop.clone(),
+            seed: self.seed,
+        };
+        let core = Arc::new(HostCore::new(spec, setup));
+        tasks.spawn(run_clock(Arc::clone(&core)));
+        tasks.spawn(server::run(listener, Arc::clone(&core), acceptor));
+        Ok(Host { core })
+    }
+
+    async fn start_control(
+        &self,
+        address: SocketAddr,
+        controlled: &Arc<Controlled>,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<SocketAddr, SimError> {
+        if !address.ip().is_loopback() {
+            return Err(SimError::ControlNotLoopback { address });
+        }
+        let (listener, address) = listen(address).await?;
+        let router = control::router(Arc::clone(controlled));
+        tasks.spawn(server::run_control(listener, router, self.stop.clone()));
+        Ok(address)
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), SimError> {
+    let fail = |source| SimError::Bind { address, source };
+    let listener = TcpListener::bind(address).await.map_err(fail)?;
+    let bound = listener.local_addr().map_err(fail)?;
+    Ok((listener, bound))
+}
+
+/// Running BMCs. Dropping it stops them; [`shutdown`](Self::shutdown) also waits until they have.
+pub struct Simulator {
+    controlled: Arc<Controlled>,
+    control: Option<SocketAddr>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl std::fmt::Debug for Simulator {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Simulator")
+            .field("hosts", &self.controlled.hosts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulator {
+    /// Begins to describe a simulator.
+    pub fn builder() -> SimulatorBuilder {
+        SimulatorBuilder::default()
+    }
+
+    /// The host of this name.
+    ///
+    /// # Errors
+    /// [`SimError::UnknownHost`].
+    pub fn host(&self, name: &str) -> Result<Host, SimError> {
+        let found = self.controlled.by_name.get(name).cloned();
+        found.ok_or_else(|| SimError::UnknownHost {
+            name: name.to_owned(),
+        })
+    }
+
+    /// All hosts, in the order they were given.
+    pub fn hosts(&self) -> &[Host] {
+        &self.controlled.hosts
+    }
+
+    /// The authority to trust, in PEM.
+    pub fn ca_pem(&self) -> &str {
+        &self.controlled.ca_pem
+    }
+
+    /// The journal of all hosts after entry number `after`.
+    pub fn journal_after(&self, after: u64) -> Page {
+        self.controlled
+            .hosts
+            .iter()
+            .for_each(|host| host.core.act(|_| ()));
+        self.controlled.journal.page(None, after)
+    }
+
+    /// Where the control API listens, as `http://address:port`.
+    pub fn control_url(&self) -> Option<String> {
+        self.control.map(|address| format!("http://{address}"))
+    }
+
+    /// Stops everything and waits until every listener and connection is closed.
+    pub async fn shutdown(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        // The tasks are aborted when the set is dropped; this ends the waits of test code.
+        self.stop.cancel();
+    }
+}

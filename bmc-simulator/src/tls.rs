@@ -1,0 +1,111 @@
+//! A certificate authority of our own and one certificate per BMC, which can be swapped while running.
+
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use sha2::{Digest, Sha256};
+
+use crate::SimError;
+
+/// An authority that signs BMC certificates. Its key is fresh each time, whatever the seed.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    pub(crate) fn new(common_name: &str) -> Result<Self, SimError> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        let key = KeyPair::generate()?;
+        let pem = params.self_signed(&key)?.pem();
+        Ok(Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        })
+    }
+
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// A server certificate for one address. CA:FALSE, or rustls clients refuse it as a server's.
+    pub(crate) fn issue(&self, address: IpAddr, common_name: &str) -> Result<Presented, SimError> {
+        let mut params = CertificateParams::new(vec![address.to_string()])?;
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let signing = ring::sign::any_supported_type(&private)?;
+        Ok(Presented {
+            sha256: format!("{:x}", Sha256::digest(certificate.der())),
+            key: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing)),
+            ca_pem: self.pem.clone(),
+        })
+    }
+}
+
+/// A certificate with its key, fingerprint and issuer.
+#[derive(Debug, Clone)]
+pub(crate) struct Presented {
+    key: Arc<CertifiedKey>,
+    pub(crate) sha256: String,
+    pub(crate) ca_pem: String,
+}
+
+/// The certificate a BMC presents now.
+#[derive(Debug)]
+pub(crate) struct TlsSlot {
+    current: RwLock<Presented>,
+}
+
+impl TlsSlot {
+    pub(crate) fn new(presented: Presented) -> Self {
+        Self {
+            current: RwLock::new(presented),
+        }
+    }
+
+    pub(crate) fn current(&self) -> Presented {
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn swap(&self, presented: Presented) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = presented;
+    }
+}
+
+impl ResolvesServerCert for TlsSlot {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current().key)
+    }
+}
+
+/// TLS 1.2 and 1.3. No resumption: every handshake shows the certificate that is current, and counts.
+pub(crate) fn server_config(slot: Arc<TlsSlot>) -> Result<Arc<ServerConfig>, SimError> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(slot);
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}

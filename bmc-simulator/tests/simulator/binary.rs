@@ -1,0 +1,165 @@
+//! The program: what it prints, serves and refuses, and that it stops.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::client::http;
+
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    lines: Vec<Value>,
+}
+
+impl Running {
+    /// Starts the program and reads `expected` lines of JSON.
+    fn start(arguments: &[&str], expected: usize) -> Self {
+        let mut child = program()
+            .args(arguments)
+            .args(["--output", "json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = Vec::new();
+        for _ in 0..expected {
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            lines.push(serde_json::from_str(&line).unwrap());
+        }
+        Self { child, stdout, lines }
+    }
+
+    /// Sends a signal and returns the exit code and standard error.
+    fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+        let sent = Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        let mut stderr = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut stderr)
+            .unwrap();
+        (self.child.wait().unwrap().code(), stderr)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed must not leave its child behind; one that ended is no error.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_bmc-simulator"))
+}
+
+/// Runs the program with arguments that it must refuse and returns what it says.
+fn fail(arguments: &[&str]) -> String {
+    // Nothing is printed on standard output by a program that refuses to start, so no line means
+    // that it ended, and one that did start is not waited for for ever.
+    let mut running = Running::start(arguments, 0);
+    let mut first = String::new();
+    running.stdout.read_line(&mut first).unwrap();
+    assert_eq!(first, "", "{arguments:?} were accepted");
+    let mut stderr = String::new();
+    running
+        .child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert!(!running.child.wait().unwrap().success());
+    stderr
+}
+
+fn scratch(name: &str) -> String {
+    format!("{}/{}-{name}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
+#[tokio::test]
+async fn serves_what_it_prints_and_stops_on_sigterm() {
+    let ca = scratch("ca.pem");
+    let arguments = [
+        "--hosts",
+        "3",
+        "--control",
+        "127.0.0.1:0",
+        "--ca-out",
+        &ca,
+        "--seed",
+        "5",
+    ];
+    let running = Running::start(&arguments, 4);
+    let client = http(&std::fs::read_to_string(&ca).unwrap());
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap().to_owned();
+    for (line, name) in running.lines.iter().zip(["worker-1", "worker-2", "worker-3"]) {
+        assert_eq!(text(line, "name"), name);
+        let url = format!("{}{}", text(line, "redfishUrl"), text(line, "systemPath"));
+        let login = (text(line, "username"), text(line, "password"));
+        let answer = client
+            .get(url)
+            .basic_auth(login.0, Some(login.1))
+            .send()
+            .await
+            .unwrap();
+        let system: Value = answer.json().await.unwrap();
+        assert_eq!(system["UUID"], line["systemUuid"]);
+    }
+    let url = format!("{}/hosts/worker-2", text(&running.lines[3], "url"));
+    let shown: Value = client.get(url).send().await.unwrap().json().await.unwrap();
+    assert_eq!(
+        (&shown["delays"]["off"], &shown["counters"]["systemGet"]),
+        (&"2s".into(), &1.into())
+    );
+    assert_eq!(running.stop("-TERM"), (Some(0), String::new()));
+    std::fs::remove_file(ca).unwrap();
+}
+
+#[test]
+fn a_given_password_is_used_and_not_shown_and_sigint_stops() {
+    let file = scratch("password");
+    std::fs::write(&file, "canary-pass\n").unwrap();
+    let running = Running::start(&["--password-file", &file, "--username", "root"], 1);
+    assert_eq!(running.lines[0]["username"], "root");
+    assert!(!running.lines[0].to_string().contains("canary"));
+    assert_eq!(running.stop("-INT"), (Some(0), String::new()));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn mistakes_end_it_with_a_reason() {
+    for (arguments, reason) in [
+        (vec!["--hosts", "0"], "0 is not in"),
+        (vec!["--off-delay", "soon"], "is not a duration"),
+        (vec!["--control", "0.0.0.0:0"], "use an address of 127.0.0.0/8"),
+        (vec!["--password-file", "/nonexistent"], "check the path"),
+        (
+            vec!["--first-port", "65535", "--hosts", "2"],
+            "choose a lower one",
+        ),
+        (vec!["--name-prefix", "a b"], "choose such a name"),
+    ] {
+        let stderr = fail(&arguments);
+        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    let Output { stdout, .. } = program().arg("--help").output().unwrap();
+    let help = String::from_utf8(stdout).unwrap();
+    for part in ["Examples:", "--password-file", "--control", "lie-off-while-on"] {
+        assert!(help.contains(part), "{part} is missing:\n{help}");
+    }
+}

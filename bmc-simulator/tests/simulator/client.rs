@@ -1,0 +1,128 @@
+//! A Redfish client that trusts one authority, follows no redirect and retries nothing.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bmc_simulator::{Host, HostSpec, Simulator};
+use reqwest::{RequestBuilder, Response, redirect::Policy};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use serde_json::{Value, json};
+
+/// Far more than anything here takes; only a defect reaches it.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Fails the test when `future` does not end.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future)
+        .await
+        .expect("nothing happened before the deadline")
+}
+
+/// A simulator with one host as given.
+pub(crate) async fn one(spec: HostSpec) -> (Simulator, Host) {
+    let sim = Simulator::builder()
+        .seed(7)
+        .host(spec)
+        .start()
+        .await
+        .expect("starts");
+    let host = sim.hosts()[0].clone();
+    (sim, host)
+}
+
+/// An HTTP client that trusts this authority only.
+pub(crate) fn http(ca_pem: &str) -> reqwest::Client {
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(ca_pem.as_bytes()).expect("PEM"))
+        .expect("authority");
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(config)
+        .redirect(Policy::none())
+        .timeout(DEADLINE)
+        .build()
+        .expect("client")
+}
+
+/// A client of one BMC.
+pub(crate) struct Client {
+    pub(crate) http: reqwest::Client,
+    pub(crate) host: Host,
+}
+
+impl Client {
+    pub(crate) fn of(host: &Host) -> Self {
+        Self {
+            http: http(&host.ca_pem()),
+            host: host.clone(),
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.host.redfish_url())
+    }
+
+    /// GET with HTTP Basic.
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        self.basic(self.http.get(self.url(path)))
+    }
+
+    pub(crate) fn basic(&self, request: RequestBuilder) -> RequestBuilder {
+        let login = self.host.credentials();
+        request.basic_auth(login.username, Some(login.password))
+    }
+
+    pub(crate) fn reset(&self, reset_type: &str) -> RequestBuilder {
+        let path = format!("{}/Actions/ComputerSystem.Reset", self.host.system_path());
+        self.basic(self.http.post(self.url(&path)))
+            .json(&json!({"ResetType": reset_type}))
+    }
+
+    pub(crate) async fn system(&self) -> Value {
+        self.get(&self.host.system_path())
+            .send()
+            .await
+            .expect("answer")
+            .json()
+            .await
+            .expect("JSON")
+    }
+
+    pub(crate) async fn power_state(&self) -> Value {
+        self.system().await["PowerState"].clone()
+    }
+
+    /// Sends a reset and returns the status.
+    pub(crate) async fn send_reset(&self, reset_type: &str) -> u16 {
+        status(self.reset(reset_type)).await
+    }
+
+    /// Opens a session: the raw answer.
+    pub(crate) async fn login(&self) -> Response {
+        let login = self.host.credentials();
+        let body = json!({"UserName": login.username, "Password": login.password});
+        let url = self.url("/redfish/v1/SessionService/Sessions");
+        self.http.post(url).json(&body).send().await.expect("answer")
+    }
+}
+
+/// Sends and returns the status.
+pub(crate) async fn status(request: RequestBuilder) -> u16 {
+    request.send().await.expect("answer").status().as_u16()
+}
+
+/// A header as text.
+pub(crate) fn header(response: &Response, name: &str) -> String {
+    let value = response
+        .headers()
+        .get(name)
+        .map(|value| value.to_str().expect("ASCII").to_owned());
+    value.unwrap_or_default()
+}

@@ -1,0 +1,23 @@
+//! The simulator as its users see it: over TLS, over the control API and as a program.
+
+// clippy.toml allows these in tests; the helpers here are outside of `#[test]` functions.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code fails by panicking"
+)]
+
+mod binary;
+mod client;
+mod control;
+mod control_input;
+mod faults_http;
+mod faults_power;
+mod journal;
+mod lifecycle;
+mod power;
+mod redfish;
+mod sessions;
+mod tls;
