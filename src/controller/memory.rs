@@ -32,8 +32,6 @@ pub(crate) struct Memory {
     pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
     /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
-    /// The reason last published as an event.
-    pub(crate) published: Option<String>,
 }
 
 /// A BareMetalHost and what is needed to reach its BMC.

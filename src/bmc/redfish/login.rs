@@ -19,6 +19,9 @@ use crate::bmc::redact::basic_token;
 /// (mrlhansen/idrac_exporter issue 132).
 const SESSIONS: [&str; 2] = ["/redfish/v1/SessionService/Sessions", "/redfish/v1/Sessions"];
 
+/// Readable without a login (DSP0266, "Resources that do not require authentication").
+const SERVICE_ROOT: &str = "/redfish/v1/";
+
 /// How we stand with the BMC.
 pub(super) enum Standing {
     /// Not logged in yet, or not any more.
@@ -74,7 +77,18 @@ impl Redfish {
             AuthMethod::Session => false,
         };
         for place in SESSIONS {
-            match self.open_session(&ResourcePath::fixed(place)).await? {
+            let attempt = match self.open_session(&ResourcePath::fixed(place)).await {
+                // A service without sessions may demand Basic before it looks at the path at all
+                // (sushy-emulator). Its root, read without credentials, tells that from a wrong
+                // password, which is not offered a second time.
+                Err(BmcError::AuthenticationRejected { .. })
+                    if may_fall_back && self.has_no_sessions().await =>
+                {
+                    break;
+                }
+                attempt => attempt?,
+            };
+            match attempt {
                 Attempt::Open(session) => {
                     self.redactor.add(&session.token);
                     self.standing = Standing::Session(session);
@@ -91,6 +105,26 @@ impl Redfish {
         }
         self.standing = Standing::Basic;
         Ok(())
+    }
+
+    /// Whether the service root says that there are no sessions. Sends no credentials.
+    async fn has_no_sessions(&mut self) -> bool {
+        let call = Call {
+            method: Method::GET,
+            path: &ResourcePath::fixed(SERVICE_ROOT),
+            authorization: None,
+            body: None,
+        };
+        let Ok(answer) = self.wire.exchange(&call).await else {
+            return false;
+        };
+        let root = answer
+            .body
+            .as_ref()
+            .ok()
+            .and_then(|body| resource::decode::<resource::Root>(body).ok());
+        answer.status.is_success()
+            && root.is_some_and(|root| root.systems.is_some() && !root.offers_sessions())
     }
 
     /// One POST, never repeated: it carries the password, and may have created a session.
@@ -162,9 +196,6 @@ impl Redfish {
         let said = Said::of(answer.body.as_deref().unwrap_or_default());
         let status = answer.status.as_u16();
         let mut text = said.text(&self.redactor);
-        // Services without sessions may demand Basic before they look at the path at all
-        // (sushy-emulator). That cannot be told from a wrong password for sure, and guessing
-        // costs a second try of an account that may get locked: a person has to say so.
         let asked_for = answer
             .headers
             .get(header::WWW_AUTHENTICATE)

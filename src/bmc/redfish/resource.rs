@@ -86,6 +86,26 @@ pub(super) struct Reference {
 pub(super) struct Root {
     #[serde(rename = "Systems", deserialize_with = "object")]
     pub(super) systems: Option<Reference>,
+    #[serde(rename = "SessionService", deserialize_with = "object")]
+    pub(super) session_service: Option<Reference>,
+    #[serde(rename = "Links", deserialize_with = "object")]
+    pub(super) links: Option<RootLinks>,
+}
+
+/// `ServiceRoot.Links`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RootLinks {
+    #[serde(rename = "Sessions", deserialize_with = "object")]
+    pub(super) sessions: Option<Reference>,
+}
+
+impl Root {
+    /// Whether the service says that it has sessions.
+    pub(super) fn offers_sessions(&self) -> bool {
+        let linked = self.links.as_ref().is_some_and(|links| links.sessions.is_some());
+        linked || self.session_service.is_some()
+    }
 }
 
 /// Reads a resource out of a body.

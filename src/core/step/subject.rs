@@ -43,6 +43,10 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
     }
     let health = match facts.origin {
         Origin::Request => health::judge_by_readiness(node),
+        // We removed it ourselves, because the Node had recovered.
+        Origin::Annotation if !machine.triggered && facts.observed.trigger_cleared.is_some() => {
+            return Verdict::Recovered;
+        }
         Origin::Annotation if !machine.triggered => {
             return Verdict::Withdrawn(Obstacle::new(
                 Reason::TriggerWithdrawn,

@@ -95,7 +95,8 @@ impl Kubelet {
         let name = &self.template.name;
         let spec = json!({
             "holderIdentity": name,
-            "leaseDurationSeconds": 40,
+            // A kubelet renews every quarter of the duration.
+            "leaseDurationSeconds": (self.template.lease_interval * 4).as_secs().max(1),
             "renewTime": MicroTime(Timestamp::now()),
         });
         let patch = Patch::Merge(json!({"spec": spec}));

@@ -1,0 +1,17 @@
+//! The subcommands.
+
+mod manifests;
+mod run;
+
+use crate::config::{Arguments, Command};
+
+/// Runs a subcommand to its end.
+///
+/// # Errors
+/// Whatever ends it early, for the exit status.
+pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Manifests(arguments) => manifests::manifests(&arguments),
+    }
+}

@@ -1,0 +1,41 @@
+//! `run`: the daemon.
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{LogFormat, RunArguments};
+use crate::controller::{self, RunOptions};
+
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&arguments.log_filter)
+        .with_context(|| format!("--log-filter \"{}\" is not a log filter", arguments.log_filter))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match arguments.log_format {
+        LogFormat::Text => log.with_ansi(false).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(2)
+        .build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let stop = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        controller::run(
+            RunOptions {
+                instance: arguments.pod_name.clone(),
+            },
+            stop,
+        )
+        .await
+    })
+}

@@ -1,0 +1,132 @@
+//! One host of the world: simulated BMC, Node, Machine, BMCEndpoint, Secret.
+
+use anyhow::{Context as _, Result};
+use bmc_simulator::{Change, Delays, Host, HostSpec};
+use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{World, objects};
+
+/// What is special about a host. The default is a good one.
+pub struct HostOptions {
+    /// Changes the simulated host before it is made.
+    pub simulated: Box<dyn Fn(HostSpec) -> HostSpec + Send + Sync>,
+    /// Changes the BMCEndpoint before it is made; `Null` makes none.
+    pub endpoint: Box<dyn Fn(Value) -> Value + Send + Sync>,
+    /// Changes the data of the Secret; `Null` makes none.
+    pub secret: Box<dyn Fn(Value) -> Value + Send + Sync>,
+    /// Changes the Machine before it is made.
+    pub machine: Box<dyn Fn(Value) -> Value + Send + Sync>,
+    /// Changes the Node before it registers.
+    pub node: Box<dyn Fn(NodeTemplate) -> NodeTemplate + Send + Sync>,
+    /// Whether the Machine has a Node.
+    pub has_node: bool,
+    /// How the simulated host takes its time.
+    pub delays: Delays,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            simulated: Box::new(|spec| spec),
+            endpoint: Box::new(|endpoint| endpoint),
+            secret: Box::new(|secret| secret),
+            machine: Box::new(|machine| machine),
+            node: Box::new(|node| node),
+            has_node: true,
+            delays: Delays {
+                off: std::time::Duration::from_millis(500),
+                on: std::time::Duration::from_millis(500),
+                boot: std::time::Duration::from_secs(2),
+                ..Delays::default()
+            },
+        }
+    }
+}
+
+impl HostOptions {
+    pub fn spec(&self, name: &str) -> HostSpec {
+        let spec = HostSpec::new(name)
+            .credentials("admin", "canary-Pa55word")
+            .delays(self.delays);
+        (self.simulated)(spec)
+    }
+}
+
+/// A host with everything that belongs to it. Machine and Node have its name.
+pub struct WorldHost {
+    pub name: String,
+    pub bmc: Host,
+    pub kubelet: Option<ScriptedKubelet>,
+}
+
+impl WorldHost {
+    pub(super) async fn create(world: &World, name: &str, options: HostOptions) -> Result<Self> {
+        let bmc = world
+            .simulator
+            .host(name)
+            .context("the simulator lacks the host")?;
+        let machine = (options.machine)(objects::machine(world, name, options.has_node));
+        objects::create_machine(world, machine).await?;
+        let kubelet = if options.has_node {
+            Some(start_kubelet(world, name, &bmc, &options).await?)
+        } else {
+            None
+        };
+        let credentials = bmc.credentials();
+        let secret = json!({
+            "username": credentials.username, "password": credentials.password, "ca.crt": bmc.ca_pem(),
+        });
+        objects::create_secret(world, name, (options.secret)(secret)).await?;
+        let endpoint = json!({
+            "machineName": name,
+            "address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+            "credentialsSecret": {"name": format!("{name}-bmc")},
+        });
+        objects::create_endpoint(world, name, (options.endpoint)(endpoint)).await?;
+        Ok(Self {
+            name: name.to_owned(),
+            bmc,
+            kubelet,
+        })
+    }
+
+    /// Name of the first remediation of this host.
+    pub fn remediation(&self) -> String {
+        super::remediation_name(&self.name, 1)
+    }
+
+    /// How often the host went off and on, in truth.
+    pub fn transitions(&self) -> (u64, u64) {
+        let truth = self.bmc.truth();
+        (truth.on_to_off, truth.off_to_on)
+    }
+}
+
+async fn start_kubelet(
+    world: &World,
+    name: &str,
+    bmc: &Host,
+    options: &HostOptions,
+) -> Result<ScriptedKubelet> {
+    let (truth, mut events) = bmc.follow();
+    let mut template = NodeTemplate::new(name);
+    bmc.system_uuid().clone_into(&mut template.system_uuid);
+    template.boot_id = truth.boot_id.unwrap_or_else(random_uuid);
+    template.machine = Some(format!("{}/{name}", world.namespace));
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok(event) = events.recv().await {
+            let event = match event.change {
+                Change::PoweredOff | Change::Reset => HostEvent::Off,
+                Change::Booted { boot_id } => HostEvent::Booted { boot_id },
+                Change::PoweredOn => continue,
+            };
+            if sender.send(event).is_err() {
+                break;
+            }
+        }
+    });
+    ScriptedKubelet::start_on_host(world.client.clone(), (options.node)(template), receiver).await
+}

@@ -1,0 +1,187 @@
+//! The objects of a world, and what is done to them.
+
+use anyhow::Result;
+use baremetal_remediator::api::views::{Machine, MachineHealthCheck};
+use baremetal_remediator::api::{BMCEndpoint, keys};
+use k8s_openapi::api::core::v1::{Event, Node, Pod, Secret};
+use kube::ResourceExt as _;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use serde_json::{Value, json};
+
+use super::World;
+
+/// Label that the world's health check selects by.
+const ROLE: &str = "worker";
+
+pub fn machine(world: &World, name: &str, has_node: bool) -> Value {
+    let status = if has_node {
+        json!({"phase": "Running", "nodeRef": {"kind": "Node", "name": name}})
+    } else {
+        json!({"phase": "Running"})
+    };
+    json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {"name": name, "namespace": world.namespace, "labels": {keys::MACHINE_ROLE_LABEL: ROLE}},
+        "spec": {}, "status": status,
+    })
+}
+
+fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    Api::namespaced_with(world.client.clone(), &world.namespace, &resource)
+}
+
+pub fn machines(world: &World) -> Api<DynamicObject> {
+    dynamic(world, "machine.openshift.io", "v1beta1", "Machine")
+}
+
+pub fn health_checks(world: &World) -> Api<DynamicObject> {
+    dynamic(world, "machine.openshift.io", "v1beta1", "MachineHealthCheck")
+}
+
+pub async fn create_machine(world: &World, machine: Value) -> Result<()> {
+    let status = machine.get("status").cloned();
+    let object: DynamicObject = serde_json::from_value(machine)?;
+    let api = machines(world);
+    api.create(&PostParams::default(), &object).await?;
+    if let Some(status) = status {
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(&object.name_any(), &PatchParams::default(), &patch)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Creates a health check with the strategy; `change` may make it another one.
+pub async fn create_health_check(world: &World, name: &str, change: impl FnOnce(&mut Value)) -> Result<()> {
+    let mut check = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineHealthCheck",
+        "metadata": {
+            "name": name, "namespace": world.namespace,
+            "annotations": {keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL},
+        },
+        "spec": {
+            "selector": {"matchLabels": {keys::MACHINE_ROLE_LABEL: ROLE}},
+            "unhealthyConditions": [
+                {"type": "Ready", "status": "False", "timeout": "1s"},
+                {"type": "Ready", "status": "Unknown", "timeout": "1s"},
+            ],
+            "maxUnhealthy": "100%",
+        },
+    });
+    change(&mut check);
+    health_checks(world)
+        .create(&PostParams::default(), &serde_json::from_value(check)?)
+        .await?;
+    Ok(())
+}
+
+pub async fn create_secret(world: &World, host: &str, data: Value) -> Result<()> {
+    if data.is_null() {
+        return Ok(());
+    }
+    let secret: Secret = serde_json::from_value(json!({
+        "metadata": {"name": format!("{host}-bmc"), "namespace": world.namespace}, "stringData": data,
+    }))?;
+    Api::<Secret>::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &secret)
+        .await?;
+    Ok(())
+}
+
+pub async fn create_endpoint(world: &World, host: &str, spec: Value) -> Result<()> {
+    if spec.is_null() {
+        return Ok(());
+    }
+    let endpoint: BMCEndpoint = serde_json::from_value(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
+        "metadata": {"name": host, "namespace": world.namespace}, "spec": spec,
+    }))?;
+    Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &endpoint)
+        .await?;
+    Ok(())
+}
+
+/// Does what machine-api-operator does to an unhealthy Machine.
+pub async fn trigger(world: &World, machine: &str) -> Result<()> {
+    annotate(world, machine, json!("")).await
+}
+
+/// Takes the trigger back.
+pub async fn untrigger(world: &World, machine: &str) -> Result<()> {
+    annotate(world, machine, Value::Null).await
+}
+
+async fn annotate(world: &World, machine: &str, value: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {keys::TRIGGER_ANNOTATION: value}}}));
+    machines(world)
+        .patch(machine, &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+pub async fn is_triggered(world: &World, machine: &str) -> Result<bool> {
+    Ok(machines(world)
+        .get(machine)
+        .await?
+        .annotations()
+        .contains_key(keys::TRIGGER_ANNOTATION))
+}
+
+/// A pod bound to a Node, as a StatefulSet would have one.
+pub async fn create_pod(world: &World, name: &str, node: &str) -> Result<()> {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": world.namespace},
+        "spec": {
+            "nodeName": node, "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "work", "image": "registry.invalid/work:1"}],
+        },
+    }))?;
+    Api::<Pod>::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &pod)
+        .await?;
+    Ok(())
+}
+
+pub async fn node(world: &World, name: &str) -> Result<Node> {
+    Ok(Api::<Node>::all(world.client.clone()).get(name).await?)
+}
+
+/// Waits until a Node's Ready condition has a status.
+pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Result<()> {
+    let is = move |node: Option<&Node>| {
+        let conditions = node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_deref());
+        let mut conditions = conditions.unwrap_or_default().iter();
+        conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
+    };
+    let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.client.clone()), name, is);
+    tokio::time::timeout(std::time::Duration::from_secs(60), wait).await??;
+    Ok(())
+}
+
+pub fn has_out_of_service_taint(node: &Node) -> bool {
+    let taints = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.taints.as_deref())
+        .unwrap_or_default();
+    taints.iter().any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT)
+}
+
+/// Reasons of the events on an object.
+pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let fields = ListParams::default().fields(&format!("involvedObject.name={object}"));
+    let events = events.list(&fields).await?;
+    Ok(events
+        .items
+        .into_iter()
+        .filter_map(|event| event.reason)
+        .collect())
+}
+
+/// Keeps the narrow views in use where tests want them typed.
+pub type MachineView = Machine;
+pub type HealthCheckView = MachineHealthCheck;
