@@ -1,0 +1,53 @@
+# The few commands of this project. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# What the tests take as given; each is built once and cached under target/.
+CONTROL_PLANE := tests/harness/control-plane/build.sh
+FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
+SUSHY := tests/peers/install-sushy.sh
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the daemon and the simulator for release
+	cargo build --release --workspace --bins
+
+.PHONY: demo
+demo: prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
+	cargo build --quiet --bin baremetal-remediator
+	cargo run --quiet --example demo
+
+.PHONY: test
+test: check prerequisites peers ## Run every check and every test
+	cargo test --workspace --no-fail-fast
+	tests/sabotage.sh
+
+.PHONY: check
+check: ## Formatting, lints, generated files, licences
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds --check
+	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
+	else echo "cargo-deny is not installed, so licences were not checked; cargo install --locked cargo-deny"; fi
+
+.PHONY: manifests
+manifests: ## Write the CustomResourceDefinitions into deploy/crds
+	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds
+
+.PHONY: prerequisites
+prerequisites: control-plane foreign-crds
+
+.PHONY: control-plane
+control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minutes the first time)
+	@$(CONTROL_PLANE)
+
+.PHONY: foreign-crds
+foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
+	@$(FOREIGN_CRDS)
+
+.PHONY: peers
+peers: ## Install the BMC emulators of others that tests run against
+	@$(SUSHY)
