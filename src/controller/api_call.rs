@@ -79,10 +79,13 @@ impl ShellError {
 
     fn status(&self) -> Option<&kube::core::Status> {
         match self {
-            Self::Api { source, .. } => match source.as_ref() {
-                kube::Error::Api(status) => Some(status),
-                _ => None,
-            },
+            Self::Api { source, .. } => {
+                if let kube::Error::Api(status) = source.as_ref() {
+                    Some(status)
+                } else {
+                    None
+                }
+            }
             Self::Conflict { .. } | Self::Timeout { .. } | Self::Incomplete { .. } => None,
         }
     }

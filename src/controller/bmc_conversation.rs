@@ -42,12 +42,9 @@ impl Conversation {
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
         let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
-        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await? {
-            Some(secret) => secret,
-            None => {
-                let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
-                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
-            }
+        let Some(secret) = within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await? else {
+            let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
+            return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
         };
         let version = secret.resource_version().unwrap_or_default();
         let name = format!("{namespace}/{}", host.secret);

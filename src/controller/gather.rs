@@ -10,7 +10,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{Facts, Host, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::HealthCheck;
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
 pub(crate) fn facts(
@@ -187,7 +187,7 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
 pub(crate) fn another_active(
     context: &Context,
     remediation: &PowerCycleRemediation,
-    now_holding: Result<(), String>,
+    holder: Option<&str>,
 ) -> Option<Obstacle> {
     let machine = machine_name(remediation);
     let namespace = remediation.namespace();
@@ -201,10 +201,8 @@ pub(crate) fn another_active(
             .as_ref()
             .map(|status| status.journal.phase)
             .unwrap_or_default();
-        let holds = now_holding
-            .as_ref()
-            .is_err_and(|holder| other.uid().as_ref() == Some(holder));
-        let beyond_pending = phase != crate::core::phase::Phase::Pending;
+        let holds = holder.is_some() && other.uid().as_deref() == holder;
+        let beyond_pending = phase != Phase::Pending;
         if !phase.is_final() && (holds || beyond_pending) {
             let detail = format!(
                 "PowerCycleRemediation {} is at work on Machine {machine}",

@@ -11,8 +11,11 @@ mod host;
 mod journal;
 mod look;
 mod memory;
+mod observing;
+mod powering;
 mod reconcile;
 mod run;
+mod writing;
 
 pub use api_call::ShellError;
 pub(crate) use api_call::within;

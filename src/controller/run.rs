@@ -89,7 +89,7 @@ async fn prepare(client: &Client) -> anyhow::Result<bool> {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server")
+                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server");
                 }
             }
             tokio::time::sleep(SERVED_RECHECK).await;

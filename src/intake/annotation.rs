@@ -18,7 +18,7 @@ use crate::core::intake::{self, Intake, Remediation};
 use crate::core::phase::Reason;
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
-const RECHECK: Duration = Duration::from_secs(60);
+const RECHECK: Duration = Duration::from_mins(1);
 
 /// What intake shares with itself: the reason last told for each Machine, so that it is told once.
 pub(crate) struct Intakes {
@@ -160,6 +160,7 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), 
 }
 
 /// What to do after a failed look at a Machine.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
 pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
     tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
     Action::requeue(Duration::from_secs(5))
