@@ -42,9 +42,21 @@ impl Conversation {
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
         let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
-        let Some(secret) = within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await? else {
-            let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
-            return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await {
+            Ok(Some(secret)) => secret,
+            Ok(None) => {
+                let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
+                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+            }
+            Err(error) if error.is_forbidden() => {
+                let detail = format!(
+                    "this daemon's role does not let it read Secret {} in namespace {namespace}; \
+                     apply components/bmc-namespace there",
+                    host.secret
+                );
+                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+            }
+            Err(error) => return Err(error),
         };
         let version = secret.resource_version().unwrap_or_default();
         let name = format!("{namespace}/{}", host.secret);

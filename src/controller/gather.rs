@@ -1,7 +1,7 @@
 //! Facts from the caches and from memory.
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
+use kube::{Resource as _, ResourceExt as _};
 
 use super::caches::{self, Guarded};
 use super::context::Context;
@@ -183,6 +183,29 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
     }
 }
 
+/// A remediation of a Machine that cannot be read. It may be at work, so nothing else begins.
+pub(crate) fn unreadable_remediation(
+    context: &Context,
+    namespace: Option<&str>,
+    machine: &str,
+) -> Option<Obstacle> {
+    let of_machine = |guarded: &Guarded<PowerCycleRemediation>| {
+        let owners = guarded.meta().owner_references.iter().flatten();
+        let owned = owners
+            .into_iter()
+            .any(|owner| owner.kind == "Machine" && owner.name == machine);
+        guarded.0.is_err()
+            && guarded.meta().namespace.as_deref() == namespace
+            && (owned || guarded.meta().name.as_deref() == Some(machine))
+    };
+    let unreadable = context.caches.remediations.find(of_machine)?;
+    let detail = format!(
+        "PowerCycleRemediation {} of Machine {machine} cannot be read",
+        unreadable.name_any()
+    );
+    Some(Obstacle::new(Reason::JournalUnreadable, detail))
+}
+
 /// Whether another remediation of the same Machine is under way.
 pub(crate) fn another_active(
     context: &Context,
@@ -192,6 +215,9 @@ pub(crate) fn another_active(
     let machine = machine_name(remediation);
     let namespace = remediation.namespace();
     let uid = remediation.uid();
+    if let Some(obstacle) = unreadable_remediation(context, namespace.as_deref(), &machine) {
+        return Some(obstacle);
+    }
     let others = context.caches.readable_remediations().filter(|other| {
         other.uid() != uid && other.namespace() == namespace && machine_name(other) == machine
     });

@@ -261,6 +261,10 @@ async fn read_bare_metal_host(
             Reason::HostNotFound,
             format!("{name} does not exist"),
         ))),
+        Err(error) if error.is_forbidden() => {
+            let detail = format!("this daemon's role does not let it read {name}");
+            Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)))
+        }
         Err(error) => Err(error),
     }
 }

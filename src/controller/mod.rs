@@ -1,5 +1,6 @@
 //! The shell: watches the world, lets `core` decide, writes the decision down, carries it out.
 
+mod acceptance;
 mod acting;
 mod api_call;
 mod bmc_conversation;

@@ -149,7 +149,7 @@ impl Acting<'_> {
                 memory.observed.write_failure = None;
                 Ok(())
             }
-            Err(error) if error.is_conflict() => {
+            Err(error) if error.is_conflict() || error.is_not_found() => {
                 tracing::info!(remediation = %self.remediation.name_any(), %error, "decided on a stale view");
                 memory.observed.write_failure = Some(WriteFailure {
                     at: self.context.clock.now(),

@@ -93,6 +93,9 @@ pub(crate) async fn reconcile(
 fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
     let (namespace, name) = (machine.namespace(), machine.name_any());
+    if let Some(obstacle) = gather::unreadable_remediation(context, namespace.as_deref(), &name) {
+        return Intake::Skip(obstacle);
+    }
     let of_machine = context
         .caches
         .readable_remediations()
