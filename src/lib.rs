@@ -41,4 +41,5 @@ pub mod controller;
 pub mod core;
 pub mod fencing;
 mod intake;
+mod metal3;
 pub mod report;

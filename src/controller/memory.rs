@@ -10,8 +10,8 @@ use crate::api::PowerCycleRemediation;
 use crate::api::views::Node;
 use crate::core::facts::{Look, Obstacle};
 use crate::core::journal::SavedNode;
-use crate::core::metal3::BareMetalHost;
 use crate::core::observed::Observed;
+use crate::metal3::HostView;
 
 /// The memory of one remediation.
 #[derive(Debug, Default)]
@@ -32,15 +32,6 @@ pub(crate) struct Memory {
     pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
     /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
-}
-
-/// A BareMetalHost and what is needed to reach its BMC.
-#[derive(Clone, Debug)]
-pub(crate) struct HostView {
-    pub(crate) facts: BareMetalHost,
-    pub(crate) address: String,
-    pub(crate) secret: String,
-    pub(crate) unverified: bool,
 }
 
 /// The memories of all remediations, by UID.

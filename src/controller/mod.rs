@@ -22,4 +22,6 @@ pub use api_call::ShellError;
 pub(crate) use api_call::within;
 pub use clock::Clock;
 pub use context::Context;
+pub(crate) use host::{ResolvedHost, bmc_address};
+pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

@@ -13,6 +13,7 @@ use super::{caches, gather};
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
+use crate::core::facts::Seen;
 use crate::core::observed::WriteFailure;
 use crate::fencing::{node_deletion, taint};
 
@@ -118,22 +119,23 @@ impl Acting<'_> {
         Ok(())
     }
 
-    /// Removes the trigger if it is still there, on the Machine it was accepted from.
+    /// Removes the trigger from the Machine it was seen on, unless the Machine changed since: others
+    /// write whole Machines, and what they wrote has to be looked at first.
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let change = json!({ "metadata": { "uid": uid, "annotations": { keys::TRIGGER_ANNOTATION: null } } });
+        let seen = match &self.facts.world.machine {
+            Seen::Present(seen) if seen.uid == uid => seen.resource_version.clone(),
+            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => {
+                return Err(ShellError::Conflict { object: "Machine" });
+            }
+        };
+        let change = json!({ "metadata": {
+            "uid": uid, "resourceVersion": seen, "annotations": { keys::TRIGGER_ANNOTATION: null },
+        }});
         let machines = Api::<DeserializeGuard<Machine>>::namespaced(self.context.client.clone(), &namespace);
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
-        let written = match within(
-            "removing the trigger",
-            machines.patch(machine, &parameters, &patch),
-        )
-        .await
-        {
-            Ok(written) => written,
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let call = machines.patch(machine, &parameters, &patch);
+        let written = within("removing the trigger", call).await?;
         memory.observed.trigger_cleared = written.resource_version();
         Ok(())
     }
