@@ -65,8 +65,9 @@ async fn to_rest(
     cached: PowerCycleRemediation,
     memory: &mut Memory,
 ) -> Result<Action, ShellError> {
-    let mut remediation = match memory.written.take() {
-        Some(written) if gather::is_newer(&written, &cached) => written,
+    // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
+    let mut remediation = match &memory.written {
+        Some(written) if gather::is_newer(written, &cached) => written.clone(),
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
@@ -104,9 +105,10 @@ async fn to_rest(
         Box::pin(acting.act(&act, memory)).await?;
         if let Some(written) = memory
             .written
-            .take_if(|written| gather::is_newer(written, &remediation))
+            .as_ref()
+            .filter(|written| gather::is_newer(*written, &remediation))
         {
-            remediation = written;
+            remediation = written.clone();
         }
         if is_gone(&act) {
             forget(context, &remediation, memory).await;
