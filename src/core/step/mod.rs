@@ -10,6 +10,8 @@ mod pending;
 mod powering_off;
 mod powering_on;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,0 +1,279 @@
+//! Exhaustive exploration of the real `step` against the model: every fault and every event at every
+//! turn, and every pair of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hasher};
+
+use super::shell::{Fault, Sim, Turn};
+use super::world::Cause;
+use crate::core::decision::{Act, Decision, Effect, Observation};
+use crate::core::facts::{Policy, Seen};
+use crate::core::phase::Phase;
+
+/// What others do between two turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Event {
+    HostComesOn,
+    NodeReportsAgain,
+    RemediationDeleted,
+    PolicyPaused,
+    MachineDeleted,
+    TriggerWithdrawn,
+    BmcDies,
+    BmcComesBack,
+}
+
+const EVENTS: [Event; 8] = [
+    Event::HostComesOn,
+    Event::NodeReportsAgain,
+    Event::RemediationDeleted,
+    Event::PolicyPaused,
+    Event::MachineDeleted,
+    Event::TriggerWithdrawn,
+    Event::BmcDies,
+    Event::BmcComesBack,
+];
+
+impl Event {
+    fn applies(self, sim: &Sim) -> bool {
+        match self {
+            Self::HostComesOn => !sim.world.host.on,
+            Self::NodeReportsAgain => sim.world.host.on && sim.power_offs() == 0,
+            Self::RemediationDeleted => !sim.deletion_requested,
+            Self::PolicyPaused => matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused),
+            Self::MachineDeleted => sim.world.objects.machine != Seen::Absent,
+            Self::TriggerWithdrawn => sim.world.triggered(),
+            Self::BmcDies => sim.world.bmc.reachable,
+            Self::BmcComesBack => !sim.world.bmc.reachable,
+        }
+    }
+
+    fn happen(self, sim: &mut Sim) {
+        match self {
+            Self::HostComesOn => sim.world.command(true, Cause::Outside),
+            Self::NodeReportsAgain => sim.world.revive(),
+            Self::RemediationDeleted => {
+                sim.deletion_requested = true;
+                sim.gone = !sim.has_finalizer;
+            }
+            Self::PolicyPaused => sim.world.objects.policy = Seen::Present(Policy { paused: true }),
+            Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
+            Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.triggered = false),
+            Self::BmcDies => sim.world.bmc.reachable = false,
+            Self::BmcComesBack => sim.world.bmc.reachable = true,
+        }
+    }
+}
+
+/// The faults that make a difference for a decision.
+fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if decision.journal != sim.journal {
+        faults.extend([Fault::CrashBeforeJournal, Fault::CrashAfterJournal]);
+    }
+    match &decision.act {
+        None if decision.look_again.is_some() => faults.push(Fault::CrashBeforeJournal),
+        None => {}
+        Some(Act::Observe(Observation::Power)) => faults.extend([
+            Fault::CrashAfterAct,
+            Fault::Refused,
+            Fault::Says("PoweringOff"),
+            Fault::Says("On"),
+        ]),
+        Some(Act::Observe(Observation::Look | Observation::Report | Observation::Cleanup)) => {
+            faults.extend([Fault::CrashAfterAct, Fault::Refused]);
+        }
+        Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
+            Fault::CrashAfterAct,
+            Fault::AnswerLost,
+            Fault::CommandLost,
+            Fault::Refused,
+            Fault::TooLate,
+        ]),
+        Some(Act::Effect(Effect::TaintNode { .. } | Effect::DeleteNode { .. })) => {
+            faults.extend([Fault::CrashAfterAct, Fault::Refused, Fault::TooLate]);
+        }
+        Some(Act::Effect(
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::RestoreNode { .. }
+            | Effect::UntaintNode { .. }
+            | Effect::ClearTrigger { .. },
+        )) => faults.extend([Fault::CrashAfterAct, Fault::Refused]),
+    }
+    faults
+}
+
+/// One run in progress, with the choices that led to it.
+#[derive(Clone)]
+struct Run {
+    sim: Sim,
+    choices: Vec<String>,
+    budget: u32,
+}
+
+#[derive(Default)]
+struct Explorer {
+    seen: HashSet<u64>,
+    states: usize,
+    runs: usize,
+    endings: BTreeMap<String, usize>,
+    breaches: BTreeMap<String, (usize, Vec<String>)>,
+}
+
+impl Explorer {
+    fn explore(&mut self, start: Sim, budget: u32) {
+        let mut open = vec![Run { sim: start, choices: Vec::new(), budget }];
+        while let Some(run) = open.pop() {
+            self.follow(run, &mut open);
+        }
+    }
+
+    /// Follows a run to its end without further faults, and leaves every branch in `open`.
+    fn follow(&mut self, mut run: Run, open: &mut Vec<Run>) {
+        loop {
+            if !self.seen.insert(fingerprint(&run)) {
+                return;
+            }
+            self.states += 1;
+            let decision = run.sim.decide();
+            if run.budget > 0 {
+                self.branch(&run, &decision, open);
+            }
+            let releases = run.sim.released_at.len();
+            let turn = run.sim.turn_with(decision, Fault::None);
+            self.check_state(&run, releases);
+            if turn == Turn::Over {
+                self.runs += 1;
+                self.check_end(&run);
+                return;
+            }
+            if run.sim.counts.turns > 1_500 {
+                self.breach(&run, "no end");
+                return;
+            }
+        }
+    }
+
+    fn branch(&mut self, run: &Run, decision: &Decision, open: &mut Vec<Run>) {
+        let place = format!("{:?}/{:?}", run.sim.journal.phase, decision.act.as_ref().map(name));
+        for fault in faults(&run.sim, decision) {
+            let mut branch = run.clone();
+            branch.budget -= 1;
+            branch.choices.push(format!("{place}: {fault:?}"));
+            let releases = branch.sim.released_at.len();
+            branch.sim.turn_with(decision.clone(), fault);
+            self.check_state(&branch, releases);
+            open.push(branch);
+        }
+        for event in EVENTS.into_iter().filter(|event| event.applies(&run.sim)) {
+            let mut branch = run.clone();
+            branch.budget -= 1;
+            branch.choices.push(format!("{place}: {event:?}"));
+            event.happen(&mut branch.sim);
+            open.push(branch);
+        }
+    }
+
+    fn breach(&mut self, run: &Run, what: &str) {
+        let entry = self.breaches.entry(what.to_owned()).or_insert_with(|| {
+            let mut story = run.choices.clone();
+            story.push(format!("-> {:?} {} {}", run.sim.journal.phase, run.sim.journal.reason, run.sim.journal.message));
+            (0, story)
+        });
+        entry.0 += 1;
+    }
+
+    fn check_state(&mut self, run: &Run, releases_before: usize) {
+        let sim = &run.sim;
+        if sim.released_at.len() > releases_before && sim.world.host.on {
+            // Somebody else may switch the host on between the newest read and the release.
+            let last = sim.world.host.edges.last();
+            let race = last.is_some_and(|edge| {
+                edge.cause == Cause::Outside && sim.world.now - edge.at <= 5_100
+            });
+            if !race {
+                self.breach(run, "released while the host was on");
+            }
+        }
+        let outside = sim.world.host.edges.iter().any(|edge| edge.cause == Cause::Outside);
+        for attempt in 1..=sim.journal.attempt {
+            if sim.edges(false, attempt) > 1 {
+                self.breach(run, if outside {"two power-offs in one attempt (outside)"} else {"two power-offs in one attempt"});
+            }
+            if sim.edges(true, attempt) > 1 {
+                self.breach(run, "two power-ons in one attempt");
+            }
+        }
+        if sim.counts.journal_writes > 60 {
+            self.breach(run, "journal noise");
+        }
+    }
+
+    fn check_end(&mut self, run: &Run) {
+        let (sim, journal) = (&run.sim, &run.sim.journal);
+        let ending = format!("{:?}/{}{}", journal.phase, journal.reason, if sim.gone { " gone" } else { "" });
+        *self.endings.entry(ending).or_default() += 1;
+        let ours_off = !sim.world.host.on
+            && sim.world.host.edges.last().is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
+        if ours_off && journal.phase != Phase::Failed {
+            self.breach(run, "left off without a failure");
+        }
+        if ours_off && sim.world.bmc.reachable {
+            self.breach(run, "left off although the BMC answers");
+        }
+        if sim.world.tainted() && (journal.phase != Phase::Failed || !journal.message.contains("taint")) {
+            self.breach(run, "taint left behind silently");
+        }
+        if !journal.phase.is_final() && !sim.gone {
+            self.breach(run, "not final");
+        }
+        if journal.phase == Phase::Succeeded && !sim.world.host.on {
+            self.breach(run, "succeeded while off");
+        }
+        if sim.world.now > 60 * 60_000 {
+            self.breach(run, "later than the sum of the deadlines");
+        }
+        if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() {
+            self.breach(run, "metadata not restored");
+        }
+    }
+}
+
+fn name(act: &Act) -> String {
+    let text = format!("{act:?}");
+    text.chars().take_while(|character| !"{ ".contains(*character)).collect()
+}
+
+fn fingerprint(run: &Run) -> u64 {
+    struct Hashing(DefaultHasher);
+    impl std::fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.write(text.as_bytes());
+            Ok(())
+        }
+    }
+    let mut hashing = Hashing(DefaultHasher::new());
+    let sim = &run.sim;
+    write!(
+        hashing,
+        "{:?}{:?}{:?}{:?}{}{}{}{}",
+        sim.world, sim.journal, sim.observed, sim.look, sim.deletion_requested, sim.has_finalizer, sim.gone, run.budget
+    )
+    .expect("hashing does not fail");
+    hashing.0.finish()
+}
+
+#[test]
+fn explore_first() {
+    let started = std::time::Instant::now();
+    let budget = std::env::var("BUDGET").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let mut explorer = Explorer::default();
+    let mut sim = Sim::new();
+    if std::env::var("DELETE").is_ok() { sim.taint_supported = false; }
+    explorer.explore(sim, budget);
+    println!("{} states, {} runs, {:?}", explorer.states, explorer.runs, started.elapsed());
+    println!("{:#?}", explorer.endings);
+    println!("{:#?}", explorer.breaches);
+}

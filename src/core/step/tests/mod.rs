@@ -1,0 +1,6 @@
+//! Tests of `step` against a model of the world.
+
+mod cost;
+mod exploration;
+mod shell;
+mod world;
