@@ -6,12 +6,12 @@ use super::pending::IDENTITY_AGE;
 use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Look, Obstacle, Seen};
-use crate::core::journal::{Intent, OffEvidence, OffRead, Subject, Verb};
-use crate::core::observed::{Answer, IntentKey, PowerRead};
+use crate::core::facts::{Look, Machine, Node, Obstacle};
+use crate::core::journal::{Intent, Subject, Verb};
+use crate::core::observed::{Answer, IntentKey, PowerRead, Sent};
 use crate::core::phase::Reason;
 use crate::core::power::PowerState;
-use crate::core::proof::{self, OffProof, Silence};
+use crate::core::proof;
 use crate::core::strategy::Strategy;
 
 /// Age at which the last look before a power-off has to be repeated.
@@ -29,6 +29,7 @@ const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 const SENDS_LIMIT: i32 = 12;
 
 /// Where one command stands.
+#[derive(Debug, PartialEq)]
 pub(super) enum Delivery {
     /// Journalled by this process, and not sent.
     Unsent,
@@ -38,6 +39,16 @@ pub(super) enum Delivery {
     Refused(Timestamp, Obstacle),
     /// Perhaps carried out: no answer came, or a predecessor journalled it.
     Unknown(Timestamp),
+}
+
+/// What has to be read before a power-off is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    /// On, after the host had time to settle.
+    WhenOn,
+    /// The same, or Off: that proves nothing without an acknowledgement. `ForceOff` changes nothing
+    /// on a host that is off, and its answer is the acknowledgement.
+    WhenOnOrOff,
 }
 
 impl Step<'_> {
@@ -57,7 +68,7 @@ impl Step<'_> {
             Delivery::Unsent => self.last_look(strategy, &intent, &subject),
             Delivery::Acknowledged(at) => self.prove(strategy, &intent, &subject, at),
             Delivery::Refused(at, obstacle) => self.refused(&intent, at, &obstacle),
-            Delivery::Unknown(at) => self.unacknowledged(&intent, at),
+            Delivery::Unknown(at) => self.poll_or_send_again(&intent, at, Resend::WhenOnOrOff),
         }
     }
 
@@ -69,7 +80,8 @@ impl Step<'_> {
             sends: intent.sends,
         };
         let observed = &self.facts.observed;
-        match observed.sent.as_ref().filter(|sent| sent.intent == key) {
+        let of_this = |sent: &&Sent| sent.intent == key && sent.at >= intent.journalled;
+        match observed.sent.as_ref().filter(of_this) {
             Some(sent) => match &sent.answer {
                 Answer::Acknowledged => Delivery::Acknowledged(sent.at),
                 Answer::Refused(obstacle) | Answer::NotSent(obstacle) => {
@@ -93,36 +105,38 @@ impl Step<'_> {
         let Some(look) = facts.look.as_ref().filter(fresh) else {
             return self.observe(Observation::Look);
         };
-        match subject::examine(facts, &look.world, self.now) {
-            Verdict::Recovered if intent.sends == 1 => self.recovered(),
-            Verdict::Withdrawn(obstacle) if intent.sends == 1 => self.withdrawn(&obstacle),
-            Verdict::Waits(obstacle, until) if intent.sends == 1 => self.back_to_pending(&obstacle, until),
-            // The command was sent before and may still be carried out: no second one, only reads.
-            Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {
-                self.poll(intent, intent.journalled)
-            }
+        let verdict = match subject::examine(facts, &look.world, self.now) {
             Verdict::Unhealthy {
                 machine,
                 node,
                 silence_only,
                 ..
-            } => {
-                let changed = machine.uid != subject.machine_uid
-                    || node.uid != subject.node_uid
-                    || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
-                let alive = silence_only
-                    .then(|| subject::contradiction(node, &look.report, self.now))
-                    .flatten();
-                if intent.sends == 1 && changed {
-                    let detail = format!("Machine or Node {} is not what it was when this began", node.name);
-                    let now = self.now;
-                    return self.back_to_pending(&Obstacle::new(Reason::Accepted, detail), Some(now));
-                }
-                if let Some(obstacle) = alive.filter(|_| intent.sends == 1) {
-                    return self.back_to_pending(&obstacle, None);
-                }
-                self.send_power_off(strategy, intent, subject, look)
+            } => match objection(subject, machine, node, silence_only, look, self.now) {
+                None => return self.send_power_off(strategy, intent, subject, look),
+                Some(obstacle) => Verdict::Waits(obstacle, None),
+            },
+            verdict @ (Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..)) => verdict,
+        };
+        // A command that was sent before may still be carried out: no second one, only reads.
+        let untouched = intent.sends == 1;
+        match verdict {
+            Verdict::Recovered if untouched => self.recovered(strategy),
+            Verdict::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
+            Verdict::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
+            Verdict::Unhealthy { .. } | Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {
+                self.poll(intent, intent.journalled)
             }
+        }
+    }
+
+    /// The signal went away before this attempt's power-off. What an earlier attempt may have left
+    /// off is settled in Pending.
+    fn last_look_withdrawn(self, obstacle: &Obstacle) -> Decision {
+        if self.journal.failed_attempts.is_empty() {
+            self.withdrawn(obstacle)
+        } else {
+            let now = self.now;
+            self.back_to_pending(obstacle, Some(now))
         }
     }
 
@@ -147,7 +161,7 @@ impl Step<'_> {
         let Some(read) = self.fresh_read(IDENTITY_AGE) else {
             return match self.read_due(intent.journalled) {
                 Ok(()) => self.observe(Observation::Power),
-                Err(at) => self.rest(Some(at)),
+                Err(at) => self.rest_until(at),
             };
         };
         if let Some(detail) = proof::wrong_host(read, subject) {
@@ -164,103 +178,6 @@ impl Step<'_> {
         })
     }
 
-    /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
-    fn prove(
-        mut self,
-        strategy: &Strategy,
-        intent: &Intent,
-        subject: &Subject,
-        acknowledged: Timestamp,
-    ) -> Decision {
-        match self.off_and_silent(subject, acknowledged) {
-            Standing::Proven {
-                reads,
-                newest,
-                silent,
-            } => {
-                let evidence = OffEvidence {
-                    acknowledged,
-                    reads,
-                    node_silent: silent,
-                };
-                self.begin_release(strategy, subject, evidence, newest)
-            }
-            Standing::WrongHost(detail) => {
-                self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
-            }
-            Standing::Report => self.observe(Observation::Report),
-            Standing::Wait(at) => self.rest(Some(at)),
-            Standing::Reporting => {
-                let detail = format!("the BMC says Off, but Node {} went on reporting", subject.node);
-                let advice = Reason::NodeStillReporting.advice();
-                self.journal
-                    .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
-                self.poll(intent, acknowledged)
-            }
-            Standing::NotYet => {
-                let on = self
-                    .last_read_since(acknowledged)
-                    .is_some_and(|read| read.power == PowerState::On);
-                if on && self.now >= after(acknowledged, SETTLE) && intent.sends < SENDS_LIMIT {
-                    return self.journal_again(
-                        intent.verb,
-                        intent.sends.saturating_add(1),
-                        Observation::Look,
-                    );
-                }
-                self.poll(intent, acknowledged)
-            }
-        }
-    }
-
-    /// Judges reads and signs of life together.
-    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
-        let standing = self.off_and_silent_since(subject, acknowledged);
-        match standing {
-            // Everything read before the sign of life is void; judge what came after it.
-            Ok(seen) => match self.off_and_silent_since(subject, seen) {
-                Err(Standing::NotYet) | Ok(_) => Standing::Reporting,
-                Err(standing) => standing,
-            },
-            Err(standing) => standing,
-        }
-    }
-
-    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
-        let observed = &self.facts.observed;
-        let (reads, began, newest) = match proof::off(&observed.reads, not_before, subject, self.now) {
-            OffProof::Proven { reads, began, newest } => (reads, began, newest),
-            OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
-            OffProof::NotYet => return Err(Standing::NotYet),
-        };
-        match proof::silence(&observed.reports, self.known_silent(), began, newest) {
-            Silence::Silent(silent) => Err(Standing::Proven {
-                reads,
-                newest,
-                silent,
-            }),
-            Silence::ReadNow => Err(Standing::Report),
-            Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
-            Silence::ReadAt(at) => Err(Standing::Wait(at)),
-            Silence::Reporting { seen } => Ok(seen),
-        }
-    }
-
-    /// Whether the last look already found the Node silent: lost to the node lifecycle controller,
-    /// with an expired Lease.
-    fn known_silent(&self) -> bool {
-        self.facts.look.as_ref().is_some_and(|look| {
-            let unknown = match &look.world.node {
-                Seen::Present(node) => node
-                    .conditions
-                    .iter()
-                    .any(|condition| condition.kind == "Ready" && condition.status == "Unknown"),
-                Seen::Absent | Seen::Unreadable(_) => false,
-            };
-            unknown && !look.report.lease_is_fresh(look.began)
-        })
-    }
-
     /// The BMC refused, or could not be reached: ask again after a pause.
     fn refused(mut self, intent: &Intent, at: Timestamp, obstacle: &Obstacle) -> Decision {
         if self.now >= after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
@@ -273,20 +190,36 @@ impl Step<'_> {
         self.poll(intent, at)
     }
 
-    /// Nobody knows whether the command was carried out: read, and send again only on what is read.
-    fn unacknowledged(self, intent: &Intent, since: Timestamp) -> Decision {
-        let sends = intent.sends.saturating_add(1);
+    /// Reads, and sends the command again only on what is read.
+    pub(super) fn poll_or_send_again(
+        mut self,
+        intent: &Intent,
+        since: Timestamp,
+        resend: Resend,
+    ) -> Decision {
         let power = self.last_read_since(since).map(|read| read.power);
+        let was_off = {
+            let mut reads = self.facts.observed.reads.iter();
+            reads.any(|read| read.began >= since && read.power == PowerState::Off)
+        };
         let settled = self.now >= after(since, SETTLE);
-        match power {
-            _ if intent.sends >= SENDS_LIMIT => self.poll(intent, since),
-            // Off without an acknowledgement proves nothing yet. ForceOff changes nothing on a host
-            // that is off, and its answer is the acknowledgement.
-            Some(PowerState::Off) => self.journal_again(intent.verb, sends, Observation::Look),
-            Some(PowerState::On) if settled => self.journal_again(intent.verb, sends, Observation::Look),
-            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
-            | None => self.poll(intent, since),
+        let again = match power {
+            Some(PowerState::Off) => resend == Resend::WhenOnOrOff,
+            // It went off and came on: somebody powers it. A second power-off would be a second outage.
+            Some(PowerState::On | PowerState::PoweringOn) if was_off => {
+                let detail = "the host went off and came on again before Off was proven";
+                let advice = Reason::HostCameOn.advice();
+                self.journal
+                    .because(Reason::HostCameOn, format!("{detail}. {advice}"));
+                false
+            }
+            Some(PowerState::On) => settled && !self.journal.is_because(Reason::HostCameOn),
+            Some(PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) | None => false,
+        };
+        if again && intent.sends < SENDS_LIMIT {
+            return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
+        self.poll(intent, since)
     }
 
     /// Journals the intent anew before its command may be sent (again).
@@ -305,10 +238,7 @@ impl Step<'_> {
         let due = self.read_due(since.max(intent.journalled));
         match due {
             Ok(()) => self.observe(Observation::Power),
-            Err(at) => {
-                let at = self.journal.deadline.map_or(at, |deadline| at.min(deadline));
-                self.rest(Some(at))
-            }
+            Err(at) => self.rest_until(at),
         }
     }
 
@@ -331,10 +261,25 @@ impl Step<'_> {
 
     fn power_off_failed(self, strategy: &Strategy) -> Decision {
         let observed = &self.facts.observed;
-        let obstacle = if self.journal.reason == Reason::NodeStillReporting.as_str() {
+        let unsent = self
+            .journal
+            .intent
+            .as_ref()
+            .is_some_and(|intent| intent.sends == 1 && self.delivery(intent) == Delivery::Unsent);
+        let obstacle = if unsent {
+            Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                "the last look before the power-off could not be completed in time; nothing was sent",
+            )
+        } else if self.journal.is_because(Reason::NodeStillReporting) {
             Obstacle::new(
                 Reason::NodeStillReporting,
                 "the BMC says Off, but the Node went on reporting",
+            )
+        } else if self.journal.is_because(Reason::HostCameOn) {
+            Obstacle::new(
+                Reason::HostCameOn,
+                "the host went off and came on again before Off was proven",
             )
         } else if let Some(failure) = &observed.read_failure {
             failure.obstacle.clone()
@@ -350,20 +295,27 @@ impl Step<'_> {
 
     /// The producer took the request back after the power-off was journalled.
     fn deleted_while_powering_off(
-        self,
+        mut self,
         strategy: &Strategy,
         intent: &Intent,
         delivery: &Delivery,
     ) -> Decision {
         let since = match delivery {
-            Delivery::Unsent if intent.sends == 1 => return self.let_go(),
+            Delivery::Unsent if intent.sends == 1 => {
+                let obstacle = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
+                let now = self.now;
+                return self.back_to_pending(&obstacle, Some(now));
+            }
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
         };
         let settled = self.now >= after(since, SETTLE);
         match self.last_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
-            Some(PowerState::On) if settled => self.let_go(),
+            Some(PowerState::On) if settled => {
+                self.journal.intent = None;
+                self.leave(strategy)
+            }
             _ if self.journal.is_overdue(self.now) => self.fail(&Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 "deleted before the host was proven On or Off",
@@ -374,24 +326,26 @@ impl Step<'_> {
     }
 }
 
-/// Where the proof of Off stands.
-pub(super) enum Standing {
-    /// Off and silent.
-    Proven {
-        reads: Vec<OffRead>,
-        newest: Timestamp,
-        silent: Timestamp,
-    },
-    /// More reads are needed.
-    NotYet,
-    /// Another host answered.
-    WrongHost(String),
-    /// The Node's signs of life have to be read.
-    Report,
-    /// They have to be read later.
-    Wait(Timestamp),
-    /// The Node reports.
-    Reporting,
+/// What, seen live, speaks against powering this Node off: it is another one, or it lives.
+fn objection(
+    subject: &Subject,
+    machine: &Machine,
+    node: &Node,
+    silence_only: bool,
+    look: &Look,
+    now: Timestamp,
+) -> Option<Obstacle> {
+    let changed = machine.uid != subject.machine_uid
+        || node.uid != subject.node_uid
+        || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
+    if changed {
+        let detail = format!("Machine or Node {} is not what it was when this began", node.name);
+        return Some(Obstacle::new(Reason::Accepted, detail));
+    }
+    if silence_only {
+        return subject::contradiction(node, &look.report, now);
+    }
+    None
 }
 
 /// The pause before read number `done + 1`.

@@ -41,7 +41,9 @@ impl Event {
             Self::HostComesOn => !sim.world.host.on,
             Self::NodeReportsAgain => sim.world.host.on && sim.power_offs() == 0,
             Self::RemediationDeleted => !sim.deletion_requested,
-            Self::PolicyPaused => matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused),
+            Self::PolicyPaused => {
+                matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused)
+            }
             Self::MachineDeleted => sim.world.objects.machine != Seen::Absent,
             Self::TriggerWithdrawn => sim.world.triggered(),
             Self::BmcDies => sim.world.bmc.reachable,
@@ -124,7 +126,11 @@ struct Explorer {
 
 impl Explorer {
     fn explore(&mut self, start: Sim, budget: u32) {
-        let mut open = vec![Run { sim: start, choices: Vec::new(), budget }];
+        let mut open = vec![Run {
+            sim: start,
+            choices: Vec::new(),
+            budget,
+        }];
         while let Some(run) = open.pop() {
             self.follow(run, &mut open);
         }
@@ -157,7 +163,11 @@ impl Explorer {
     }
 
     fn branch(&mut self, run: &Run, decision: &Decision, open: &mut Vec<Run>) {
-        let place = format!("{:?}/{:?}", run.sim.journal.phase, decision.act.as_ref().map(name));
+        let place = format!(
+            "{:?}/{:?}",
+            run.sim.journal.phase,
+            decision.act.as_ref().map(name)
+        );
         for fault in faults(&run.sim, decision) {
             let mut branch = run.clone();
             branch.budget -= 1;
@@ -179,7 +189,10 @@ impl Explorer {
     fn breach(&mut self, run: &Run, what: &str) {
         let entry = self.breaches.entry(what.to_owned()).or_insert_with(|| {
             let mut story = run.choices.clone();
-            story.push(format!("-> {:?} {} {}", run.sim.journal.phase, run.sim.journal.reason, run.sim.journal.message));
+            story.push(format!(
+                "-> {:?} {} {}",
+                run.sim.journal.phase, run.sim.journal.reason, run.sim.journal.message
+            ));
             (0, story)
         });
         entry.0 += 1;
@@ -190,17 +203,28 @@ impl Explorer {
         if sim.released_at.len() > releases_before && sim.world.host.on {
             // Somebody else may switch the host on between the newest read and the release.
             let last = sim.world.host.edges.last();
-            let race = last.is_some_and(|edge| {
-                edge.cause == Cause::Outside && sim.world.now - edge.at <= 5_100
-            });
+            let race =
+                last.is_some_and(|edge| edge.cause == Cause::Outside && sim.world.now - edge.at <= 5_100);
             if !race {
                 self.breach(run, "released while the host was on");
             }
         }
-        let outside = sim.world.host.edges.iter().any(|edge| edge.cause == Cause::Outside);
+        let outside = sim
+            .world
+            .host
+            .edges
+            .iter()
+            .any(|edge| edge.cause == Cause::Outside);
         for attempt in 1..=sim.journal.attempt {
             if sim.edges(false, attempt) > 1 {
-                self.breach(run, if outside {"two power-offs in one attempt (outside)"} else {"two power-offs in one attempt"});
+                self.breach(
+                    run,
+                    if outside {
+                        "two power-offs in one attempt (outside)"
+                    } else {
+                        "two power-offs in one attempt"
+                    },
+                );
             }
             if sim.edges(true, attempt) > 1 {
                 self.breach(run, "two power-ons in one attempt");
@@ -213,10 +237,20 @@ impl Explorer {
 
     fn check_end(&mut self, run: &Run) {
         let (sim, journal) = (&run.sim, &run.sim.journal);
-        let ending = format!("{:?}/{}{}", journal.phase, journal.reason, if sim.gone { " gone" } else { "" });
+        let ending = format!(
+            "{:?}/{}{}",
+            journal.phase,
+            journal.reason,
+            if sim.gone { " gone" } else { "" }
+        );
         *self.endings.entry(ending).or_default() += 1;
         let ours_off = !sim.world.host.on
-            && sim.world.host.edges.last().is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
+            && sim
+                .world
+                .host
+                .edges
+                .last()
+                .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
         if ours_off && journal.phase != Phase::Failed {
             self.breach(run, "left off without a failure");
         }
@@ -243,7 +277,9 @@ impl Explorer {
 
 fn name(act: &Act) -> String {
     let text = format!("{act:?}");
-    text.chars().take_while(|character| !"{ ".contains(*character)).collect()
+    text.chars()
+        .take_while(|character| !"{ ".contains(*character))
+        .collect()
 }
 
 fn fingerprint(run: &Run) -> u64 {
@@ -259,7 +295,14 @@ fn fingerprint(run: &Run) -> u64 {
     write!(
         hashing,
         "{:?}{:?}{:?}{:?}{}{}{}{}",
-        sim.world, sim.journal, sim.observed, sim.look, sim.deletion_requested, sim.has_finalizer, sim.gone, run.budget
+        sim.world,
+        sim.journal,
+        sim.observed,
+        sim.look,
+        sim.deletion_requested,
+        sim.has_finalizer,
+        sim.gone,
+        run.budget
     )
     .expect("hashing does not fail");
     hashing.0.finish()
@@ -268,12 +311,22 @@ fn fingerprint(run: &Run) -> u64 {
 #[test]
 fn explore_first() {
     let started = std::time::Instant::now();
-    let budget = std::env::var("BUDGET").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let budget = std::env::var("BUDGET")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
     let mut explorer = Explorer::default();
     let mut sim = Sim::new();
-    if std::env::var("DELETE").is_ok() { sim.taint_supported = false; }
+    if std::env::var("DELETE").is_ok() {
+        sim.taint_supported = false;
+    }
     explorer.explore(sim, budget);
-    println!("{} states, {} runs, {:?}", explorer.states, explorer.runs, started.elapsed());
+    println!(
+        "{} states, {} runs, {:?}",
+        explorer.states,
+        explorer.runs,
+        started.elapsed()
+    );
     println!("{:#?}", explorer.endings);
     println!("{:#?}", explorer.breaches);
 }

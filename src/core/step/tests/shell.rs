@@ -143,7 +143,10 @@ impl Sim {
                 return;
             }
         }
-        panic!("no end after 5000 turns, in {:?}: {}", self.journal.phase, self.journal.message);
+        panic!(
+            "no end after 5000 turns, in {:?}: {}",
+            self.journal.phase, self.journal.message
+        );
     }
 
     /// One turn of the shell: decide, journal, act or wait.
@@ -207,11 +210,19 @@ impl Sim {
         let watched = self.world.next_event();
         let now = self.world.now;
         if let Some(until) = until {
-            assert!(until > now, "a wait that does not wait, in {:?}", self.journal.phase);
+            assert!(
+                until > now,
+                "a wait that does not wait, in {:?}",
+                self.journal.phase
+            );
         } else {
             let deleted = self.deletion_requested && !self.has_finalizer;
             let may = self.journal.phase.is_final() || !self.leads || deleted;
-            assert!(may, "nothing to do and no time to look again, in {:?}", self.journal.phase);
+            assert!(
+                may,
+                "nothing to do and no time to look again, in {:?}",
+                self.journal.phase
+            );
         }
         match (until, watched) {
             (Some(until), Some(event)) => self.world.advance(until.min(event)),
@@ -307,7 +318,11 @@ impl Sim {
     fn command(&mut self, verb: Verb, effect: Effect, fault: Fault) {
         self.counts.bmc_commands += 1;
         let attempt = self.journal.attempt;
-        let intent = self.journal.intent.clone().expect("an intent is journalled before a command");
+        let intent = self
+            .journal
+            .intent
+            .clone()
+            .expect("an intent is journalled before a command");
         assert_eq!(intent.verb, verb, "the journalled intent is another one");
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);
@@ -364,7 +379,9 @@ impl Sim {
                 self.world.edit_node(|_| {});
                 self.note_restored();
             }
-            Effect::UntaintNode { .. } => self.world.edit_node(|node| node.out_of_service = OutOfService::No),
+            Effect::UntaintNode { .. } => self
+                .world
+                .edit_node(|node| node.out_of_service = OutOfService::No),
             Effect::ClearTrigger { .. } => {
                 self.world.edit_machine(|machine| machine.triggered = false);
                 self.observed.trigger_cleared = Some("2".to_owned());
@@ -374,7 +391,7 @@ impl Sim {
     }
 
     fn note_restored(&mut self) {
-        self.observed.node_restored = true;
+        self.observed.node_restored = self.world.node().map(|node| node.uid.clone());
     }
 
     fn write_is_valid(&self, effect: &Effect) -> bool {
@@ -384,9 +401,11 @@ impl Sim {
             Effect::TaintNode { resource_version, .. }
             | Effect::RestoreNode { resource_version, .. }
             | Effect::UntaintNode { resource_version, .. } => version == Some(resource_version),
-            Effect::DeleteNode { uid, resource_version, .. } => {
-                version == Some(resource_version) && node.map(|node| &node.uid) == Some(uid)
-            }
+            Effect::DeleteNode {
+                uid,
+                resource_version,
+                ..
+            } => version == Some(resource_version) && node.map(|node| &node.uid) == Some(uid),
             Effect::ClearTrigger { uid, .. } => match &self.world.objects.machine {
                 Seen::Present(machine) => machine.uid == *uid,
                 Seen::Absent | Seen::Unreadable(_) => false,

@@ -117,7 +117,13 @@ impl World {
             objects: Objects {
                 policy: Seen::Present(Policy { paused: false }),
                 machine: Seen::Present(machine()),
-                node: Seen::Present(node("node-uid-1", "boot-1", "Unknown", at(-300_000), at(last_beat))),
+                node: Seen::Present(node(
+                    "node-uid-1",
+                    "boot-1",
+                    "Unknown",
+                    at(-300_000),
+                    at(last_beat),
+                )),
                 health_checks: vec![Seen::Present(health_check())],
             },
             lease: NodeReport {
@@ -229,10 +235,15 @@ impl World {
             Kubelet::Alive { next_beat } => Some(next_beat),
         };
         let silence = silent.then_some(self.last_beat + GRACE);
-        [self.host.change.map(|change| change.0), kubelet, silence, self.evict_at]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.host.change.map(|change| change.0),
+            kubelet,
+            silence,
+            self.evict_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Lets time pass; whatever is due happens at its time.
@@ -267,9 +278,15 @@ impl World {
             return;
         }
         self.host.on = on;
-        self.host.edges.push(Edge { at: self.now, on, cause });
+        self.host.edges.push(Edge {
+            at: self.now,
+            on,
+            cause,
+        });
         self.host.kubelet = if on && self.host.boots_well {
-            Kubelet::Booting { until: self.now + self.host.boot_delay }
+            Kubelet::Booting {
+                until: self.now + self.host.boot_delay,
+            }
         } else {
             Kubelet::Dead
         };
@@ -290,7 +307,9 @@ impl World {
 
     fn beat(&mut self) {
         let (now, boot_id) = (self.now, format!("boot-{}", self.host.boots));
-        self.host.kubelet = Kubelet::Alive { next_beat: now + BEAT };
+        self.host.kubelet = Kubelet::Alive {
+            next_beat: now + BEAT,
+        };
         self.last_beat = now;
         self.lease.lease_renewed = Some(at(now));
         let due = self.last_status + STATUS_EVERY <= now;
