@@ -7,7 +7,7 @@ use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Host, Machine, Node, Obstacle};
 use crate::core::journal::{Intent, Subject, Verb};
-use crate::core::observed::PowerRead;
+use crate::core::observed::{PowerRead, ReadFailure};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
@@ -153,8 +153,10 @@ impl Step<'_> {
         obstacle: &Obstacle,
         until: Option<Timestamp>,
     ) -> Decision {
-        // A pause is the administrator's decision and not a failure, however long it lasts.
-        if obstacle.reason != Reason::PolicyPaused && self.now >= self.pending_deadline(strategy) {
+        // A pause is the administrator's decision and not a failure, however long it lasts, unless it
+        // would hide that we left a host off.
+        let patient = obstacle.reason == Reason::PolicyPaused && !self.journal.may_have_left_off();
+        if !patient && self.now >= self.pending_deadline(strategy) {
             let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
         }
@@ -162,8 +164,16 @@ impl Step<'_> {
         self.waiting_until(obstacle, until)
     }
 
+    /// Goes on before the deadline; after it, only to ask a BMC once more that was silent a while ago.
     fn within_deadline(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
-        if self.now < self.pending_deadline(strategy) {
+        let failed_long_ago = |failure: &ReadFailure| after(failure.at, super::RECHECK) <= self.now;
+        let unasked = self
+            .facts
+            .observed
+            .read_failure
+            .as_ref()
+            .is_some_and(failed_long_ago);
+        if unasked || self.now < self.pending_deadline(strategy) {
             return go_on(self);
         }
         let detail = match &self.facts.observed.read_failure {

@@ -199,8 +199,9 @@ impl Step<'_> {
     ) -> Decision {
         let power = self.last_read_since(since).map(|read| read.power);
         let was_off = {
+            let begun = self.journal.phase_started.unwrap_or(since);
             let mut reads = self.facts.observed.reads.iter();
-            reads.any(|read| read.began >= since && read.power == PowerState::Off)
+            reads.any(|read| read.began >= begun && read.power == PowerState::Off)
         };
         let settled = self.now >= after(since, SETTLE);
         let again = match power {

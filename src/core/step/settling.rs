@@ -37,7 +37,9 @@ impl Step<'_> {
             }
             return Err(self.observe(Observation::Power));
         }
-        let Some(read) = self.fresh_read(IDENTITY_AGE) else {
+        // The word that led here is not enough; it has to be read again.
+        let since = self.journal.phase_started.unwrap_or(Timestamp::MIN);
+        let Some(read) = self.fresh_read(IDENTITY_AGE).filter(|read| read.began >= since) else {
             return Err(self.observe(Observation::Power));
         };
         let obstacle = match (proof::wrong_host(read, &subject), read.power) {

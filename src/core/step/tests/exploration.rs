@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hasher};
 use super::shell::{Fault, Sim, Turn};
 use super::world::Cause;
 use crate::core::decision::{Act, Decision, Effect, Observation};
-use crate::core::facts::{Policy, Seen};
+use crate::core::facts::{Origin, Policy, Seen};
 use crate::core::phase::Phase;
 
 /// What others do between two turns.
@@ -63,7 +63,10 @@ impl Event {
             Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
             Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.triggered = false),
             Self::BmcDies => sim.world.bmc.reachable = false,
-            Self::BmcComesBack => sim.world.bmc.reachable = true,
+            Self::BmcComesBack => {
+                sim.world.bmc.reachable = true;
+                sim.world.bmc.reachable_since = sim.world.now;
+            }
         }
     }
 }
@@ -75,7 +78,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         faults.extend([Fault::CrashBeforeJournal, Fault::CrashAfterJournal]);
     }
     match &decision.act {
-        None if decision.look_again.is_some() => faults.push(Fault::CrashBeforeJournal),
+        // A crash while waiting is a crash before what comes after the wait.
         None => {}
         Some(Act::Observe(Observation::Power)) => faults.extend([
             Fault::CrashAfterAct,
@@ -113,6 +116,8 @@ struct Run {
     sim: Sim,
     choices: Vec<String>,
     budget: u32,
+    /// Waits in a row for the end of a pause, which may last for ever.
+    paused: u32,
 }
 
 #[derive(Default)]
@@ -130,18 +135,19 @@ impl Explorer {
             sim: start,
             choices: Vec::new(),
             budget,
+            paused: 0,
         }];
         while let Some(run) = open.pop() {
-            self.follow(run, &mut open);
+            // Runs that differ only in how they came here have one future.
+            if self.seen.insert(fingerprint(&run)) {
+                self.follow(run, &mut open);
+            }
         }
     }
 
     /// Follows a run to its end without further faults, and leaves every branch in `open`.
     fn follow(&mut self, mut run: Run, open: &mut Vec<Run>) {
         loop {
-            if !self.seen.insert(fingerprint(&run)) {
-                return;
-            }
             self.states += 1;
             let decision = run.sim.decide();
             if run.budget > 0 {
@@ -150,6 +156,13 @@ impl Explorer {
             let releases = run.sim.released_at.len();
             let turn = run.sim.turn_with(decision, Fault::None);
             self.check_state(&run, releases);
+            let paused = run.sim.journal.reason == "PolicyPaused" && turn == Turn::Waited;
+            run.paused = if paused { run.paused + 1 } else { 0 };
+            if run.paused > 2 {
+                self.runs += 1;
+                self.check_end(&run);
+                return;
+            }
             if turn == Turn::Over {
                 self.runs += 1;
                 self.check_end(&run);
@@ -217,14 +230,10 @@ impl Explorer {
             .any(|edge| edge.cause == Cause::Outside);
         for attempt in 1..=sim.journal.attempt {
             if sim.edges(false, attempt) > 1 {
-                self.breach(
-                    run,
-                    if outside {
-                        "two power-offs in one attempt (outside)"
-                    } else {
-                        "two power-offs in one attempt"
-                    },
-                );
+                // An Off that nobody read cannot be known.
+                if !outside || sim.second_power_off {
+                    self.breach(run, "two power-offs in one attempt");
+                }
             }
             if sim.edges(true, attempt) > 1 {
                 self.breach(run, "two power-ons in one attempt");
@@ -254,13 +263,17 @@ impl Explorer {
         if ours_off && journal.phase != Phase::Failed {
             self.breach(run, "left off without a failure");
         }
-        if ours_off && sim.world.bmc.reachable {
+        let answers = sim.world.bmc.reachable && sim.world.now - sim.world.bmc.reachable_since > 60_000;
+        // A BMC that says On although the host is off hides it; one that ignores On is told of.
+        let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
+        if ours_off && answers && sim.world.bmc.obeys_on && !lied {
             self.breach(run, "left off although the BMC answers");
         }
-        if sim.world.tainted() && (journal.phase != Phase::Failed || !journal.message.contains("taint")) {
+        let told = journal.phase == Phase::Failed && journal.message.contains("taint");
+        if sim.world.tainted() && run.paused == 0 && !told {
             self.breach(run, "taint left behind silently");
         }
-        if !journal.phase.is_final() && !sim.gone {
+        if !journal.phase.is_final() && !sim.gone && run.paused == 0 {
             self.breach(run, "not final");
         }
         if journal.phase == Phase::Succeeded && !sim.world.host.on {
@@ -308,25 +321,67 @@ fn fingerprint(run: &Run) -> u64 {
     hashing.0.finish()
 }
 
-#[test]
-fn explore_first() {
-    let started = std::time::Instant::now();
-    let budget = std::env::var("BUDGET")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1);
+/// Explores from a start with so many faults or events in one run, and demands that nothing was breached.
+fn explore(what: &str, start: Sim, budget: u32, at_least: usize) {
     let mut explorer = Explorer::default();
-    let mut sim = Sim::new();
-    if std::env::var("DELETE").is_ok() {
-        sim.taint_supported = false;
-    }
-    explorer.explore(sim, budget);
-    println!(
-        "{} states, {} runs, {:?}",
-        explorer.states,
-        explorer.runs,
-        started.elapsed()
-    );
+    explorer.explore(start, budget);
+    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
     println!("{:#?}", explorer.endings);
-    println!("{:#?}", explorer.breaches);
+    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
+    assert!(
+        explorer.states >= at_least,
+        "{what}: explored only {} states",
+        explorer.states
+    );
+}
+
+#[test]
+fn every_pair_of_faults_with_the_taint() {
+    explore("taint", Sim::new(), 2, 50_000);
+}
+
+#[test]
+fn every_pair_of_faults_with_node_deletion() {
+    let mut sim = Sim::new();
+    sim.taint_supported = false;
+    explore("node deletion", sim, 2, 50_000);
+}
+
+#[test]
+fn every_fault_with_a_slow_host() {
+    let mut sim = Sim::new();
+    sim.world.host.off_delay = 7_000;
+    sim.world.host.on_delay = 12_000;
+    sim.world.bmc.going_off_word = "PoweringOff";
+    explore("slow host", sim, 1, 1_000);
+}
+
+#[test]
+fn every_fault_with_a_host_that_does_not_boot() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    explore("no boot, taint", sim.clone(), 1, 1_000);
+    sim.taint_supported = false;
+    explore("no boot, node deletion", sim, 1, 1_000);
+}
+
+#[test]
+fn every_fault_with_a_host_that_ignores_the_power_off() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    explore("ignores off", sim, 1, 1_000);
+}
+
+#[test]
+fn every_fault_with_a_host_that_ignores_the_power_on() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_on = false;
+    explore("ignores on", sim, 1, 1_000);
+}
+
+#[test]
+fn every_fault_with_a_request_instead_of_a_trigger() {
+    let mut sim = Sim::new();
+    sim.origin = Origin::Request;
+    explore("request", sim, 1, 1_000);
 }

@@ -79,6 +79,10 @@ pub(super) struct Sim {
     pub(super) counts: Counts,
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
+    /// This process has read Off in this attempt.
+    saw_off: Option<i32>,
+    /// A power-off was sent to a host that had been read Off in the same attempt and had come on.
+    pub(super) second_power_off: bool,
 }
 
 impl Sim {
@@ -103,6 +107,8 @@ impl Sim {
             counts: Counts::default(),
             sent: Vec::new(),
             released_at: Vec::new(),
+            saw_off: None,
+            second_power_off: false,
         }
     }
 
@@ -197,6 +203,7 @@ impl Sim {
     pub(super) fn crash(&mut self) -> Turn {
         self.observed = Observed::default();
         self.look = None;
+        self.saw_off = None;
         self.pass(RESTART);
         Turn::Acted
     }
@@ -281,6 +288,9 @@ impl Sim {
             self.observed.note_read_failure(ended, unreachable());
             return;
         }
+        if word == Some("Off") {
+            self.saw_off = Some(self.journal.attempt);
+        }
         self.observed.note_read(PowerRead {
             began,
             ended,
@@ -324,6 +334,10 @@ impl Sim {
             .clone()
             .expect("an intent is journalled before a command");
         assert_eq!(intent.verb, verb, "the journalled intent is another one");
+        if verb == Verb::PowerOff && self.saw_off == Some(attempt) && self.world.host.on {
+            let said = self.observed.last_read().map(|read| read.power);
+            self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
+        }
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);
         let lost = matches!(fault, Fault::CommandLost | Fault::Refused) || !self.world.bmc.reachable;

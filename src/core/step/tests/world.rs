@@ -62,6 +62,7 @@ pub(super) struct Host {
 #[derive(Clone, Debug)]
 pub(super) struct Bmc {
     pub(super) reachable: bool,
+    pub(super) reachable_since: i64,
     pub(super) uuid: Option<String>,
     pub(super) system: String,
     /// Says this instead of the truth.
@@ -107,6 +108,7 @@ impl World {
             },
             bmc: Bmc {
                 reachable: true,
+                reachable_since: -3_600_000,
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
                 always_says: None,
