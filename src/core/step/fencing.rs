@@ -56,7 +56,7 @@ impl Step<'_> {
         self.journal.release = Some(Release {
             by,
             decided: self.now,
-            boot_id: subject.boot_id.clone(),
+            boot_id: self.known_boot_id(subject),
             finished: None,
             withdrawn: None,
             saved_node,
@@ -67,6 +67,16 @@ impl Step<'_> {
             Some(strategy.deadlines.fencing),
         );
         self.release(subject, by, newest)
+    }
+
+    /// The newest boot ID of the Node that Off was proven after. The host may have rebooted since the
+    /// attempt began, and that boot ended, too.
+    fn known_boot_id(&self, subject: &Subject) -> String {
+        let boot_id = match &self.facts.world.node {
+            Seen::Present(node) => node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()),
+            Seen::Absent | Seen::Unreadable(_) => None,
+        };
+        boot_id.unwrap_or_else(|| subject.boot_id.clone())
     }
 
     /// The release write, on evidence whose newest read ended at `newest`.
@@ -114,7 +124,7 @@ impl Step<'_> {
         ) else {
             return self.journal_unreadable("phase Fencing without evidence, release or subject");
         };
-        if let Some(obstacle) = self.host_is_not_off(&subject, &evidence) {
+        if let Some(obstacle) = self.host_is_not_off(&subject, &evidence, &release) {
             return self.withdraw_release(strategy, &obstacle);
         }
         if self.journal.is_overdue(self.now) {
@@ -240,7 +250,12 @@ impl Step<'_> {
     }
 
     /// What says that the host is not off any more.
-    fn host_is_not_off(&self, subject: &Subject, evidence: &OffEvidence) -> Option<Obstacle> {
+    fn host_is_not_off(
+        &self,
+        subject: &Subject,
+        evidence: &OffEvidence,
+        release: &Release,
+    ) -> Option<Obstacle> {
         if let Some(read) = self.last_read_since(evidence.acknowledged) {
             if let Some(detail) = proof::wrong_host(read, subject) {
                 return Some(Obstacle::new(Reason::IdentityMismatch, detail));
@@ -254,7 +269,7 @@ impl Step<'_> {
             }
         }
         match &self.facts.world.node {
-            Seen::Present(node) if self.reports_again(node, subject) => {
+            Seen::Present(node) if self.reports_again(node, subject, release) => {
                 let detail = format!("Node {} reports while the BMC says Off", node.name);
                 Some(Obstacle::new(Reason::NodeStillReporting, detail))
             }
@@ -263,13 +278,13 @@ impl Step<'_> {
     }
 
     /// Whether the Node's own words changed since it was found silent.
-    fn reports_again(&self, node: &Node, subject: &Subject) -> bool {
+    fn reports_again(&self, node: &Node, subject: &Subject, release: &Release) -> bool {
         // Only a kubelet that lives registers a Node.
         let re_registered = node.uid != subject.node_uid;
         let rebooted = node
             .boot_id
             .as_deref()
-            .is_some_and(|boot_id| boot_id != subject.boot_id);
+            .is_some_and(|boot_id| boot_id != release.boot_id);
         let silent_heartbeat = self
             .facts
             .observed

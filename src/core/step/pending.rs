@@ -42,6 +42,12 @@ impl Step<'_> {
         let facts = self.facts;
         match subject::examine(facts, &facts.world, self.now) {
             Verdict::Recovered => self.recovered(strategy),
+            // It was us who removed the trigger, because the Node was healthy.
+            Verdict::Withdrawn(_)
+                if facts.observed.trigger_cleared.is_some() && self.journal.failed_attempts.is_empty() =>
+            {
+                self.recovered(strategy)
+            }
             Verdict::Withdrawn(obstacle) => {
                 let limit = self.pending_deadline(strategy);
                 match self.settle_power(strategy, limit) {
@@ -182,7 +188,8 @@ impl Step<'_> {
                 failure.obstacle.reason.as_str(),
                 failure.obstacle.detail
             ),
-            None => "the host could not be examined in time".to_owned(),
+            None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
+            None => format!("{}: {}", self.journal.reason, self.journal.message),
         };
         self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail))
     }

@@ -180,6 +180,9 @@ impl Step<'_> {
 
     /// The BMC refused, or could not be reached: ask again after a pause.
     fn refused(mut self, intent: &Intent, at: Timestamp, obstacle: &Obstacle) -> Decision {
+        if self.came_on_again() {
+            return self.poll(intent, at);
+        }
         if self.now >= after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
             return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
@@ -198,29 +201,36 @@ impl Step<'_> {
         resend: Resend,
     ) -> Decision {
         let power = self.last_read_since(since).map(|read| read.power);
-        let was_off = {
-            let begun = self.journal.phase_started.unwrap_or(since);
-            let mut reads = self.facts.observed.reads.iter();
-            reads.any(|read| read.began >= begun && read.power == PowerState::Off)
-        };
+        let came_on = self.came_on_again();
         let settled = self.now >= after(since, SETTLE);
         let again = match power {
             Some(PowerState::Off) => resend == Resend::WhenOnOrOff,
-            // It went off and came on: somebody powers it. A second power-off would be a second outage.
-            Some(PowerState::On | PowerState::PoweringOn) if was_off => {
-                let detail = "the host went off and came on again before Off was proven";
-                let advice = Reason::HostCameOn.advice();
-                self.journal
-                    .because(Reason::HostCameOn, format!("{detail}. {advice}"));
-                false
-            }
-            Some(PowerState::On) => settled && !self.journal.is_because(Reason::HostCameOn),
+            Some(PowerState::On) => settled && !came_on,
             Some(PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) | None => false,
         };
         if again && intent.sends < SENDS_LIMIT {
             return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
         self.poll(intent, since)
+    }
+
+    /// Whether the host went off in this attempt and came on: somebody powers it, and a second
+    /// power-off would be a second outage. Once noticed it stays in the journal.
+    fn came_on_again(&mut self) -> bool {
+        let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
+        let reads = &self.facts.observed.reads;
+        let mut words = reads
+            .iter()
+            .filter(|read| read.began >= begun)
+            .map(|read| read.power);
+        let went_off = words.any(|power| power == PowerState::Off);
+        if went_off && words.last().is_some_and(|last| last == PowerState::On) {
+            let detail = "the host went off and came on again before Off was proven";
+            let advice = Reason::HostCameOn.advice();
+            self.journal
+                .because(Reason::HostCameOn, format!("{detail}. {advice}"));
+        }
+        self.journal.is_because(Reason::HostCameOn)
     }
 
     /// Journals the intent anew before its command may be sent (again).

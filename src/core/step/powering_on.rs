@@ -55,11 +55,12 @@ impl Step<'_> {
             }),
             Delivery::Unsent => self.power_on_again(intent.sends),
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => {
-                let off = self
-                    .last_read_since(*at)
-                    .is_some_and(|read| read.power == PowerState::Off);
+                let not_on = self.last_read_since(*at).is_some_and(|read| match read.power {
+                    PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => true,
+                    PowerState::On | PowerState::PoweringOn => false,
+                });
                 let due = resend_time(&delivery).is_some_and(|due| due <= self.now);
-                if off && due {
+                if not_on && due {
                     self.power_on_again(intent.sends.saturating_add(1))
                 } else {
                     self.poll(&intent, *at)
@@ -68,7 +69,7 @@ impl Step<'_> {
         }
     }
 
-    /// The host is still off: the command was lost or refused. Journal it anew, then send it.
+    /// The host is still not on: the command was lost or refused. Journal it anew, then send it.
     fn power_on_again(mut self, sends: i32) -> Decision {
         let intent: Intent = self.intent(Verb::PowerOn, sends.min(100));
         let not_after = intent.not_after;

@@ -100,10 +100,12 @@ impl Step<'_> {
         release.is_some_and(|release| release.saved_node.is_some())
     }
 
-    /// Whether the Node is Ready after a reboot since the journalled attempt.
+    /// Whether the Node is Ready after a reboot since the journalled attempt, and since the release.
     pub(super) fn came_back(&self) -> bool {
         let subject = self.journal.subject.as_ref();
+        let release = self.journal.release.as_ref();
         subject.is_some_and(|subject| self.is_ready_but_not_with(&subject.boot_id))
+            && release.is_none_or(|release| self.is_ready_but_not_with(&release.boot_id))
     }
 
     /// Whether the Node is Ready after a reboot since its workloads were released.

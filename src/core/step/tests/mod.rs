@@ -2,5 +2,7 @@
 
 mod cost;
 mod exploration;
+mod invariants_intent;
+mod invariants_release;
 mod shell;
 mod world;

@@ -187,6 +187,12 @@ impl Sim {
         Turn::Acted
     }
 
+    /// Journals the next decision and leaves its act for later.
+    pub(super) fn journal_only(&mut self) {
+        let decision = self.decide();
+        self.write_journal(decision.journal);
+    }
+
     fn write_journal(&mut self, journal: Journal) {
         self.counts.journal_writes += 1;
         self.pass(API_LATENCY);
