@@ -67,6 +67,9 @@ impl Step<'_> {
         }
         // A host that is off is brought back whatever became of the spec; nothing new is begun then.
         let strategy = self.facts.strategy.clone().unwrap_or_default();
+        if self.journal.deadline.is_none() && !self.nothing_under_way() {
+            return self.journal_unreadable("a phase that needs a deadline without one");
+        }
         match self.journal.phase {
             Phase::Pending | Phase::Holding => self.pending(&strategy),
             Phase::PoweringOff => self.powering_off(&strategy),
@@ -75,6 +78,11 @@ impl Step<'_> {
             Phase::Booting => self.booting(&strategy),
             Phase::Succeeded | Phase::Cancelled | Phase::Failed => self.ended(),
         }
+    }
+
+    /// Whether no attempt is under way.
+    fn nothing_under_way(&self) -> bool {
+        matches!(self.journal.phase, Phase::Pending | Phase::Holding)
     }
 
     /// When a refused API write may be tried again, while that is in the future.

@@ -95,13 +95,20 @@ impl Step<'_> {
     }
 
     /// The last thing before a power-off: everything is read once more, live.
-    fn last_look(self, strategy: &Strategy, intent: &Intent, subject: &Subject) -> Decision {
+    fn last_look(mut self, strategy: &Strategy, intent: &Intent, subject: &Subject) -> Decision {
+        let read = self.last_read_since(intent.journalled).is_some();
+        if self.now >= intent.not_after && intent.sends > 1 && !read {
+            return self.poll(intent, intent.journalled);
+        }
         if self.now >= intent.not_after {
             return self.journal_again(intent.verb, intent.sends, Observation::Look);
         }
-        let facts = self.facts;
+        let (facts, now) = (self.facts, self.now);
         let fresh =
-            |look: &&Look| look.began >= intent.journalled && self.now.duration_since(look.began) <= LOOK_AGE;
+            |look: &&Look| look.began >= intent.journalled && now.duration_since(look.began) <= LOOK_AGE;
+        if intent.sends > 1 && self.came_on_again() {
+            return self.poll(intent, intent.journalled);
+        }
         let Some(look) = facts.look.as_ref().filter(fresh) else {
             return self.observe(Observation::Look);
         };
@@ -159,9 +166,10 @@ impl Step<'_> {
             return self.back_to_pending(&obstacle, None);
         }
         let Some(read) = self.fresh_read(IDENTITY_AGE) else {
-            return match self.read_due(intent.journalled) {
-                Ok(()) => self.observe(Observation::Power),
-                Err(at) => self.rest_until(at),
+            let retry = self.failed_read_retry().filter(|retry| *retry > self.now);
+            return match retry {
+                Some(retry) => self.rest_until(retry),
+                None => self.observe(Observation::Power),
             };
         };
         if let Some(detail) = proof::wrong_host(read, subject) {
@@ -253,21 +261,32 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a read is due, else when. Intervals grow with the reads since the command: 1, 1, 1.6,
+    /// Whether a read is due, else when. Intervals grow with the reads of the phase, not only of the
+    /// last send: 1, 1, 1.6,
     /// 2.6, 4.1 ... s, at most a minute; the read that confirms an Off comes after one second.
     pub(super) fn read_due(&self, since: Timestamp) -> Result<(), Timestamp> {
         let observed = &self.facts.observed;
-        let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= since).collect();
-        let at = match (&observed.read_failure, reads.last()) {
-            (Some(failure), _) => after(
-                failure.at,
-                interval(failure.consecutive.try_into().unwrap_or(usize::MAX)),
-            ),
-            (None, None) => after(since, interval(0)),
-            (None, Some(read)) if read.power == PowerState::Off => after(read.began, proof::READ_SPACING),
-            (None, Some(read)) => after(read.began, interval(reads.len())),
+        let begun = self.journal.phase_started.unwrap_or(since);
+        let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= begun).collect();
+        let newest = reads.last().copied();
+        let from = newest.map_or(since, |read| read.began.max(since));
+        let at = match (self.failed_read_retry(), newest.map(|read| read.power)) {
+            (Some(retry), _) => retry,
+            (None, Some(PowerState::Off)) => after(from, proof::READ_SPACING),
+            (
+                None,
+                Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
+                | None,
+            ) => after(from, interval(reads.len())),
         };
         if at <= self.now { Ok(()) } else { Err(at) }
+    }
+
+    /// When a BMC that did not answer is asked again.
+    fn failed_read_retry(&self) -> Option<Timestamp> {
+        let failure = self.facts.observed.read_failure.as_ref()?;
+        let pause = interval(failure.consecutive.try_into().unwrap_or(usize::MAX));
+        Some(after(failure.at, pause))
     }
 
     fn power_off_failed(self, strategy: &Strategy) -> Decision {

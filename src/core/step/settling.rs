@@ -16,10 +16,10 @@ use crate::core::strategy::Strategy;
 const SETTLING_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 impl Step<'_> {
-    /// Goes on once no power-off of ours may stand any more, or when `limit` has passed. A host that is
+    /// Goes on once no power-off of ours may stand any more, or when a read after `limit` did not tell. A host that is
     /// read Off is powered on first, whatever else is in the way.
     pub(super) fn settle_power(mut self, strategy: &Strategy, limit: Timestamp) -> Result<Self, Decision> {
-        if !self.journal.may_have_left_off() || self.now >= limit {
+        if !self.journal.may_have_left_off() {
             return Ok(self);
         }
         let Some(subject) = self.journal.subject.clone() else {
@@ -31,6 +31,9 @@ impl Step<'_> {
                 failure.at,
                 SETTLING_INTERVAL.max(RECHECK.min(self.pause_of(failure.consecutive))),
             );
+            if at > self.now && self.now >= limit {
+                return Ok(self);
+            }
             if at > self.now {
                 let obstacle = failure.obstacle.clone();
                 return Err(self.waiting_until(&obstacle, Some(at.min(limit))));
@@ -59,6 +62,9 @@ impl Step<'_> {
         let at = after(read.began, SETTLING_INTERVAL);
         if at <= self.now {
             return Err(self.observe(Observation::Power));
+        }
+        if self.now >= limit {
+            return Ok(self);
         }
         Err(self.waiting_until(&obstacle, Some(at.min(limit))))
     }

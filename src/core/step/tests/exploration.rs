@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 
-use super::shell::{Fault, Sim, Turn};
+use jiff::SignedDuration;
+
+use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::Cause;
 use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{Origin, Policy, Seen};
@@ -260,12 +262,12 @@ impl Explorer {
                 .edges
                 .last()
                 .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
-        if ours_off && journal.phase != Phase::Failed {
+        // A BMC that says On although the host is off hides it; one that ignores On is told of.
+        let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
+        if ours_off && journal.phase != Phase::Failed && !lied {
             self.breach(run, "left off without a failure");
         }
         let answers = sim.world.bmc.reachable && sim.world.now - sim.world.bmc.reachable_since > 60_000;
-        // A BMC that says On although the host is off hides it; one that ignores On is told of.
-        let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
         if ours_off && answers && sim.world.bmc.obeys_on && !lied {
             self.breach(run, "left off although the BMC answers");
         }
@@ -279,13 +281,28 @@ impl Explorer {
         if journal.phase == Phase::Succeeded && !sim.world.host.on {
             self.breach(run, "succeeded while off");
         }
-        if sim.world.now > 60 * 60_000 {
+        if sim.world.now > deadline_sum() {
             self.breach(run, "later than the sum of the deadlines");
         }
         if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() {
             self.breach(run, "metadata not restored");
         }
     }
+}
+
+/// The most that two attempts may take, with what is granted to finish.
+fn deadline_sum() -> i64 {
+    let (limits, retries) = (strategy().deadlines, strategy().retries);
+    let attempt = [
+        limits.pending,
+        limits.power_off,
+        limits.fencing,
+        limits.power_on,
+        limits.boot,
+    ];
+    let attempt: i64 = attempt.iter().map(SignedDuration::as_secs).sum();
+    let finishing = 5 * 60;
+    1_000 * (i64::from(retries.attempts) * attempt + retries.backoff.as_secs() + finishing)
 }
 
 fn name(act: &Act) -> String {

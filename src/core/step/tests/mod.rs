@@ -5,4 +5,5 @@ mod exploration;
 mod invariants_intent;
 mod invariants_release;
 mod shell;
+mod tables;
 mod world;

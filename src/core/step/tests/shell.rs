@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use super::world::{Cause, World, at};
 use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{Facts, Host, Leadership, Look, Obstacle, Origin, OutOfService, Seen};
-use crate::core::journal::{Journal, SavedNode, Verb};
+use crate::core::journal::{Journal, Verb};
 use crate::core::observed::{
     Answer, CleanupRead, IntentKey, Observed, PowerRead, ReportRead, Sent, WriteFailure,
 };
@@ -76,6 +76,8 @@ pub(super) struct Sim {
     pub(super) gone: bool,
     pub(super) leads: bool,
     pub(super) taint_supported: bool,
+    /// Writes that the API server always refuses.
+    pub(super) refuses: fn(&Effect) -> bool,
     pub(super) counts: Counts,
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
@@ -104,6 +106,7 @@ impl Sim {
             gone: false,
             leads: true,
             taint_supported: true,
+            refuses: |_| false,
             counts: Counts::default(),
             sent: Vec::new(),
             released_at: Vec::new(),
@@ -377,7 +380,7 @@ impl Sim {
     fn write(&mut self, effect: Effect, fault: Fault) {
         self.counts.api_writes += 1;
         self.pass(API_LATENCY);
-        if fault == Fault::Refused || !self.write_is_valid(&effect) {
+        if fault == Fault::Refused || (self.refuses)(&effect) || !self.write_is_valid(&effect) {
             return self.write_failed();
         }
         match effect {
@@ -447,10 +450,6 @@ impl Sim {
     pub(super) fn power_offs(&self) -> usize {
         let offs = |sent: &&(i64, Effect)| matches!(sent.1, Effect::PowerOff { .. });
         self.sent.iter().filter(offs).count()
-    }
-
-    pub(super) fn saved_labels(&self) -> Option<&SavedNode> {
-        self.journal.release.as_ref()?.saved_node.as_ref()
     }
 }
 

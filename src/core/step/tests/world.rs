@@ -83,6 +83,7 @@ pub(super) struct World {
     pub(super) metadata: SavedNode,
     pub(super) pods: Vec<String>,
     evict_at: Option<i64>,
+    eviction: i64,
     last_beat: i64,
     last_status: i64,
     version: u64,
@@ -139,6 +140,7 @@ impl World {
             },
             pods: vec!["Pod shop/db-0".to_owned()],
             evict_at: None,
+            eviction: EVICTION,
             last_beat,
             last_status: last_beat,
             version: 1,
@@ -220,12 +222,18 @@ impl World {
 
     pub(super) fn removed_by_us(&mut self) {
         self.objects.node = Seen::Absent;
-        self.evict_at = Some(self.now + EVICTION);
+        self.evict_at = Some(self.now + self.eviction);
+    }
+
+    /// The pods take this long to go.
+    pub(super) fn hold_pods(&mut self, millis: i64) {
+        self.eviction = millis;
+        self.evict_at = self.evict_at.map(|_| self.now + millis);
     }
 
     pub(super) fn tainted_by_us(&mut self) {
         self.edit_node(|node| node.out_of_service = OutOfService::Ours("pcr-uid".to_owned()));
-        self.evict_at = Some(self.now + EVICTION);
+        self.evict_at = Some(self.now + self.eviction);
     }
 
     /// When something happens next by itself, and whether watchers of objects notice.
