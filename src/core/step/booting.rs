@@ -19,6 +19,9 @@ impl Step<'_> {
         if self.came_back() || (self.facts.deletion_requested && self.came_back_since_release()) {
             return self.finish(strategy);
         }
+        if self.journal.is_overdue(self.now) {
+            return self.boot_failed(strategy);
+        }
         if self.has_registered_again(&subject.node_uid)
             && let Some(restore) = self.restore()
         {
@@ -28,9 +31,6 @@ impl Step<'_> {
             && let Some(untaint) = self.untaint_effect()
         {
             return self.perform(untaint);
-        }
-        if self.journal.is_overdue(self.now) {
-            return self.boot_failed(strategy);
         }
         let deadline = self.journal.deadline;
         let step = match self.settle_power(strategy, deadline.unwrap_or(Timestamp::MAX)) {

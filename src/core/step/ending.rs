@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 
-use super::powering_off::Delivery;
-use super::{RECHECK, Step};
+use super::powering_off::{Delivery, SETTLE};
+use super::{RECHECK, Step, after};
 use crate::core::decision::{Decision, Effect};
 use crate::core::facts::Obstacle;
 use crate::core::journal::FailedAttempt;
@@ -170,11 +170,13 @@ impl Step<'_> {
         let Some(intent) = &self.journal.intent else {
             return false;
         };
-        let seen_on = self
-            .last_read_since(intent.journalled)
-            .is_some_and(|read| read.power == PowerState::On);
-        let never_sent = intent.sends == 1 && self.delivery(intent) == Delivery::Unsent;
-        !seen_on && !never_sent
+        let since = match self.delivery(intent) {
+            Delivery::Unsent if intent.sends == 1 => return false,
+            Delivery::Unsent => intent.journalled,
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => at,
+        };
+        let seen_on = self.last_read_since(after(since, SETTLE));
+        !seen_on.is_some_and(|read| read.power == PowerState::On)
     }
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.

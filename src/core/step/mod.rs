@@ -103,12 +103,6 @@ impl Step<'_> {
         }
     }
 
-    /// Nothing to do until something is seen, or looked for again in case it was missed.
-    fn rest_until_recheck(self) -> Decision {
-        let recheck = self.soon(RECHECK);
-        self.rest(Some(recheck))
-    }
-
     /// Something has to be looked at first.
     fn observe(self, observation: Observation) -> Decision {
         Decision {

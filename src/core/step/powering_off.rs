@@ -19,7 +19,7 @@ const LOOK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a host may go on saying the old state after a command that may have been carried out,
 /// before the command is sent again. sushy-emulator takes up to 11 s, Cray EX about 7 s to power off.
-const SETTLE: SignedDuration = SignedDuration::from_secs(20);
+pub(super) const SETTLE: SignedDuration = SignedDuration::from_secs(20);
 
 /// Pause before a command that was definitely not carried out is sent again. iDRAC10 refuses `On`
 /// for up to a minute after power-off (ironic `ironic/conf/redfish.py`).

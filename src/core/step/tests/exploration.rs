@@ -122,17 +122,39 @@ struct Run {
     paused: u32,
 }
 
-#[derive(Default)]
-struct Explorer {
+/// Which choices there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Menu {
+    Everything,
+    CrashesAndLostAnswers,
+}
+
+pub(super) struct Explorer {
+    menu: Menu,
     seen: HashSet<u64>,
-    states: usize,
-    runs: usize,
+    pub(super) states: usize,
+    pub(super) runs: usize,
     endings: BTreeMap<String, usize>,
-    breaches: BTreeMap<String, (usize, Vec<String>)>,
+    /// What went wrong, how often, and the first story of it.
+    pub(super) breaches: BTreeMap<String, (usize, Vec<String>)>,
+    /// What else has to hold at the end of a run.
+    pub(super) on_end: fn(&Sim) -> Result<(), &'static str>,
 }
 
 impl Explorer {
-    fn explore(&mut self, start: Sim, budget: u32) {
+    pub(super) fn new(menu: Menu) -> Self {
+        Self {
+            menu,
+            seen: HashSet::new(),
+            states: 0,
+            runs: 0,
+            endings: BTreeMap::new(),
+            breaches: BTreeMap::new(),
+            on_end: |_| Ok(()),
+        }
+    }
+
+    pub(super) fn explore(&mut self, start: Sim, budget: u32) {
         let mut open = vec![Run {
             sim: start,
             choices: Vec::new(),
@@ -183,7 +205,9 @@ impl Explorer {
             run.sim.journal.phase,
             decision.act.as_ref().map(name)
         );
-        for fault in faults(&run.sim, decision) {
+        let mut faults = faults(&run.sim, decision);
+        faults.retain(|fault| self.offers(*fault));
+        for fault in faults {
             let mut branch = run.clone();
             branch.budget -= 1;
             branch.choices.push(format!("{place}: {fault:?}"));
@@ -192,12 +216,26 @@ impl Explorer {
             self.check_state(&branch, releases);
             open.push(branch);
         }
+        if self.menu == Menu::CrashesAndLostAnswers {
+            return;
+        }
         for event in EVENTS.into_iter().filter(|event| event.applies(&run.sim)) {
             let mut branch = run.clone();
             branch.budget -= 1;
             branch.choices.push(format!("{place}: {event:?}"));
             event.happen(&mut branch.sim);
             open.push(branch);
+        }
+    }
+
+    fn offers(&self, fault: Fault) -> bool {
+        match fault {
+            Fault::CrashBeforeJournal
+            | Fault::CrashAfterJournal
+            | Fault::CrashAfterAct
+            | Fault::AnswerLost
+            | Fault::CommandLost => true,
+            Fault::None | Fault::Refused | Fault::TooLate | Fault::Says(_) => self.menu == Menu::Everything,
         }
     }
 
@@ -255,6 +293,9 @@ impl Explorer {
             if sim.gone { " gone" } else { "" }
         );
         *self.endings.entry(ending).or_default() += 1;
+        if let Err(what) = (self.on_end)(sim) {
+            self.breach(run, what);
+        }
         let ours_off = !sim.world.host.on
             && sim
                 .world
@@ -340,7 +381,7 @@ fn fingerprint(run: &Run) -> u64 {
 
 /// Explores from a start with so many faults or events in one run, and demands that nothing was breached.
 fn explore(what: &str, start: Sim, budget: u32, at_least: usize) {
-    let mut explorer = Explorer::default();
+    let mut explorer = Explorer::new(Menu::Everything);
     explorer.explore(start, budget);
     println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
     println!("{:#?}", explorer.endings);

@@ -1,6 +1,8 @@
 //! Tests of `step` against a model of the world.
 
 mod cost;
+mod crashes;
+mod debts;
 mod exploration;
 mod invariants_intent;
 mod invariants_release;

@@ -220,6 +220,18 @@ impl World {
         }
     }
 
+    /// The kubelet registers its Node again, and it does not become Ready.
+    pub(super) fn register_not_ready(&mut self) {
+        self.registrations += 1;
+        let uid = format!("node-uid-{}", self.registrations);
+        self.metadata = SavedNode::default();
+        self.host.boots += 1;
+        let (now, boot_id) = (at(self.now), format!("boot-{}", self.host.boots));
+        self.objects.node = Seen::Present(node(&uid, &boot_id, "False", now, now));
+        self.edit_node(|_| {});
+        self.last_beat = self.now;
+    }
+
     pub(super) fn removed_by_us(&mut self) {
         self.objects.node = Seen::Absent;
         self.evict_at = Some(self.now + self.eviction);
