@@ -53,9 +53,10 @@ pub(super) enum Resend {
 
 impl Step<'_> {
     pub(super) fn powering_off(self, strategy: &Strategy) -> Decision {
-        let (Some(intent), Some(subject)) = (self.journal.intent.clone(), self.journal.subject.clone())
-        else {
-            return self.journal_unreadable("phase PoweringOff without intent or subject");
+        let intent = self.journal.intent.clone();
+        let intent = intent.filter(|intent| intent.verb == Verb::PowerOff);
+        let (Some(intent), Some(subject)) = (intent, self.journal.subject.clone()) else {
+            return self.journal_unreadable("phase PoweringOff without its intent or subject");
         };
         let delivery = self.delivery(&intent);
         if self.facts.deletion_requested {

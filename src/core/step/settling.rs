@@ -42,8 +42,15 @@ impl Step<'_> {
         }
         // The word that led here is not enough; it has to be read again.
         let since = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        let Some(read) = self.fresh_read(IDENTITY_AGE).filter(|read| read.began >= since) else {
-            return Err(self.observe(Observation::Power));
+        let read = self.fresh_read(IDENTITY_AGE);
+        let Some(read) = read.filter(|read| read.began >= since) else {
+            // A phase that began in the future, by a predecessor's clock, must not make us hurry.
+            let at = read.map(|read| after(read.began, proof::READ_SPACING));
+            return match at.filter(|at| *at > self.now) {
+                Some(_) if self.now >= limit => Ok(self),
+                Some(at) => Err(self.rest_until(at)),
+                None => Err(self.observe(Observation::Power)),
+            };
         };
         let obstacle = match (proof::wrong_host(read, &subject), read.power) {
             (None, PowerState::Off) => {

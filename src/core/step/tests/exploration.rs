@@ -399,6 +399,12 @@ fn every_pair_of_faults_with_the_taint() {
 }
 
 #[test]
+#[ignore = "takes minutes; run it in release mode after changes of the core"]
+fn every_three_faults_with_the_taint() {
+    explore("taint", Sim::new(), 3, 1_000_000);
+}
+
+#[test]
 fn every_pair_of_faults_with_node_deletion() {
     let mut sim = Sim::new();
     sim.taint_supported = false;

@@ -1,5 +1,6 @@
 //! Tests of `step` against a model of the world.
 
+mod arbitrary;
 mod cost;
 mod crashes;
 mod debts;

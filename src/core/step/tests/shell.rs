@@ -470,7 +470,7 @@ pub(super) fn strategy() -> Strategy {
             pending: SignedDuration::from_mins(10),
             power_off: SignedDuration::from_mins(3),
             fencing: SignedDuration::from_mins(2),
-            power_on: SignedDuration::from_mins(2),
+            power_on: SignedDuration::from_mins(4),
             boot: SignedDuration::from_mins(5),
         },
         retries: Retries {
