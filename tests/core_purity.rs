@@ -45,9 +45,9 @@ const FORBIDDEN_PATHS: [&str; 3] = ["Timestamp::now", "std::process", "std::io"]
 
 /// What in this source breaks the rule, as `line: word`.
 fn impure(source: &str) -> Vec<String> {
-    let code = source.lines().enumerate().filter_map(|(index, line)| {
+    let code = source.lines().zip(1_u32..).filter_map(|(line, number)| {
         let code = line.split("//").next().unwrap_or_default();
-        (!code.trim().is_empty()).then_some((index + 1, code))
+        (!code.trim().is_empty()).then_some((number, code))
     });
     code.flat_map(|(number, code)| {
         let words = code.split(|character: char| !character.is_alphanumeric() && character != '_');
@@ -62,6 +62,7 @@ fn impure(source: &str) -> Vec<String> {
     .collect()
 }
 
+#[expect(clippy::expect_used, reason = "a helper of a test")]
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("the core is there") {
         let path = entry.expect("can be listed").path();

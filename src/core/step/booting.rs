@@ -1,5 +1,7 @@
 //! Booting: the Node has to come back Ready with a new boot ID; then everything of ours is removed.
 
+use std::ops::ControlFlow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Step, after};
@@ -34,8 +36,8 @@ impl Step<'_> {
         }
         let deadline = self.journal.deadline;
         let step = match self.settle_power(strategy, deadline.unwrap_or(Timestamp::MAX)) {
-            Ok(step) => step,
-            Err(decision) => return decision,
+            ControlFlow::Continue(step) => step,
+            ControlFlow::Break(decision) => return decision,
         };
         if step.facts.deletion_requested && !step.owes_node() {
             return step.let_go();

@@ -176,7 +176,7 @@ impl Step<'_> {
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => at,
         };
         let seen_on = self.last_read_since(after(since, SETTLE));
-        !seen_on.is_some_and(|read| read.power == PowerState::On)
+        seen_on.is_none_or(|read| read.power != PowerState::On)
     }
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.

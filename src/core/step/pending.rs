@@ -1,5 +1,7 @@
 //! Pending and Holding: everything that forbids to act is found, named and waited for here.
 
+use std::ops::ControlFlow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::subject::{self, ProvenIdentity, Verdict};
@@ -51,8 +53,8 @@ impl Step<'_> {
             Verdict::Withdrawn(obstacle) => {
                 let limit = self.pending_deadline(strategy);
                 match self.settle_power(strategy, limit) {
-                    Ok(step) => step.withdrawn(&obstacle),
-                    Err(decision) => decision,
+                    ControlFlow::Continue(step) => step.withdrawn(&obstacle),
+                    ControlFlow::Break(decision) => decision,
                 }
             }
             Verdict::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
@@ -138,8 +140,8 @@ impl Step<'_> {
     fn obstructed(self, strategy: &Strategy, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
         let limit = self.pending_deadline(strategy);
         match self.settle_power(strategy, limit) {
-            Ok(step) => step.held_up(strategy, obstacle, until),
-            Err(decision) => decision,
+            ControlFlow::Continue(step) => step.held_up(strategy, obstacle, until),
+            ControlFlow::Break(decision) => decision,
         }
     }
 
@@ -232,8 +234,8 @@ impl Step<'_> {
         }
         let limit = self.pending_deadline(strategy);
         match self.settle_power(strategy, limit) {
-            Ok(step) => step.leave(strategy),
-            Err(decision) => decision,
+            ControlFlow::Continue(step) => step.leave(strategy),
+            ControlFlow::Break(decision) => decision,
         }
     }
 }

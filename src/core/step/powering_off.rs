@@ -233,7 +233,7 @@ impl Step<'_> {
             .filter(|read| read.began >= begun)
             .map(|read| read.power);
         let went_off = words.any(|power| power == PowerState::Off);
-        if went_off && words.last().is_some_and(|last| last == PowerState::On) {
+        if went_off && words.next_back().is_some_and(|last| last == PowerState::On) {
             let detail = "the host went off and came on again before Off was proven";
             let advice = Reason::HostCameOn.advice();
             self.journal

@@ -1,6 +1,8 @@
 //! What must be settled before a remediation may wait, end or vanish: power that we took away, and what
 //! we put on or took from the Node.
 
+use std::ops::ControlFlow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::pending::IDENTITY_AGE;
@@ -18,27 +20,31 @@ const SETTLING_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 impl Step<'_> {
     /// Goes on once no power-off of ours may stand any more, or when a read after `limit` did not tell. A host that is
     /// read Off is powered on first, whatever else is in the way.
-    pub(super) fn settle_power(mut self, strategy: &Strategy, limit: Timestamp) -> Result<Self, Decision> {
+    pub(super) fn settle_power(
+        mut self,
+        strategy: &Strategy,
+        limit: Timestamp,
+    ) -> ControlFlow<Decision, Self> {
         if !self.journal.may_have_left_off() {
-            return Ok(self);
+            return ControlFlow::Continue(self);
         }
         let Some(subject) = self.journal.subject.clone() else {
-            return Ok(self);
+            return ControlFlow::Continue(self);
         };
         let observed = &self.facts.observed;
         if let Some(failure) = &observed.read_failure {
             let at = after(
                 failure.at,
-                SETTLING_INTERVAL.max(RECHECK.min(self.pause_of(failure.consecutive))),
+                SETTLING_INTERVAL.max(RECHECK.min(Self::pause_of(failure.consecutive))),
             );
             if at > self.now && self.now >= limit {
-                return Ok(self);
+                return ControlFlow::Continue(self);
             }
             if at > self.now {
                 let obstacle = failure.obstacle.clone();
-                return Err(self.waiting_until(&obstacle, Some(at.min(limit))));
+                return ControlFlow::Break(self.waiting_until(&obstacle, Some(at.min(limit))));
             }
-            return Err(self.observe(Observation::Power));
+            return ControlFlow::Break(self.observe(Observation::Power));
         }
         // The word that led here is not enough; it has to be read again.
         let since = self.journal.phase_started.unwrap_or(Timestamp::MIN);
@@ -47,18 +53,20 @@ impl Step<'_> {
             // A phase that began in the future, by a predecessor's clock, must not make us hurry.
             let at = read.map(|read| after(read.began, proof::READ_SPACING));
             return match at.filter(|at| *at > self.now) {
-                Some(_) if self.now >= limit => Ok(self),
-                Some(at) => Err(self.rest_until(at)),
-                None => Err(self.observe(Observation::Power)),
+                Some(_) if self.now >= limit => ControlFlow::Continue(self),
+                Some(at) => ControlFlow::Break(self.rest_until(at)),
+                None => ControlFlow::Break(self.observe(Observation::Power)),
             };
         };
         let obstacle = match (proof::wrong_host(read, &subject), read.power) {
             (None, PowerState::Off) => {
-                return Err(self.begin_power_on(strategy, "an earlier power-off had left the host off"));
+                return ControlFlow::Break(
+                    self.begin_power_on(strategy, "an earlier power-off had left the host off"),
+                );
             }
             (None, PowerState::On) => {
                 self.journal.intent = None;
-                return Ok(self);
+                return ControlFlow::Continue(self);
             }
             (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,
@@ -68,15 +76,15 @@ impl Step<'_> {
         };
         let at = after(read.began, SETTLING_INTERVAL);
         if at <= self.now {
-            return Err(self.observe(Observation::Power));
+            return ControlFlow::Break(self.observe(Observation::Power));
         }
         if self.now >= limit {
-            return Ok(self);
+            return ControlFlow::Continue(self);
         }
-        Err(self.waiting_until(&obstacle, Some(at.min(limit))))
+        ControlFlow::Break(self.waiting_until(&obstacle, Some(at.min(limit))))
     }
 
-    fn pause_of(&self, consecutive: u32) -> SignedDuration {
+    fn pause_of(consecutive: u32) -> SignedDuration {
         SETTLING_INTERVAL.saturating_mul(i32::try_from(consecutive).unwrap_or(i32::MAX))
     }
 

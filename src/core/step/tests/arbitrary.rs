@@ -49,7 +49,7 @@ fn any_text_is_a_uuid_or_is_not() {
 #[test]
 fn any_16_bytes_match_themselves_swapped_and_nothing_else() {
     let result = runner(2_000).run(&any::<([u8; 16], [u8; 16])>(), |(one, other)| {
-        let text = |bytes: [u8; 16]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let text = |bytes: [u8; 16]| format!("{:032x}", u128::from_be_bytes(bytes));
         let mut swapped = one;
         swapped[0..4].reverse();
         swapped[4..6].reverse();

@@ -9,6 +9,14 @@ use crate::core::phase::{Phase, Reason};
 
 type Change = fn(&mut Sim);
 
+/// What it is, the UUID of the BMC, the UUID of the Node, and why it is refused.
+type Identity = (
+    &'static str,
+    Option<&'static str>,
+    Option<&'static str>,
+    Option<Reason>,
+);
+
 /// A remediation whose power-off is journalled; the last look comes next.
 fn before_the_last_look() -> Sim {
     let mut sim = Sim::new();
@@ -36,7 +44,7 @@ fn invariant_4_the_intent_is_journalled_before_its_command() {
 #[test]
 fn invariant_5_right_host() {
     let swapped = "44454c4c-4200-1035-8052-b4c04f4e3732";
-    let cases: [(&str, Option<&str>, Option<&str>, Option<Reason>); 9] = [
+    let cases: [Identity; 9] = [
         ("same", Some(UUID), Some(UUID), None),
         ("bytes swapped", Some(swapped), Some(UUID), None),
         (
@@ -127,36 +135,36 @@ fn invariant_6_last_look() {
     let changes: [(&str, Change); 15] = [
         ("recovered", |sim| sim.world.revive()),
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true })
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
         ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("machine deleting", |sim| {
-            sim.world.edit_machine(|machine| machine.deleting = true)
+            sim.world.edit_machine(|machine| machine.deleting = true);
         }),
         ("machine replaced", |sim| {
-            sim.world.edit_machine(|machine| machine.uid = "other".to_owned())
+            sim.world.edit_machine(|machine| machine.uid = "other".to_owned());
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false)
+            sim.world.edit_machine(|machine| machine.triggered = false);
         }),
         ("health check paused", |sim| {
-            sim.world.edit_check(|check| check.paused = true)
+            sim.world.edit_check(|check| check.paused = true);
         }),
         ("health check with a template", |sim| {
-            sim.world.edit_check(|check| check.has_template = true)
+            sim.world.edit_check(|check| check.has_template = true);
         }),
         ("health check gone", |sim| sim.world.objects.health_checks.clear()),
         ("node gone", |sim| sim.world.objects.node = Seen::Absent),
         ("node registered anew", |sim| {
-            sim.world.edit_node(|node| node.uid = "other".to_owned())
+            sim.world.edit_node(|node| node.uid = "other".to_owned());
         }),
         ("node rebooted", |sim| {
             sim.world
-                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()))
+                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()));
         }),
         ("lease fresh again", |sim| {
-            sim.world.lease.lease_renewed = Some(at(sim.world.now))
+            sim.world.lease.lease_renewed = Some(at(sim.world.now));
         }),
         ("lead lost", |sim| sim.leads = false),
     ];
@@ -196,15 +204,15 @@ fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
 fn invariant_6_last_look_also_comes_before_a_repeated_command() {
     let changes: [(&str, Change); 5] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true })
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false)
+            sim.world.edit_machine(|machine| machine.triggered = false);
         }),
         ("recovered", |sim| sim.world.revive()),
         ("node rebooted", |sim| {
             sim.world
-                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()))
+                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()));
         }),
         ("lease fresh again", |sim| {
             sim.world.lease.lease_renewed = Some(at(sim.world.now + 600_000));
@@ -234,20 +242,20 @@ fn invariant_6_nothing_is_powered_off_without_any_look() {
 fn invariant_8_recovery_is_never_blocked() {
     let blocks: [(&str, Change); 8] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true })
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
         ("policy unreadable", |sim| {
-            sim.world.objects.policy = Seen::Unreadable("spec".to_owned())
+            sim.world.objects.policy = Seen::Unreadable("spec".to_owned());
         }),
         ("spec invalid", |sim| {
-            sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"))
+            sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
         }),
         ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("health check gone", |sim| sim.world.objects.health_checks.clear()),
         ("remediation deleted", |sim| sim.deletion_requested = true),
         ("host unknown", |sim| {
-            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint"))
+            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint"));
         }),
     ];
     let phases = [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn];
@@ -270,10 +278,10 @@ fn invariant_8_recovery_is_never_blocked() {
 fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
     let blocks: [(&str, Change); 4] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true })
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false)
+            sim.world.edit_machine(|machine| machine.triggered = false);
         }),
         ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("remediation deleted", |sim| sim.deletion_requested = true),
@@ -298,13 +306,13 @@ fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
 fn invariant_9_unknown_stops() {
     let unknowns: [(&str, Reason, Change); 4] = [
         ("machine", Reason::MachineUnreadable, |sim| {
-            sim.world.objects.machine = Seen::Unreadable("x".to_owned())
+            sim.world.objects.machine = Seen::Unreadable("x".to_owned());
         }),
         ("node", Reason::NodeUnreadable, |sim| {
-            sim.world.objects.node = Seen::Unreadable("x".to_owned())
+            sim.world.objects.node = Seen::Unreadable("x".to_owned());
         }),
         ("policy", Reason::PolicyUnreadable, |sim| {
-            sim.world.objects.policy = Seen::Unreadable("x".to_owned())
+            sim.world.objects.policy = Seen::Unreadable("x".to_owned());
         }),
         ("health check", Reason::HealthCheckUnreadable, |sim| {
             sim.world

@@ -1,7 +1,7 @@
 //! Invariants 1, 2 and 3: what may be released, until when, and by which verbs.
 
 use super::shell::{Fault, Sim, Turn};
-use super::world::{Cause, Kubelet, at};
+use super::world::{Cause, Kubelet, Says, at};
 use crate::core::decision::{Act, Effect, Observation};
 use crate::core::facts::Obstacle;
 use crate::core::journal::Verb;
@@ -35,7 +35,7 @@ fn invariant_1_no_release_without_proven_off_by_any_other_word() {
         None,
     ] {
         let mut sim = acknowledged_but_still_on();
-        sim.world.bmc.always_says = Some(word);
+        sim.world.bmc.says = Says::Always(word);
 
         sim.run();
 
@@ -126,7 +126,7 @@ fn invariant_1_no_release_without_proven_off_of_another_system_uri() {
 #[test]
 fn invariant_1_no_release_without_proven_off_while_the_node_reports() {
     let mut sim = acknowledged_but_still_on();
-    sim.world.bmc.always_says = Some(Some("Off"));
+    sim.world.bmc.says = Says::Always(Some("Off"));
     let next_beat = sim.world.now + 1_000;
     sim.world.host.kubelet = Kubelet::Alive { next_beat };
 

@@ -10,7 +10,7 @@ use crate::core::journal::{Journal, Verb};
 use crate::core::observed::{
     Answer, CleanupRead, IntentKey, Observed, PowerRead, ReportRead, Sent, WriteFailure,
 };
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::step::step;
 use crate::core::strategy::{Deadlines, FencingMode, HostControl, Retries, Strategy};
@@ -282,14 +282,16 @@ impl Sim {
     }
 
     fn read_power(&mut self, fault: Fault) {
-        match self.journal.phase {
-            crate::core::phase::Phase::Fencing => self.counts.watch_reads += 1,
-            _ => self.counts.bmc_reads += 1,
+        if self.journal.phase == Phase::Fencing {
+            self.counts.watch_reads += 1;
+        } else {
+            self.counts.bmc_reads += 1;
         }
         let began = at(self.world.now);
-        let word = match fault {
-            Fault::Says(word) => Some(word),
-            _ => self.world.word(),
+        let word = if let Fault::Says(word) = fault {
+            Some(word)
+        } else {
+            self.world.word()
         };
         self.pass(BMC_LATENCY);
         let ended = at(self.world.now);
@@ -330,7 +332,13 @@ impl Sim {
         match effect {
             Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
             Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
-            _ => self.write(effect, fault),
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::TaintNode { .. }
+            | Effect::DeleteNode { .. }
+            | Effect::RestoreNode { .. }
+            | Effect::UntaintNode { .. }
+            | Effect::ClearTrigger { .. } => self.write(effect, fault),
         }
     }
 
@@ -356,8 +364,18 @@ impl Sim {
         let answer = match fault {
             Fault::AnswerLost | Fault::CommandLost => Answer::Unknown(unreachable()),
             Fault::Refused => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, "no")),
-            _ if !self.world.bmc.reachable => Answer::NotSent(unreachable()),
-            _ => Answer::Acknowledged,
+            Fault::None
+            | Fault::CrashBeforeJournal
+            | Fault::CrashAfterJournal
+            | Fault::CrashAfterAct
+            | Fault::TooLate
+            | Fault::Says(_) => {
+                if self.world.bmc.reachable {
+                    Answer::Acknowledged
+                } else {
+                    Answer::NotSent(unreachable())
+                }
+            }
         };
         self.observed.sent = Some(Sent {
             intent: IntentKey {

@@ -58,6 +58,14 @@ pub(super) struct Host {
     pub(super) edges: Vec<Edge>,
 }
 
+/// What a BMC says about the power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    TheTruth,
+    /// This word or null, whatever the truth is.
+    Always(Option<&'static str>),
+}
+
 /// How its BMC behaves.
 #[derive(Clone, Debug)]
 pub(super) struct Bmc {
@@ -65,8 +73,7 @@ pub(super) struct Bmc {
     pub(super) reachable_since: i64,
     pub(super) uuid: Option<String>,
     pub(super) system: String,
-    /// Says this instead of the truth.
-    pub(super) always_says: Option<Option<&'static str>>,
+    pub(super) says: Says,
     /// Says this while the host is going off.
     pub(super) going_off_word: &'static str,
     pub(super) obeys_off: bool,
@@ -112,7 +119,7 @@ impl World {
                 reachable_since: -3_600_000,
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
-                always_says: None,
+                says: Says::TheTruth,
                 going_off_word: "On",
                 obeys_off: true,
                 obeys_on: true,
@@ -186,7 +193,7 @@ impl World {
 
     /// What the BMC says about the power now.
     pub(super) fn word(&self) -> Option<&'static str> {
-        if let Some(word) = self.bmc.always_says {
+        if let Says::Always(word) = self.bmc.says {
             return word;
         }
         Some(match (self.host.on, self.host.change) {
