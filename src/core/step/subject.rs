@@ -1,12 +1,16 @@
 //! Whom a remediation is about, and whether that one may be powered off.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::after;
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::{self, Health};
 use crate::core::identity::SystemUuid;
 use crate::core::observed::PowerRead;
 use crate::core::phase::Reason;
+
+/// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
+const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
 
 /// What the checks before a power-off found.
 #[derive(Debug)]
@@ -68,7 +72,7 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
                     node.name
                 ),
             ),
-            Some(until),
+            Some(after(until, PAST_GRACE)),
         ),
         Health::Unhealthy { cause, silence_only } => Verdict::Unhealthy {
             machine,
