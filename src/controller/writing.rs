@@ -58,7 +58,7 @@ impl Acting<'_> {
                 let node = self.node(memory)?;
                 let call = node_deletion::restore(client, &node, resource_version, saved);
                 remember_node(Some(within("restoring the Node", call).await?), memory);
-                memory.observed.node_restored = true;
+                memory.observed.node_restored = node.metadata.uid.clone();
                 Ok(())
             }
             Effect::ClearTrigger { machine, uid } => self.clear_trigger(machine, uid, memory).await,
