@@ -152,12 +152,14 @@ pub async fn node(world: &World, name: &str) -> Result<Node> {
 /// Waits until a Node's Ready condition has a status.
 pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Result<()> {
     let is = move |node: Option<&Node>| {
-        let conditions = node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_deref());
+        let conditions = node
+            .and_then(|node| node.status.as_ref())
+            .and_then(|status| status.conditions.as_deref());
         let mut conditions = conditions.unwrap_or_default().iter();
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
     let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.client.clone()), name, is);
-    tokio::time::timeout(std::time::Duration::from_secs(60), wait).await??;
+    tokio::time::timeout(std::time::Duration::from_mins(1), wait).await??;
     Ok(())
 }
 
