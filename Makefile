@@ -15,10 +15,17 @@ help: ## List the targets
 build: ## Build the daemon and the simulator for release
 	cargo build --release --workspace --bins
 
+# Before anything is built: who mistypes a scenario should not wait minutes to be told.
+.PHONY: known-scenario
+known-scenario:
+	@case "$${SCENARIO-}" in ''|lying-bmc|wrong-host|wrong-password|recovers) ;; \
+	*) echo "demo: SCENARIO=$$SCENARIO is unknown; choose one of lying-bmc, wrong-host, wrong-password, recovers," \
+	"or leave it out for the power cycle" >&2; exit 2 ;; esac
+
 .PHONY: demo
-demo: prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
-	cargo build --quiet --bin baremetal-remediator
-	cargo run --quiet --example demo
+demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
+	cargo build --bin baremetal-remediator --example demo
+	@cargo run --quiet --example demo
 
 .PHONY: test
 test: check prerequisites peers ## Run every check and every test

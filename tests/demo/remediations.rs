@@ -1,0 +1,71 @@
+//! Tells what the daemon writes into its PowerCycleRemediations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baremetal_remediator::core::journal::{Journal, TimelineEntry};
+use kube::ResourceExt as _;
+
+use crate::follow::{Told, every};
+use crate::narrate::{Narrator, Who};
+use crate::world::{self, World};
+
+pub(crate) async fn follow(world: Arc<World>, narrator: Arc<Narrator>) {
+    let mut journals: BTreeMap<String, Journal> = BTreeMap::new();
+    every(world.remediations(), |told| match told {
+        Told::Gone(remediation) => {
+            let text = format!("{} is deleted", remediation.name_any());
+            narrator.say(Who::Remediator, &text);
+        }
+        Told::Is(remediation) => {
+            let (name, uid) = (remediation.name_any(), remediation.uid().unwrap_or_default());
+            let now = world::journal(&remediation);
+            match journals.insert(uid, now.clone()) {
+                None if now.timeline.is_empty() => {
+                    let text = format!("{name} created: the trigger was taken up");
+                    narrator.say(Who::Remediator, &text);
+                }
+                before => tell(&narrator, &name, &before.unwrap_or_default(), &now),
+            }
+        }
+    })
+    .await;
+}
+
+fn tell(narrator: &Narrator, name: &str, before: &Journal, now: &Journal) {
+    let news = now.timeline.get(before.timeline.len()..).unwrap_or_default();
+    if news.is_empty() {
+        if before.reason != now.reason || before.message != now.message {
+            let text = format!("{name} {}: {}: {}", now.phase.as_str(), now.reason, now.message);
+            narrator.say(Who::Remediator, &text);
+        }
+        return;
+    }
+    let took = took(before.timeline.last(), news);
+    let text = format!(
+        "{name} {}{took}: {}: {}",
+        now.phase.as_str(),
+        now.reason,
+        now.message
+    );
+    narrator.say(Who::Remediator, &text);
+}
+
+/// How long the phases took that have ended. One without anything to do is not worth a word.
+fn took(before: Option<&TimelineEntry>, news: &[TimelineEntry]) -> String {
+    let entries: Vec<&TimelineEntry> = before.into_iter().chain(news).collect();
+    let parts: Vec<String> = entries
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [from, to] => Some((from, to.at.duration_since(from.at).as_secs_f64())),
+            _ => None,
+        })
+        .filter(|(_, seconds)| *seconds > 0.0)
+        .map(|(from, seconds)| format!("{} {seconds:.1}s", from.phase.as_str()))
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" (after {})", parts.join(", "))
+    }
+}
