@@ -24,7 +24,7 @@ known-scenario:
 
 .PHONY: demo
 demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
-	cargo build --bin baremetal-remediator --example demo
+	@cargo build --bin baremetal-remediator --example demo
 	@cargo run --quiet --example demo
 
 .PHONY: test
@@ -49,11 +49,11 @@ prerequisites: control-plane foreign-crds
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minutes the first time)
-	@$(CONTROL_PLANE)
+	@$(CONTROL_PLANE) >/dev/null
 
 .PHONY: foreign-crds
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
-	@$(FOREIGN_CRDS)
+	@$(FOREIGN_CRDS) >/dev/null
 
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against

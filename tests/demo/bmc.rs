@@ -93,7 +93,7 @@ fn tell_command(narrator: &Narrator, name: &str, command: Command, outcome: Outc
 fn tell_observed(narrator: &Narrator, name: &str, reported: Option<&str>, truth: Power) {
     let said = reported.unwrap_or("null");
     if said == "Off" && truth == Power::On {
-        narrator.alarm(Who::Bmc, &format!("{name} says Off    A LIE: the truth is On"));
+        narrator.alarm(Who::Bmc, &format!("{name} says Off: A LIE, the truth is On"));
     } else {
         narrator.say(Who::Bmc, &format!("{name} says {said} (truth: {})", power(truth)));
     }

@@ -5,6 +5,7 @@
 //! refuses, `KEEP=1` leaves everything running. Exit status 0 only when all went as it has to.
 
 mod bmc;
+mod checks;
 mod cost;
 mod cost_table;
 mod follow;
@@ -12,6 +13,7 @@ mod health_check;
 mod keep;
 mod narrate;
 mod pods;
+mod refusals;
 mod remediations;
 mod report;
 mod scenario;

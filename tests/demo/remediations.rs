@@ -36,14 +36,14 @@ fn tell(narrator: &Narrator, name: &str, before: &Journal, now: &Journal) {
     let news = now.timeline.get(before.timeline.len()..).unwrap_or_default();
     if news.is_empty() {
         if before.reason != now.reason || before.message != now.message {
-            let text = format!("{name} {}: {}: {}", now.phase.as_str(), now.reason, now.message);
+            let text = format!("{name} {} ({}): {}", now.phase.as_str(), now.reason, now.message);
             narrator.say(Who::Remediator, &text);
         }
         return;
     }
-    let took = took(before.timeline.last(), news);
     let text = format!(
-        "{name} {}{took}: {}: {}",
+        "{name} {}{} ({}): {}",
+        ended(before.timeline.last(), news),
         now.phase.as_str(),
         now.reason,
         now.message
@@ -51,21 +51,17 @@ fn tell(narrator: &Narrator, name: &str, before: &Journal, now: &Journal) {
     narrator.say(Who::Remediator, &text);
 }
 
-/// How long the phases took that have ended. One without anything to do is not worth a word.
-fn took(before: Option<&TimelineEntry>, news: &[TimelineEntry]) -> String {
+/// The phases that have ended, and how long they took. One without anything to do is not worth a word.
+fn ended(before: Option<&TimelineEntry>, news: &[TimelineEntry]) -> String {
     let entries: Vec<&TimelineEntry> = before.into_iter().chain(news).collect();
-    let parts: Vec<String> = entries
+    entries
         .windows(2)
         .filter_map(|pair| match pair {
-            [from, to] => Some((from, to.at.duration_since(from.at).as_secs_f64())),
+            [from, to] => Some((from.phase, to.at.duration_since(from.at).as_secs_f64())),
             _ => None,
         })
         .filter(|(_, seconds)| *seconds > 0.0)
-        .map(|(from, seconds)| format!("{} {seconds:.1}s", from.phase.as_str()))
-        .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" (after {})", parts.join(", "))
-    }
+        .map(|(phase, seconds)| format!("{} {seconds:.1}s -> ", phase.as_str()))
+        .collect::<Vec<_>>()
+        .concat()
 }
