@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use bmc_simulator::{Change, Command, Event, Host, Outcome, Power};
 
+use jiff::Timestamp;
+
 use crate::follow::short;
 use crate::narrate::{Narrator, Who};
 
@@ -26,12 +28,12 @@ pub(crate) async fn follow(host: Host, narrator: Arc<Narrator>) {
         } else {
             same = 0;
         }
-        tell(&narrator, host.name(), &entry.event);
+        tell(&narrator, host.name(), entry.wall, &entry.event);
     }
 }
 
-fn tell(narrator: &Narrator, name: &str, event: &Event) {
-    let bmc = |text: String| narrator.say(Who::Bmc, &format!("{name} {text}"));
+fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
+    let bmc = |text: String| narrator.say_of(at, Who::Bmc, &format!("{name} {text}"));
     match event {
         Event::SessionCreated { .. } => bmc("let the daemon log in".to_owned()),
         Event::SessionDeleted { .. } => bmc("closed the daemon's session".to_owned()),
@@ -42,11 +44,14 @@ fn tell(narrator: &Narrator, name: &str, event: &Event) {
             outcome,
             status,
             ..
-        } => tell_command(narrator, name, *command, *outcome, *status),
+        } => tell_command(narrator, name, at, *command, *outcome, *status),
         Event::CommandRefused { status, reason, .. } => bmc(format!("refused a command: {status}, {reason}")),
-        Event::Observed { reported, truth, .. } => tell_observed(narrator, name, reported.as_deref(), *truth),
-        Event::Changed(change) => narrator.say(Who::Truth, &format!("{name} {}", changed(change))),
-        Event::Pressed { to } => narrator.say(
+        Event::Observed { reported, truth, .. } => {
+            tell_observed(narrator, name, at, reported.as_deref(), *truth);
+        }
+        Event::Changed(change) => narrator.say_of(at, Who::Truth, &format!("{name} {}", changed(change))),
+        Event::Pressed { to } => narrator.say_of(
+            at,
             Who::Truth,
             &format!("{name}: somebody switches it {}", power(*to)),
         ),
@@ -56,16 +61,18 @@ fn tell(narrator: &Narrator, name: &str, event: &Event) {
         Event::FaultsSet { faults } if faults.is_empty() => bmc("behaves again".to_owned()),
         Event::FaultsSet { faults } => {
             let names: Vec<&str> = faults.iter().map(|injection| injection.fault.name()).collect();
-            narrator.say(
+            narrator.say_of(
+                at,
                 Who::Truth,
                 &format!("{name}: its BMC is broken now: {}", names.join(", ")),
             );
         }
         Event::CredentialsRotated => {
-            narrator.say(Who::Truth, &format!("{name}: its BMC's password was changed"));
+            narrator.say_of(at, Who::Truth, &format!("{name}: its BMC's password was changed"));
         }
         Event::CertificateSwapped { .. } => {
-            narrator.say(
+            narrator.say_of(
+                at,
                 Who::Truth,
                 &format!("{name}: its BMC has a certificate of an unknown authority"),
             );
@@ -75,7 +82,14 @@ fn tell(narrator: &Narrator, name: &str, event: &Event) {
     }
 }
 
-fn tell_command(narrator: &Narrator, name: &str, command: Command, outcome: Outcome, status: Option<u16>) {
+fn tell_command(
+    narrator: &Narrator,
+    name: &str,
+    at: Timestamp,
+    command: Command,
+    outcome: Outcome,
+    status: Option<u16>,
+) {
     let answer = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
     let (told, lie) = match outcome {
         Outcome::Started => ("", false),
@@ -84,18 +98,22 @@ fn tell_command(narrator: &Narrator, name: &str, command: Command, outcome: Outc
     };
     let text = format!("{name} is told {command:?} and answers {answer}{told}");
     if lie {
-        narrator.alarm(Who::Bmc, &text);
+        narrator.alarm_of(at, Who::Bmc, &text);
     } else {
-        narrator.say(Who::Bmc, &text);
+        narrator.say_of(at, Who::Bmc, &text);
     }
 }
 
-fn tell_observed(narrator: &Narrator, name: &str, reported: Option<&str>, truth: Power) {
+fn tell_observed(narrator: &Narrator, name: &str, at: Timestamp, reported: Option<&str>, truth: Power) {
     let said = reported.unwrap_or("null");
     if said == "Off" && truth == Power::On {
-        narrator.alarm(Who::Bmc, &format!("{name} says Off: A LIE, the truth is On"));
+        narrator.alarm_of(at, Who::Bmc, &format!("{name} says Off: A LIE, the truth is On"));
     } else {
-        narrator.say(Who::Bmc, &format!("{name} says {said} (truth: {})", power(truth)));
+        narrator.say_of(
+            at,
+            Who::Bmc,
+            &format!("{name} says {said} (truth: {})", power(truth)),
+        );
     }
 }
 

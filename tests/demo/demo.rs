@@ -49,6 +49,7 @@ async fn main() -> ExitCode {
     };
     let keep = std::env::var("KEEP").is_ok_and(|value| !value.is_empty() && value != "0");
     let narrator = Arc::new(Narrator::new());
+    tokio::spawn(Arc::clone(&narrator).print_on());
     match Box::pin(tell(scenario, keep, Arc::clone(&narrator))).await {
         Ok(code) => code,
         Err(error) => {

@@ -4,10 +4,15 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
 
 /// Widest line.
 const WIDTH: usize = 100;
+
+/// How long a line is held back, so that what happened earlier and is heard of later comes first.
+const HOLD: SignedDuration = SignedDuration::from_millis(250);
 
 /// Width of time and speaker.
 const MARGIN: usize = 24;
@@ -69,7 +74,9 @@ impl Who {
 
 /// Prints the story.
 pub(crate) struct Narrator {
-    started: Instant,
+    started: Timestamp,
+    /// Lines to be printed, with the time of what they tell.
+    held: Mutex<Vec<(Timestamp, String)>>,
     colour: bool,
     quiet: AtomicBool,
     logs: Mutex<Vec<String>>,
@@ -80,28 +87,34 @@ impl Narrator {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var("TERM").is_ok_and(|term| term == "dumb");
         Self {
-            started: Instant::now(),
+            started: Timestamp::now(),
+            held: Mutex::default(),
             colour: std::io::stdout().is_terminal() && !plain,
             quiet: AtomicBool::new(false),
             logs: Mutex::default(),
         }
     }
 
-    /// One event.
+    /// One event, now.
     pub(crate) fn say(&self, who: Who, text: &str) {
-        self.line(who, text, None);
+        self.say_of(Timestamp::now(), who, text);
+    }
+
+    /// One event of some moments ago.
+    pub(crate) fn say_of(&self, at: Timestamp, who: Who, text: &str) {
+        self.line(at, who, text, None);
     }
 
     /// One event that contradicts the truth.
-    pub(crate) fn alarm(&self, who: Who, text: &str) {
-        self.line(who, text, Some("1;31"));
+    pub(crate) fn alarm_of(&self, at: Timestamp, who: Who, text: &str) {
+        self.line(at, who, text, Some("1;31"));
     }
 
-    fn line(&self, who: Who, text: &str, colour: Option<&str>) {
+    fn line(&self, at: Timestamp, who: Who, text: &str, colour: Option<&str>) {
         if self.quiet.load(Ordering::Relaxed) {
             return;
         }
-        let elapsed = self.started.elapsed().as_secs_f64();
+        let elapsed = at.duration_since(self.started).as_secs_f64();
         let name = self.painted(&format!("{:<12}", who.name()), who.colour());
         let mut lines = wrap(text, WIDTH.saturating_sub(MARGIN)).into_iter();
         let paint = |line: &str| colour.map_or_else(|| line.to_owned(), |colour| self.painted(line, colour));
@@ -112,7 +125,30 @@ impl Narrator {
             all.push_str(&" ".repeat(MARGIN));
             all.push_str(&paint(&line));
         }
-        print(&all);
+        self.held().push((at, all));
+    }
+
+    /// Prints what was held back for long enough, for ever.
+    pub(crate) async fn print_on(self: std::sync::Arc<Self>) {
+        let mut ticks = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            ticks.tick().await;
+            self.flush(Timestamp::now().saturating_sub(HOLD).unwrap_or(Timestamp::MAX));
+        }
+    }
+
+    /// Prints what happened until a time, in order.
+    fn flush(&self, until: Timestamp) {
+        let mut held = self.held();
+        held.sort_by_key(|(at, _)| *at);
+        let due = held.partition_point(|(at, _)| *at <= until);
+        for (_, line) in held.drain(..due) {
+            print(&line);
+        }
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Vec<(Timestamp, String)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A heading of a part of the report.
@@ -131,6 +167,7 @@ impl Narrator {
 
     /// Whether events are held back, so that a report stands in one piece.
     pub(crate) fn hush(&self, quiet: bool) {
+        self.flush(Timestamp::MAX);
         self.quiet.store(quiet, Ordering::Relaxed);
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baremetal_remediator::core::journal::{Journal, TimelineEntry};
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 
 use crate::follow::{Told, every};
@@ -48,7 +49,11 @@ fn tell(narrator: &Narrator, name: &str, before: &Journal, now: &Journal) {
         now.reason,
         now.message
     );
-    narrator.say(Who::Remediator, &text);
+    // Written down to the millisecond, cut off: what the daemon read within that one came before.
+    // The first entry is the object's creation, to the second only.
+    let written = news.last().filter(|_| now.timeline.len() > 1);
+    let at = written.and_then(|entry| entry.at.checked_add(SignedDuration::from_millis(1)).ok());
+    narrator.say_of(at.unwrap_or_else(Timestamp::now), Who::Remediator, &text);
 }
 
 /// The phases that have ended, and how long they took. One without anything to do is not worth a word.

@@ -11,7 +11,7 @@ use harness::kubelet::NodeTemplate;
 use harness::process::ChildDaemon;
 use harness::scheduler::ScriptedScheduler;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
 use kube::api::{Api, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::json;
@@ -82,6 +82,7 @@ impl Stage {
             .iter()
             .position(|host| host.name == node)
             .with_context(|| format!("the workload went to {node}, which is no host of this demo"))?;
+        untainted(&world).await?;
         scenario.prepare(&world, victim)?;
         let followed = follow::start(&world, &narrator);
         narrator.say(
@@ -198,6 +199,27 @@ async fn build_world(control_plane: &ControlPlane) -> Result<World> {
     )
     .await?;
     Ok(world)
+}
+
+/// Waits until the node lifecycle controller has found every Node in order.
+async fn untainted(world: &World) -> Result<()> {
+    for host in &world.hosts {
+        let clean = |node: Option<&Node>| {
+            let taints = node
+                .and_then(|node| node.spec.as_ref())
+                .and_then(|spec| spec.taints.as_ref());
+            taints.is_none_or(Vec::is_empty)
+        };
+        let wait = await_condition(Api::<Node>::all(world.client.clone()), &host.name, clean);
+        let wait = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        wait.with_context(|| {
+            format!(
+                "expected: no taint on Node {}\nseen:     one after 30 s",
+                host.name
+            )
+        })??;
+    }
+    Ok(())
 }
 
 /// Creates the workload and says on which Node it runs.
