@@ -41,12 +41,11 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Names an obstacle.
+    /// Names an obstacle. The advice follows the detail as the next sentence, so the detail has no full stop.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
-        }
+        let mut detail = detail.into();
+        detail.truncate(detail.trim_end_matches('.').len());
+        Self { reason, detail }
     }
 }
 

@@ -50,22 +50,34 @@ pub struct World {
     pub prefix: String,
     pub simulator: Simulator,
     pub hosts: Vec<WorldHost>,
-    _witness: Vec<ScriptedKubelet>,
+    witness: Vec<ScriptedKubelet>,
 }
 
 impl World {
     /// A new namespace of `cluster` with one host for each of `options`.
     pub async fn new(cluster: &Cluster, name: &str, options: Vec<HostOptions>) -> Result<Self> {
+        let namespace = cluster.namespace(name).await?;
+        let mut world = Self::named(cluster, namespace, cluster.unique(name), options).await?;
+        let witness = format!("{}-witness", world.prefix);
+        world.witness = harness::kubelet::witnesses(&world.client, &witness, 1).await?;
+        Ok(world)
+    }
+
+    /// The same in a namespace that exists, with hosts of plain names and no other Node: at least one
+    /// host has to keep reporting.
+    pub async fn named(
+        cluster: &Cluster,
+        namespace: String,
+        prefix: String,
+        options: Vec<HostOptions>,
+    ) -> Result<Self> {
         install(cluster).await?;
         let client = cluster.client().await?;
-        let namespace = cluster.namespace(name).await?;
-        let prefix = cluster.unique(name);
-        let mut builder = Simulator::builder();
+        let mut builder = Simulator::builder().control(([127, 0, 0, 1], 0).into());
         for (index, options) in options.iter().enumerate() {
             builder = builder.host(options.spec(&host_name(&prefix, index)));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;
-        let witness = harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), 1).await?;
         allow_secrets(&client, &namespace).await?;
         let mut world = Self {
             cluster: cluster.clone(),
@@ -74,7 +86,7 @@ impl World {
             prefix,
             simulator,
             hosts: Vec::new(),
-            _witness: witness,
+            witness: Vec::new(),
         };
         for (index, options) in options.into_iter().enumerate() {
             let host = WorldHost::create(&world, &host_name(&world.prefix, index), options).await?;
@@ -155,7 +167,7 @@ pub fn phase(remediation: &PowerCycleRemediation) -> Phase {
 }
 
 fn host_name(prefix: &str, index: usize) -> String {
-    format!("{prefix}-{}", index + 1)
+    format!("{prefix}-{}", index.saturating_add(1))
 }
 
 /// The repository's folder.
@@ -185,7 +197,7 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
             Some("ClusterRoleBinding") => {
-                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?
+                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
             }
             other => {
                 anyhow::bail!("deploy/base/rbac.yaml has a {other:?}, which this installer does not know")
@@ -205,7 +217,7 @@ async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
                     &Api::<RoleBinding>::namespaced(client.clone(), namespace),
                     document,
                 )
-                .await?
+                .await?;
             }
             other => {
                 anyhow::bail!("components/bmc-namespace has a {other:?}, which this installer does not know")

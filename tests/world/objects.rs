@@ -159,7 +159,7 @@ pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Res
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
     let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.client.clone()), name, is);
-    tokio::time::timeout(std::time::Duration::from_secs(60), wait).await??;
+    tokio::time::timeout(std::time::Duration::from_mins(1), wait).await??;
     Ok(())
 }
 
