@@ -41,12 +41,13 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Names an obstacle.
+    /// Names an obstacle. The detail is followed by advice, so a period at its end is left out.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
+        let mut detail = detail.into();
+        if detail.ends_with('.') {
+            detail.pop();
         }
+        Self { reason, detail }
     }
 }
 
