@@ -22,7 +22,7 @@ use crate::core::strategy::HostControl;
 const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A host, and how to reach its BMC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedHost {
     pub(crate) host: Host,
     pub(crate) address: BmcAddress,

@@ -139,7 +139,11 @@ async fn resolve(
     if let Some(obstacle) = gather::another_active(context, remediation, claim).filter(|_| nothing_begun) {
         return Ok(Err(obstacle));
     }
-    host::resolve(context, remediation, memory, now).await
+    let resolved = host::resolve(context, remediation, memory, now).await?;
+    if nothing_begun && let Ok(host) = &resolved {
+        memory.turn_to(host).await;
+    }
+    Ok(resolved)
 }
 
 /// Before a Node is deleted, what it carries has to be known.

@@ -58,7 +58,7 @@ fn cases() -> [Case; 6] {
         Case::new(
             "without a spec",
             Reason::MachineUnreadable,
-            &["Machine", "{host} cannot be read", "`spec`"],
+            &["Machine", "{host} cannot be read", "spec"],
         )
         .machine(|machine| drop(machine.as_object_mut().expect("is an object").remove("spec"))),
     ]
