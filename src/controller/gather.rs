@@ -1,6 +1,7 @@
 //! Facts from the caches and from memory.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt as _};
 
 use super::caches::{self, Guarded};
@@ -57,14 +58,18 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// Name and UID of the Machine among the owners.
+/// The Machine among the owners: name and UID.
 fn owner(remediation: &PowerCycleRemediation) -> Option<(String, String)> {
-    let owners = remediation.owner_references().iter();
-    let machine = owners
+    owning_machine(&remediation.metadata)
+}
+
+fn owning_machine(metadata: &ObjectMeta) -> Option<(String, String)> {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut machines = owners
         .filter(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"));
-    machine
-        .map(|owner| (owner.name.clone(), owner.uid.clone()))
+    machines
         .next()
+        .map(|owner| (owner.name.clone(), owner.uid.clone()))
 }
 
 /// Name of the Machine that a remediation is about.
@@ -183,26 +188,16 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
     }
 }
 
-/// A remediation of a Machine that cannot be read. It may be at work, so nothing else begins.
-pub(crate) fn unreadable_remediation(
-    context: &Context,
-    namespace: Option<&str>,
-    machine: &str,
-) -> Option<Obstacle> {
-    let of_machine = |guarded: &Guarded<PowerCycleRemediation>| {
-        let owners = guarded.meta().owner_references.iter().flatten();
-        let owned = owners
-            .into_iter()
-            .any(|owner| owner.kind == "Machine" && owner.name == machine);
-        guarded.0.is_err()
-            && guarded.meta().namespace.as_deref() == namespace
-            && (owned || guarded.meta().name.as_deref() == Some(machine))
-    };
-    let unreadable = context.caches.remediations.find(of_machine)?;
-    let detail = format!(
-        "PowerCycleRemediation {} of Machine {machine} cannot be read",
-        unreadable.name_any()
-    );
+/// A remediation that cannot be read may be at work on a Machine, unless its owner says that it is
+/// about another one.
+pub(crate) fn unreadable_remediation(context: &Context, namespace: &str, machine: &str) -> Option<Obstacle> {
+    let unreadable = context.caches.remediations.state_filter(|guarded| {
+        let of_another = owning_machine(guarded.meta()).is_some_and(|(owner, _)| owner != machine);
+        guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
+    });
+    let name = unreadable.first()?.name_any();
+    let detail =
+        format!("PowerCycleRemediation {name} cannot be read, so it may be at work on Machine {machine}");
     Some(Obstacle::new(Reason::JournalUnreadable, detail))
 }
 
@@ -215,7 +210,9 @@ pub(crate) fn another_active(
     let machine = machine_name(remediation);
     let namespace = remediation.namespace();
     let uid = remediation.uid();
-    if let Some(obstacle) = unreadable_remediation(context, namespace.as_deref(), &machine) {
+    if let Some(obstacle) =
+        unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &machine)
+    {
         return Some(obstacle);
     }
     let others = context.caches.readable_remediations().filter(|other| {

@@ -17,7 +17,7 @@ use crate::core::phase::Reason;
 use crate::metal3;
 
 /// A host, and how to reach its BMC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedHost {
     pub(crate) host: Host,
     pub(crate) address: BmcAddress,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use super::bmc_conversation::Conversation;
+use super::host::ResolvedHost;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Node;
 use crate::core::facts::{Look, Obstacle};
@@ -26,12 +27,30 @@ pub(crate) struct Memory {
     pub(crate) written_node: Option<Node>,
     /// What the Node carries, read live.
     pub(crate) node_metadata: Option<SavedNode>,
+    /// The host that was asked last, before anything was done to it.
+    pub(crate) host: Option<ResolvedHost>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost, and when it was read.
     pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
     /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
+}
+
+impl Memory {
+    /// Forgets what another host said, or the same one under another address, Secret or trust: it
+    /// proves nothing about this one, and this one need not wait for it.
+    pub(crate) async fn turn_to(&mut self, host: &ResolvedHost) {
+        if self.host.as_ref() == Some(host) {
+            return;
+        }
+        self.host = Some(host.clone());
+        self.observed.reads.clear();
+        self.observed.read_failure = None;
+        if let Some(conversation) = self.conversation.take() {
+            conversation.close().await;
+        }
+    }
 }
 
 /// The memories of all remediations, by UID.

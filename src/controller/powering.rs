@@ -28,9 +28,10 @@ impl Acting<'_> {
             return;
         }
         let answer = match &mut memory.conversation {
-            Some(conversation) => conversation.command(self.context, verb).await,
+            Some(conversation) => Some(conversation.command(self.context, verb).await),
             None => self.send_in_new_conversation(verb, not_after, memory).await,
         };
+        let Some(answer) = answer else { return };
         let at = self.context.clock.now();
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
         memory.observed.sent = Some(Sent {
@@ -40,29 +41,28 @@ impl Acting<'_> {
         });
     }
 
-    /// Only a power-on can get here: a power-off follows a read, which left its conversation open.
+    /// Sends a command in a conversation that has to be begun first. A power-off is not sent: what
+    /// the new conversation reads may be another host, so it is judged before anything else.
     async fn send_in_new_conversation(
         &self,
         verb: Verb,
         not_after: Timestamp,
         memory: &mut Memory,
-    ) -> Answer {
+    ) -> Option<Answer> {
         if let Err(error) = self.read_power(memory).await {
             let obstacle = Obstacle::new(Reason::BmcUnreachable, error.to_string());
-            return Answer::NotSent(obstacle);
+            return Some(Answer::NotSent(obstacle));
         }
-        match &mut memory.conversation {
-            Some(conversation) if self.context.clock.now() < not_after => {
-                conversation.command(self.context, verb).await
+        match (&mut memory.conversation, verb) {
+            (Some(_), Verb::PowerOff) => None,
+            (Some(conversation), Verb::PowerOn) if self.context.clock.now() < not_after => {
+                Some(conversation.command(self.context, verb).await)
             }
-            Some(_) | None => {
-                let failure = memory
-                    .observed
-                    .read_failure
-                    .as_ref()
-                    .map(|failure| failure.obstacle.clone());
+            (Some(_) | None, _) => {
+                let failure = memory.observed.read_failure.as_ref();
+                let failure = failure.map(|failure| failure.obstacle.clone());
                 let late = || Obstacle::new(Reason::BmcUnreachable, "the BMC answered too late");
-                Answer::NotSent(failure.unwrap_or_else(late))
+                Some(Answer::NotSent(failure.unwrap_or_else(late)))
             }
         }
     }

@@ -143,7 +143,11 @@ async fn resolve(
     {
         return Ok(Err(obstacle));
     }
-    host::resolve(context, remediation, memory, now).await
+    let resolved = host::resolve(context, remediation, memory, now).await?;
+    if nothing_begun && let Ok(host) = &resolved {
+        memory.turn_to(host).await;
+    }
+    Ok(resolved)
 }
 
 /// Before a Node is deleted, what it carries has to be known.

@@ -93,7 +93,8 @@ pub(crate) async fn reconcile(
 fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    if let Some(obstacle) = gather::unreadable_remediation(context, namespace.as_deref(), &name) {
+    let of_unknown = gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &name);
+    if let Some(obstacle) = of_unknown {
         return Intake::Skip(obstacle);
     }
     let of_machine = context

@@ -12,6 +12,7 @@
 
 pub mod host;
 pub mod objects;
+pub mod refusal;
 pub mod truth;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
 
 pub use host::{HostOptions, WorldHost};
 
@@ -175,8 +177,14 @@ pub fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Installs the kinds of others, our own, and the daemon's role.
+/// Installs the kinds of others, our own, and the daemon's role. Once in a process, whose tests share
+/// one cluster, so that a test may change a kind afterwards.
 pub async fn install(cluster: &Cluster) -> Result<()> {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    INSTALLED.get_or_try_init(|| install_all(cluster)).await.copied()
+}
+
+async fn install_all(cluster: &Cluster) -> Result<()> {
     cluster
         .install_foreign_crds(&[ForeignCrd::OpenShift, ForeignCrd::Metal3])
         .await?;
