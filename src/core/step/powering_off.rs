@@ -373,6 +373,9 @@ fn objection(
         let detail = format!("Machine or Node {} is not what it was when this began", node.name);
         return Some(Obstacle::new(Reason::Accepted, detail));
     }
+    if let Err(obstacle) = &look.host {
+        return Some(obstacle.clone());
+    }
     if silence_only {
         return subject::contradiction(node, &look.report, now);
     }

@@ -273,6 +273,7 @@ impl Sim {
                     began,
                     world: objects,
                     report: read.report.clone(),
+                    host: Ok(()),
                 });
                 self.observed.note_report(read);
             }

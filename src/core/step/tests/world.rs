@@ -395,6 +395,7 @@ fn machine() -> Machine {
         authoritative_elsewhere: None,
         triggered: true,
         foreign_mark: None,
+        trigger_answered_by: None,
         control_plane: false,
         node_name: Some("worker-1".to_owned()),
         provider_id: Some("baremetal:///1".to_owned()),
