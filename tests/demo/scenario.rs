@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Fault, RequestClass};
 
@@ -93,12 +93,21 @@ pub(crate) async fn play(scenario: Scenario, stage: &Stage) -> Result<()> {
         stage.narrator.say(Who::Truth, &format!("{name}: {wrong}"));
     }
     stage.hang().await?;
-    let conclusion = match scenario {
-        Scenario::PowerCycle => power_cycle(stage, &baseline).await,
-        Scenario::LyingBmc => refusals::lying_bmc(stage, &baseline).await,
-        Scenario::WrongHost => refusals::wrong_host(stage, &baseline).await,
-        Scenario::WrongPassword => refusals::wrong_password(stage, &baseline).await,
-        Scenario::Recovers => refusals::recovers(stage, &baseline).await,
+    let story = async {
+        match scenario {
+            Scenario::PowerCycle => power_cycle(stage, &baseline).await,
+            Scenario::LyingBmc => refusals::lying_bmc(stage, &baseline).await,
+            Scenario::WrongHost => refusals::wrong_host(stage, &baseline).await,
+            Scenario::WrongPassword => refusals::wrong_password(stage, &baseline).await,
+            Scenario::Recovers => refusals::recovers(stage, &baseline).await,
+        }
+    };
+    let conclusion = tokio::select! {
+        conclusion = story => conclusion,
+        ended = stage.daemon.exited(Duration::from_hours(1)) => {
+            let ended = ended.map_or_else(|error| format!("{error:#}"), |status| status.to_string());
+            Err(anyhow!("expected: the daemon runs on\nseen:     it has ended ({ended})"))
+        }
     };
     stage.narrator.hush(true);
     let reported = report::tables(stage).await;
