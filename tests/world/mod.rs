@@ -10,8 +10,11 @@
     clippy::missing_panics_doc
 )]
 
+pub mod acts;
+pub mod daemon;
 pub mod host;
 pub mod objects;
+pub mod record;
 pub mod truth;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +26,7 @@ use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
 use harness::kubelet::ScriptedKubelet;
-use harness::process::{ChildDaemon, DaemonCommand};
+use harness::process::ChildDaemon;
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -65,7 +68,7 @@ impl World {
             builder = builder.host(options.spec(&host_name(&prefix, index)));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;
-        let witness = harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), 1).await?;
+        let witness = harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), options.len().max(1)).await?;
         allow_secrets(&client, &namespace).await?;
         let mut world = Self {
             cluster: cluster.clone(),
@@ -240,12 +243,7 @@ where
 
 /// Starts the daemon as its ServiceAccount.
 pub fn start_daemon(cluster: &Cluster, program: &Path) -> Result<ChildDaemon> {
-    let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
-    DaemonCommand::new("baremetal-remediator", program)
-        .arg("run")
-        .env("KUBECONFIG", kubeconfig)
-        .env("LOG_FILTER", "info")
-        .spawn()
+    daemon::start(cluster, program, "info")
 }
 
 /// Creates or replaces the policy. It is one for the whole cluster.
