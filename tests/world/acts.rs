@@ -15,7 +15,7 @@ use super::{World, WorldHost, objects};
 /// Deadlines short enough to see an attempt fail, and only one attempt.
 pub fn hasty() -> Value {
     json!({
-        "deadlines": {"pending": "60s", "powerOff": "10s", "fencing": "60s", "powerOn": "10s", "boot": "60s"},
+        "deadlines": {"pending": "60s", "powerOff": "10s", "fencing": "60s", "powerOn": "10s", "boot": "30s"},
         "retries": {"attempts": 1},
     })
 }
@@ -91,7 +91,8 @@ impl World {
 
     /// Waits until the taint of a host is gone again.
     pub async fn is_untainted(&self, host: &WorldHost, within: Duration) -> Result<()> {
-        let untainted = |node: Option<&Node>| node.is_some_and(|node| !objects::has_out_of_service_taint(node));
+        let untainted =
+            |node: Option<&Node>| node.is_some_and(|node| !objects::has_out_of_service_taint(node));
         self.node_until(&host.name, within, untainted).await?;
         Ok(())
     }

@@ -14,6 +14,7 @@ pub mod acts;
 pub mod daemon;
 pub mod host;
 pub mod objects;
+pub mod park;
 pub mod record;
 pub mod truth;
 
@@ -40,7 +41,7 @@ pub use host::{HostOptions, WorldHost};
 
 /// The user that the daemon is: its ServiceAccount.
 pub const DAEMON_USER: &str = "system:serviceaccount:baremetal-remediator-system:baremetal-remediator";
-const DAEMON_GROUPS: [&str; 2] = [
+pub const DAEMON_GROUPS: [&str; 2] = [
     "system:serviceaccounts",
     "system:serviceaccounts:baremetal-remediator-system",
 ];
@@ -68,7 +69,8 @@ impl World {
             builder = builder.host(options.spec(&host_name(&prefix, index)));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;
-        let witness = harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), options.len().max(1)).await?;
+        let witness =
+            harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), options.len().max(1)).await?;
         allow_secrets(&client, &namespace).await?;
         let mut world = Self {
             cluster: cluster.clone(),

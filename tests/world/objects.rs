@@ -152,7 +152,9 @@ pub async fn node(world: &World, name: &str) -> Result<Node> {
 /// Waits until a Node's Ready condition has a status.
 pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Result<()> {
     let is = move |node: Option<&Node>| {
-        let conditions = node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_deref());
+        let conditions = node
+            .and_then(|node| node.status.as_ref())
+            .and_then(|status| status.conditions.as_deref());
         let mut conditions = conditions.unwrap_or_default().iter();
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
