@@ -105,9 +105,7 @@ impl Node {
             LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS),
         );
         self.metadata.owner_references = None;
-        self.spec
-            .taints
-            .retain(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT);
+        // All taints stay: a patch of one taint has to name them all.
     }
 
     /// What decisions are based on.
