@@ -185,16 +185,22 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
             .await?;
     }
     let client = cluster.client().await?;
-    let rbac = read_documents(&repository().join("deploy/base/rbac.yaml"))?;
-    for document in rbac {
+    apply_cluster_roles(&client, "deploy/base/rbac.yaml").await
+}
+
+/// What deploy/components/node-deletion gives the daemon.
+pub async fn allow_node_deletion(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, "deploy/components/node-deletion/rbac.yaml").await
+}
+
+async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
+    for document in read_documents(&repository().join(file))? {
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
             Some("ClusterRoleBinding") => {
                 apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?
             }
-            other => {
-                anyhow::bail!("deploy/base/rbac.yaml has a {other:?}, which this installer does not know")
-            }
+            other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
         }
     }
     Ok(())
@@ -220,7 +226,7 @@ async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
+pub fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(serde_saphyr::from_multiple(&text)?)
 }
