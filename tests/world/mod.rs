@@ -10,8 +10,12 @@
     clippy::missing_panics_doc
 )]
 
+pub mod acts;
+pub mod daemon;
 pub mod host;
 pub mod objects;
+pub mod park;
+pub mod record;
 pub mod refusal;
 pub mod truth;
 
@@ -24,7 +28,7 @@ use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
 use harness::kubelet::ScriptedKubelet;
-use harness::process::{ChildDaemon, DaemonCommand};
+use harness::process::ChildDaemon;
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -39,7 +43,7 @@ pub use host::{HostOptions, WorldHost};
 
 /// The user that the daemon is: its ServiceAccount.
 pub const DAEMON_USER: &str = "system:serviceaccount:baremetal-remediator-system:baremetal-remediator";
-const DAEMON_GROUPS: [&str; 2] = [
+pub const DAEMON_GROUPS: [&str; 2] = [
     "system:serviceaccounts",
     "system:serviceaccounts:baremetal-remediator-system",
 ];
@@ -59,9 +63,11 @@ impl World {
     /// A new namespace of `cluster` with one host for each of `options`.
     pub async fn new(cluster: &Cluster, name: &str, options: Vec<HostOptions>) -> Result<Self> {
         let namespace = cluster.namespace(name).await?;
+        // As many witnesses as hosts: a zone in which most Nodes are silent is not evicted from.
+        let witnesses = options.len().max(1);
         let mut world = Self::named(cluster, namespace, cluster.unique(name), options).await?;
         let witness = format!("{}-witness", world.prefix);
-        world.witness = harness::kubelet::witnesses(&world.client, &witness, 1).await?;
+        world.witness = harness::kubelet::witnesses(&world.client, &witness, witnesses).await?;
         Ok(world)
     }
 
@@ -200,16 +206,22 @@ async fn install_all(cluster: &Cluster) -> Result<()> {
             .await?;
     }
     let client = cluster.client().await?;
-    let rbac = read_documents(&repository().join("deploy/base/rbac.yaml"))?;
-    for document in rbac {
+    apply_cluster_roles(&client, "deploy/base/rbac.yaml").await
+}
+
+/// What deploy/components/node-deletion gives the daemon.
+pub async fn allow_node_deletion(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, "deploy/components/node-deletion/rbac.yaml").await
+}
+
+async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
+    for document in read_documents(&repository().join(file))? {
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
             Some("ClusterRoleBinding") => {
                 apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
             }
-            other => {
-                anyhow::bail!("deploy/base/rbac.yaml has a {other:?}, which this installer does not know")
-            }
+            other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
         }
     }
     Ok(())
@@ -235,7 +247,7 @@ async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
+pub fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(serde_saphyr::from_multiple(&text)?)
 }
@@ -260,12 +272,7 @@ where
 
 /// Starts the daemon as its ServiceAccount.
 pub fn start_daemon(cluster: &Cluster, program: &Path) -> Result<ChildDaemon> {
-    let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
-    DaemonCommand::new("baremetal-remediator", program)
-        .arg("run")
-        .env("KUBECONFIG", kubeconfig)
-        .env("LOG_FILTER", "info")
-        .spawn()
+    daemon::start(cluster, program, "info")
 }
 
 /// Creates or replaces the policy. It is one for the whole cluster.

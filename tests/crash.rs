@@ -1,0 +1,179 @@
+//! The daemon dies at every boundary at once, and its successor finishes what it began: each host
+//! goes off once and on once, and is released once, while it is off.
+//!
+//! Hosts are parked at their boundaries by what keeps the daemon from going on: a BMC that does not
+//! answer, an API server that refuses one write, a pod that does not go. When all are parked, the
+//! daemon is killed.
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::journal::{Journal, Verb};
+use baremetal_remediator::core::phase::Phase;
+use bmc_simulator::{Command, Event};
+use harness::process::Signal;
+use harness::{ControlPlane, Cursor, Options};
+use world::park::{self, Boundary};
+use world::{World, WorldHost, objects, record, truth};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const LONG: Duration = Duration::from_secs(120);
+
+/// A control plane for one test: its daemons come and go.
+async fn own_world(name: &str, boundaries: &[Boundary]) -> Result<(ControlPlane, World)> {
+    let plane = ControlPlane::start(Options::default()).await?;
+    let options = boundaries.iter().map(park::options).collect();
+    let world = World::new(&plane, name, options).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    Ok((plane, world))
+}
+
+/// What must be true of every host in the end, whoever died when.
+async fn assert_each_power_cycled_once(world: &World, cursor: Cursor, most_sends: usize) -> Result<()> {
+    let breaches = truth::breaches(world, cursor).await?;
+    assert!(breaches.is_empty(), "{breaches:#?}");
+    assert_eq!(
+        record::uncovered_commands(world, cursor).await?,
+        Vec::<String>::new()
+    );
+    for host in &world.hosts {
+        let name = &host.name;
+        assert_eq!(host.transitions(), (1, 1), "power changes of {name}");
+        assert_eq!(
+            truth::releases(world, cursor, host).await?,
+            1,
+            "releases of {name}"
+        );
+        assert_eq!(record::blind_repeats(host), Vec::<String>::new());
+        let (sent, _) = record::commands(host);
+        for verb in [Verb::PowerOff, Verb::PowerOn] {
+            let sends = sent.iter().filter(|sent| sent.verb == verb).count();
+            assert!(
+                (1..=most_sends).contains(&sends),
+                "{verb:?} reached {name} {sends} times"
+            );
+        }
+        assert!(!objects::has_out_of_service_taint(
+            &objects::node(world, name).await?
+        ));
+        assert!(!objects::is_triggered(world, name).await?);
+    }
+    Ok(())
+}
+
+async fn all_succeed(world: &World) -> Result<()> {
+    let wait = async |host: &WorldHost| world.remediation_ended(&host.remediation(), LONG).await;
+    let ended = futures::future::try_join_all(world.hosts.iter().map(wait)).await?;
+    for (host, ended) in world.hosts.iter().zip(ended) {
+        assert_eq!(world::phase(&ended), Phase::Succeeded, "of {}", host.name);
+        assert_eq!(world::journal(&ended).attempt, 1, "attempts of {}", host.name);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
+    let (plane, world) = own_world("crash", &Boundary::ALL).await?;
+    park::refuse_writes(&world).await?;
+    let daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    let cursor = plane.audit_cursor()?;
+
+    park::all(&world, &Boundary::ALL, cursor).await?;
+    daemon.kill().await?;
+    for (host, boundary) in world.hosts.iter().zip(Boundary::ALL) {
+        let found = world.remediations().get(&host.remediation()).await?;
+        assert_eq!(
+            world::phase(&found),
+            boundary.phase(),
+            "{boundary:?} is not where it crashed"
+        );
+    }
+    park::let_go(&world).await?;
+    let _successor = world::daemon::start(&plane, DAEMON, "info")?;
+    all_succeed(&world).await?;
+
+    assert_each_power_cycled_once(&world, cursor, 2).await
+}
+
+/// The daemon dies whenever a power command goes out or the next phase is written, nine times.
+#[tokio::test]
+async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
+    let (plane, world) = own_world("crashes", &[Boundary::Released]).await?;
+    let host = &world.hosts[0];
+    let cursor = plane.audit_cursor()?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+    let told = |verb: Command, times: usize| {
+        let sent = move |host: &WorldHost| {
+            let command = |event: &Event| matches!(event, Event::Command { command, .. } if *command == verb);
+            host.bmc
+                .journal()
+                .iter()
+                .filter(|entry| command(&entry.event))
+                .count()
+                >= times
+        };
+        async move {
+            let enough = async { host.bmc.wait_for(|_| sent(host)).await };
+            tokio::time::timeout(LONG, enough)
+                .await
+                .with_context(|| format!("no {verb:?} number {times}"))??;
+            anyhow::Ok(())
+        }
+    };
+    let enters = async |phase: Phase| {
+        world
+            .remediation_until(&remediation, LONG, |journal| journal.phase == phase)
+            .await
+    };
+
+    let mut daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    for crash in 0..9 {
+        match crash {
+            0 => drop(enters(Phase::PoweringOff).await?),
+            1 => told(Command::ForceOff, 1).await?,
+            2 => told(Command::ForceOff, 2).await?,
+            3 => drop(enters(Phase::Fencing).await?),
+            4 => world.is_tainted(host, LONG).await?,
+            5 => drop(enters(Phase::PoweringOn).await?),
+            6 => told(Command::On, 1).await?,
+            7 => drop(enters(Phase::Booting).await?),
+            _ => world.is_untainted(host, LONG).await?,
+        }
+        daemon.kill().await?;
+        daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    }
+    all_succeed(&world).await?;
+
+    assert_each_power_cycled_once(&world, cursor, 3).await
+}
+
+/// Frozen past the end of its intent and thawed, it sends nothing late; told to end, it ends at once.
+#[tokio::test]
+async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()> {
+    let (plane, world) = own_world("frozen", &[Boundary::Released]).await?;
+    let host = &world.hosts[0];
+    let cursor = plane.audit_cursor()?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+    let daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    let intended = |journal: &Journal| journal.intent.is_some();
+    let found = world.remediation_until(&remediation, LONG, intended).await?;
+    daemon.signal(Signal::Stop)?;
+    let intent = world::journal(&found).intent.context("it is journalled")?;
+
+    let left = intent.not_after.duration_since(jiff::Timestamp::now());
+    tokio::time::sleep(Duration::try_from(left)? + Duration::from_secs(1)).await;
+    daemon.signal(Signal::Cont)?;
+    world.is_tainted(host, LONG).await?;
+    let asked = tokio::time::Instant::now();
+    let status = daemon.stop(Duration::from_secs(10)).await?;
+    let took = asked.elapsed();
+    let _successor = world::daemon::start(&plane, DAEMON, "info")?;
+    all_succeed(&world).await?;
+
+    assert!(status.success(), "SIGTERM ended it with {status}");
+    assert!(took < Duration::from_secs(2), "SIGTERM took {took:?}");
+    assert_each_power_cycled_once(&world, cursor, 2).await
+}

@@ -1,0 +1,327 @@
+//! The judge: whatever BMCs say, no workload is released while its host is not off, and the other
+//! invariants that one can see from outside, by name.
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::journal::Verb;
+use baremetal_remediator::core::phase::Phase;
+use bmc_simulator::{Event, Fault, Injection, Power, RequestClass};
+use serde_json::{Value, json};
+use world::acts::hasty;
+use world::{HostOptions, World, WorldHost, objects, record, truth};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+
+/// Long enough for whatever a loaded machine makes of a minute's work.
+const LONG: Duration = Duration::from_secs(120);
+
+async fn world_of(name: &str, options: Vec<HostOptions>) -> Result<World> {
+    let cluster = harness::control_plane().await?;
+    world::daemon::shared(cluster, DAEMON).await?;
+    let world = World::new(cluster, name, options).await?;
+    world.health_check().await?;
+    Ok(world)
+}
+
+fn good() -> HostOptions {
+    HostOptions::default()
+}
+
+fn slow_to_power_off() -> HostOptions {
+    let mut options = HostOptions::default();
+    options.delays.off = Duration::from_secs(5);
+    options
+}
+
+/// How each host of the first test misbehaves, and what must become of it.
+const MISBEHAVIOURS: [(&str, Phase); 8] = [
+    ("is good", Phase::Succeeded),
+    ("takes 5 s to power off", Phase::Succeeded),
+    ("reports PoweringOff for ever", Phase::Failed),
+    ("accepts and ignores", Phase::Failed),
+    ("reports null", Phase::Failed),
+    ("reports Paused", Phase::Failed),
+    ("reports off in lower case", Phase::Failed),
+    ("reports Off while its Node reports again", Phase::Failed),
+];
+
+fn misbehave(host: &WorldHost, index: usize) -> Result<()> {
+    let fault = match index {
+        2 => Fault::StuckPoweringOff,
+        3 => Fault::AcceptAndIgnore,
+        4 => Fault::ReportLiteral(None),
+        5 => Fault::ReportLiteral(Some("Paused".to_owned())),
+        6 => Fault::ReportLiteral(Some("off".to_owned())),
+        7 => Fault::LieOffWhileOn,
+        _ => return Ok(()),
+    };
+    Ok(host.bmc.inject(fault)?)
+}
+
+/// The host of which the BMC says that it is off goes on working.
+async fn works_on(host: &WorldHost) -> Result<()> {
+    let command = |event: &Event| matches!(event, Event::Command { .. });
+    host.sees("the power-off", LONG, command).await?;
+    let same_boot = host.bmc.truth().boot_id.context("it is booted")?;
+    host.kubelet
+        .as_ref()
+        .context("it has a Node")?
+        .resume(same_boot)
+        .await
+}
+
+#[tokio::test]
+async fn invariant_1_no_release_unless_off_is_proven() -> Result<()> {
+    let mut options: Vec<HostOptions> = MISBEHAVIOURS.iter().map(|_| good()).collect();
+    options[1] = slow_to_power_off();
+    let world = world_of("truth", options).await?;
+    let cursor = world.cluster.audit_cursor()?;
+    for (index, host) in world.hosts.iter().enumerate() {
+        misbehave(host, index)?;
+    }
+
+    let play = async |index: usize, host: &WorldHost| -> Result<Option<Phase>> {
+        world.falls_silent(host).await?;
+        let mut strategy = hasty();
+        if MISBEHAVIOURS[index].1 == Phase::Succeeded {
+            strategy["deadlines"]["powerOff"] = json!("60s");
+        }
+        let remediation = world.request(host, strategy).await?;
+        if index == 7 {
+            works_on(host).await?;
+        }
+        // That it has not ended is for later; whether it did harm is judged first.
+        let ended = world.remediation_ended(&remediation, LONG).await;
+        Ok(ended.ok().map(|ended| world::phase(&ended)))
+    };
+    let plays = world.hosts.iter().enumerate();
+    let ended = futures::future::try_join_all(plays.map(|(index, host)| play(index, host))).await?;
+
+    let breaches = truth::breaches(&world, cursor).await?;
+    assert!(
+        breaches.is_empty(),
+        "workloads were released while their host was not off: {breaches:#?}"
+    );
+    let unproven = record::unproven_releases(&world, cursor).await?;
+    assert!(unproven.is_empty(), "released without proof: {unproven:#?}");
+    for (index, (what, phase)) in MISBEHAVIOURS.into_iter().enumerate() {
+        let host = &world.hosts[index];
+        let releases = usize::from(phase == Phase::Succeeded);
+        assert_eq!(ended[index], Some(phase), "of the host that {what}");
+        assert_eq!(
+            truth::releases(&world, cursor, host).await?,
+            releases,
+            "of the host that {what}"
+        );
+        assert!(!objects::has_out_of_service_taint(
+            &objects::node(&world, &host.name).await?
+        ));
+    }
+    let liar = world
+        .remediations()
+        .get(&format!("{}-by-hand", world.hosts[7].name))
+        .await?;
+    let why = world::journal(&liar).failed_attempts;
+    assert_eq!(
+        why.first().map(|failed| failed.reason.as_str()),
+        Some("NodeStillReporting")
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()> {
+    let slow_to_boot = || {
+        let mut options = HostOptions::default();
+        options.delays.boot = Duration::from_mins(5);
+        options
+    };
+    let world = world_of("comes-on", vec![slow_to_boot(), slow_to_boot()]).await?;
+    let cursor = world.cluster.audit_cursor()?;
+    let (pressed, by_itself) = (&world.hosts[0], &world.hosts[1]);
+    by_itself.bmc.inject(Fault::PowersOnByItself {
+        after: Duration::from_secs(7),
+    })?;
+
+    let play = async |host: &WorldHost, pod: &'static str| -> Result<()> {
+        world.create_clinging_pod(pod, &host.name).await?;
+        let remediation = world.falls_silent_and_is_reported(host).await?;
+        world.is_tainted(host, LONG).await?;
+        if host.name == pressed.name {
+            host.bmc.press_power(Power::On);
+        }
+        host.bmc.wait_for(|now| now.truth.power == Power::On).await?;
+        // It is read every 5 s.
+        world.is_untainted(host, Duration::from_secs(15)).await?;
+        let told = world.remediation_waits(&remediation, "HostCameOn").await?;
+        assert_eq!(world::phase(&told), Phase::Booting);
+        let release = world::journal(&told).release.context("it was released")?;
+        assert!(release.withdrawn.is_some() && release.finished.is_none());
+        Ok(())
+    };
+    tokio::try_join!(play(pressed, "clings-1"), play(by_itself, "clings-2"))?;
+
+    for host in &world.hosts {
+        assert_eq!(truth::releases(&world, cursor, host).await?, 1);
+        assert_eq!(host.transitions(), (1, 1));
+        let (sent, _) = record::commands(host);
+        assert!(
+            sent.iter().all(|sent| sent.verb == Verb::PowerOff),
+            "somebody else powered it on: {sent:?}"
+        );
+    }
+    assert!(truth::breaches(&world, cursor).await?.is_empty());
+    world.release_pod("clings-1").await?;
+    world.release_pod("clings-2").await
+}
+
+#[tokio::test]
+async fn invariants_3_and_4_journalled_absolute_verbs_each_once() -> Result<()> {
+    let world = world_of("verbs", vec![good(), good(), good()]).await?;
+    let cursor = world.cluster.audit_cursor()?;
+    let lost_answers = &world.hosts[1];
+    lost_answers.bmc.inject(Fault::DropAfterExecute.times(1))?;
+    let refusing = &world.hosts[2];
+    let busy = Fault::HttpStatus {
+        status: 503,
+        retry_after: Some(1),
+    };
+    refusing.bmc.inject(busy.on(RequestClass::Reset).times(1))?;
+
+    let play = async |host: &WorldHost| -> Result<Phase> {
+        let remediation = world.falls_silent_and_is_reported(host).await?;
+        Ok(world::phase(&world.remediation_ended(&remediation, LONG).await?))
+    };
+    let ended = futures::future::try_join_all(world.hosts.iter().map(play)).await?;
+
+    assert_eq!(ended, [Phase::Succeeded; 3]);
+    assert_eq!(
+        record::uncovered_commands(&world, cursor).await?,
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        record::unproven_releases(&world, cursor).await?,
+        Vec::<String>::new()
+    );
+    for host in &world.hosts {
+        assert_eq!(record::blind_repeats(host), Vec::<String>::new());
+        assert_eq!(host.transitions(), (1, 1), "of {}", host.name);
+        assert_eq!(truth::releases(&world, cursor, host).await?, 1);
+    }
+    let counts = |host: &WorldHost| record::commands(host).0.len();
+    assert_eq!(
+        (counts(&world.hosts[0]), counts(lost_answers), counts(refusing)),
+        (2, 3, 2)
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> Result<()> {
+    let world = world_of("recovers", vec![good()]).await?;
+    let host = &world.hosts[0];
+    let not_yet: Injection = Fault::http_status(503).into();
+    host.bmc.inject(not_yet)?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+    world.remediation_waits(&remediation, "BmcProtocolError").await?;
+
+    let same_boot = host.bmc.truth().boot_id.context("it is booted")?;
+    host.kubelet
+        .as_ref()
+        .context("it has a Node")?
+        .resume(same_boot)
+        .await?;
+    objects::node_becomes(&world, &host.name, "True").await?;
+    host.bmc.clear_faults();
+    let ended = world.remediation_ended(&remediation, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, "Recovered");
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    assert_eq!(record::commands(host).0.len(), 0);
+    assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn invariant_6_the_last_thing_before_a_power_off_is_a_live_read() -> Result<()> {
+    let world = world_of("last-look", vec![good()]).await?;
+    let host = &world.hosts[0];
+    let cursor = world.cluster.audit_cursor()?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+    let is_command = |event: &Event| matches!(event, Event::Command { .. });
+    host.sees("the power-off", LONG, is_command).await?;
+    let sent = record::commands(host).0[0];
+
+    let events = world.cluster.audit_of(world::DAEMON_USER, cursor).await?;
+    let written = record::journals(&events, host);
+    let intent = written
+        .iter()
+        .rev()
+        .find(|written| written.at <= sent.at)
+        .context("no intent")?;
+    for (resource, name) in [
+        ("machines", host.name.as_str()),
+        ("nodes", &host.name),
+        ("leases", &host.name),
+        ("remediationpolicies", "default"),
+        ("machinehealthchecks", ""),
+    ] {
+        let read_live = events.iter().any(|event| {
+            (event.verb == "get" || event.verb == "list")
+                && event.resource.resource == resource
+                && event.resource.name == name
+                && event.request_received >= intent.at
+                && event.stage_timestamp <= sent.at
+        });
+        assert!(
+            read_live,
+            "{resource} {name} was not read between the intent and the command"
+        );
+    }
+    assert_eq!(
+        world::phase(&world.remediation_ended(&remediation, LONG).await?),
+        Phase::Succeeded
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn invariant_9_what_is_unknown_stops() -> Result<()> {
+    let unnamed = HostOptions {
+        node: Box::new(|mut node| {
+            node.system_uuid = String::new();
+            node
+        }),
+        ..HostOptions::default()
+    };
+    let world = world_of("unknown", vec![unnamed, good()]).await?;
+    let cursor = world.cluster.audit_cursor()?;
+    let (unnamed, ambiguous) = (&world.hosts[0], &world.hosts[1]);
+    let second: Value = json!({
+        "nodeName": ambiguous.name, "address": "redfish+https://127.0.0.1:1/redfish/v1/Systems/1",
+        "credentialsSecret": {"name": format!("{}-bmc", ambiguous.name)},
+    });
+    objects::create_endpoint(&world, &format!("{}-second", ambiguous.name), second).await?;
+
+    let play = async |host: &WorldHost, reason: &str| -> Result<()> {
+        let remediation = world.falls_silent_and_is_reported(host).await?;
+        let told = world.remediation_waits(&remediation, reason).await?;
+        assert_eq!(world::phase(&told), Phase::Pending);
+        Ok(())
+    };
+    tokio::try_join!(
+        play(unnamed, "IdentityUnproven"),
+        play(ambiguous, "HostAmbiguous")
+    )?;
+
+    for host in &world.hosts {
+        assert_eq!(host.bmc.counters().reset, 0);
+        assert_eq!(truth::releases(&world, cursor, host).await?, 0);
+        objects::untrigger(&world, &host.name).await?;
+    }
+    Ok(())
+}

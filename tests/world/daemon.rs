@@ -1,0 +1,40 @@
+//! The daemon of a test binary. It serves the whole cluster, so there is one at a time.
+
+use std::path::Path;
+
+use anyhow::Result;
+use harness::Cluster;
+use harness::process::{ChildDaemon, DaemonCommand};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::{DAEMON_GROUPS, DAEMON_USER, install, set_policy};
+
+static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
+
+/// A policy under which everything of these tests may be done.
+pub fn permissive_policy() -> Value {
+    json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"]}})
+}
+
+/// The daemon that all tests of this binary share, started by the first that asks, as talkative as
+/// it can be made without the secrets of its HTTP library.
+pub async fn shared(cluster: &Cluster, program: &str) -> Result<&'static ChildDaemon> {
+    SHARED
+        .get_or_try_init(|| async {
+            install(cluster).await?;
+            set_policy(&cluster.client().await?, permissive_policy()).await?;
+            start(cluster, program, "debug")
+        })
+        .await
+}
+
+/// Starts a daemon as its ServiceAccount.
+pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> Result<ChildDaemon> {
+    let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
+    DaemonCommand::new("baremetal-remediator", program.as_ref())
+        .arg("run")
+        .env("KUBECONFIG", kubeconfig)
+        .env("LOG_FILTER", log_filter)
+        .spawn()
+}
