@@ -33,7 +33,9 @@ pub enum ShellError {
         call: &'static str,
     },
     /// An object came back without what every object has.
-    #[error("the API server sent a {object} without {field}; check the API server")]
+    #[error(
+        "the API server sent a {object} without {field}; check that deploy/crds is of this daemon's version"
+    )]
     Incomplete {
         /// Which object.
         object: &'static str,

@@ -16,6 +16,7 @@ mod observing;
 mod powering;
 mod reconcile;
 mod run;
+mod served_schema;
 mod writing;
 
 pub use api_call::ShellError;

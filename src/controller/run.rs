@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::caches::{self, Caches, Changes, Guarded};
 use super::context::Context;
-use super::{acceptance, api_call, gather, reconcile};
+use super::{acceptance, api_call, gather, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
@@ -95,8 +95,31 @@ async fn prepare(client: &Client) -> anyhow::Result<bool> {
             tokio::time::sleep(SERVED_RECHECK).await;
         }
     }
+    wait_for_our_fields(client).await;
     let version = api_call::within("asking for the server's version", client.apiserver_version()).await?;
     Ok(supports_out_of_service(&version.major, &version.minor))
+}
+
+/// Waits until the installed definitions of our kinds have every field that we write.
+async fn wait_for_our_fields(client: &Client) {
+    let mut told = Vec::new();
+    loop {
+        match served_schema::missing_fields(client).await {
+            Ok(missing) if missing.is_empty() => return,
+            Ok(missing) if missing != told => {
+                tracing::warn!(
+                    fields = missing.join(", "),
+                    "the installed CustomResourceDefinitions are older than this daemon; apply deploy/crds"
+                );
+                told = missing;
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(error = %crate::report::chain(&error), "cannot read the served schemas");
+            }
+        }
+        tokio::time::sleep(SERVED_RECHECK).await;
+    }
 }
 
 fn supports_out_of_service(major: &str, minor: &str) -> bool {
