@@ -22,6 +22,12 @@ use crate::core::journal::Journal;
     doc = "PowerCycleRemediation power-cycles the host of one Machine through its BMC, proves each step and reports. \
         It is the request, the journal and the audit trail of that remediation.",
     printcolumn(
+        name = "Machine",
+        type_ = "string",
+        json_path = ".spec.machineName",
+        description = "The Machine that is remediated"
+    ),
+    printcolumn(
         name = "Node",
         type_ = "string",
         json_path = ".status.subject.node",

@@ -220,6 +220,7 @@ fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
         BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
         BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
+        BmcError::Http { .. } if error.is_transient() => Reason::BmcNotReady,
         BmcError::NotRedfish { .. }
         | BmcError::SessionsUnsupported
         | BmcError::Redirected { .. }

@@ -110,14 +110,19 @@ impl Acting<'_> {
         let client = &self.context.client;
         let pods = Api::<Pod>::all(client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        let pods = within("listing the Node's pods", pods.list(&on_node))
+            .await?
+            .items;
+        let mut remaining = cleanup::pods_left(&pods);
+        if !remaining.is_empty() {
+            // Volumes are detached after their pods are gone, so there is no need to look yet.
+            return Ok(CleanupRead { began, remaining });
+        }
         let attachments = Api::<VolumeAttachment>::all(client.clone());
         let all = ListParams::default();
-        let (pods, attachments) = tokio::join!(
-            within("listing the Node's pods", pods.list(&on_node)),
-            within("listing the VolumeAttachments", attachments.list(&all)),
-        );
-        let (pods, attachments) = (pods?.items, attachments?.items);
-        let mut remaining = cleanup::pods_left(&pods);
+        let attachments = within("listing the VolumeAttachments", attachments.list(&all))
+            .await?
+            .items;
         let staying = cleanup::claims_that_stay(&pods);
         for attachment in cleanup::of_node(&attachments, &node) {
             let stays = match cleanup::volume_of(attachment) {

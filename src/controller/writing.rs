@@ -156,6 +156,7 @@ impl Acting<'_> {
                 memory.observed.write_failure = Some(WriteFailure {
                     at: self.context.clock.now(),
                     detail: error.to_string(),
+                    decided_on: self.facts.world.versions(),
                 });
                 Ok(())
             }

@@ -112,6 +112,21 @@ pub struct World {
     pub health_checks: Vec<Seen<HealthCheck>>,
 }
 
+impl World {
+    /// resourceVersions of Machine and Node, as far as they can be read.
+    pub fn versions(&self) -> (Option<String>, Option<String>) {
+        let machine = match &self.machine {
+            Seen::Present(machine) => Some(machine.resource_version.clone()),
+            Seen::Absent | Seen::Unreadable(_) => None,
+        };
+        let node = match &self.node {
+            Seen::Present(node) => Some(node.resource_version.clone()),
+            Seen::Absent | Seen::Unreadable(_) => None,
+        };
+        (machine, node)
+    }
+}
+
 /// A live read of the world.
 #[derive(Clone, Debug)]
 pub struct Look {

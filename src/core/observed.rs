@@ -124,6 +124,9 @@ pub struct WriteFailure {
     pub at: Timestamp,
     /// What the server said.
     pub detail: String,
+    /// resourceVersions of Machine and Node that the write was decided on. Once either is another,
+    /// there is something new to decide on.
+    pub decided_on: (Option<String>, Option<String>),
 }
 
 impl Observed {

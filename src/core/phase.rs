@@ -186,11 +186,13 @@ reasons! {
     /// The Secret does not exist or lacks a key.
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
-    BmcCredentialsRejected => "Put the right credentials into the Secret; a new version is tried at once.",
+    BmcCredentialsRejected => "A new version of the Secret is tried at once.",
     /// The BMC's certificate could not be verified.
     BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
     /// The BMC does not answer.
     BmcUnreachable => "Check the BMC's network and whether it hangs; it may need a reset or a power drain.",
+    /// The BMC answers, but is busy or not ready.
+    BmcNotReady => "Nothing to do if it passes; else reset the BMC.",
     /// The BMC answered something that is not Redfish, or with an error.
     BmcProtocolError => "Check that the address is a Redfish service; update or reset the BMC.",
     /// Several systems are behind the BMC and none is named.

@@ -81,7 +81,7 @@ impl Redfish {
                 // A service without sessions may demand Basic before it looks at the path at all
                 // (sushy-emulator). Its root, read without credentials, tells that from a wrong
                 // password, which is not offered a second time.
-                Err(BmcError::AuthenticationRejected { .. })
+                Err(BmcError::AuthenticationRejected { status: 401, .. })
                     if may_fall_back && self.has_no_sessions().await =>
                 {
                     break;
@@ -195,15 +195,7 @@ impl Redfish {
     pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
         let said = Said::of(answer.body.as_deref().unwrap_or_default());
         let status = answer.status.as_u16();
-        let mut text = said.text(&self.redactor);
-        let asked_for = answer
-            .headers
-            .get(header::WWW_AUTHENTICATE)
-            .map(HeaderValue::as_bytes);
-        let asks_for_basic = asked_for.is_some_and(|scheme| scheme.starts_with(b"Basic"));
-        if asks_for_basic && matches!(self.standing, Standing::New) {
-            text.push_str("; it asks for HTTP Basic: if the Secret is right, set the login method to Basic");
-        }
+        let text = said.text(&self.redactor);
         self.standing = Standing::Rejected {
             status,
             text: text.clone(),

@@ -91,7 +91,8 @@ impl Step<'_> {
     fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
         let failure = self.facts.observed.write_failure.as_ref()?;
         let retry = after(failure.at, pause);
-        (retry > self.now).then_some(retry)
+        let same_view = failure.decided_on == self.facts.world.versions();
+        (retry > self.now && same_view).then_some(retry)
     }
 
     // --- the four kinds of answer ---

@@ -25,6 +25,9 @@ pub(super) const SETTLE: SignedDuration = SignedDuration::from_secs(20);
 /// for up to a minute after power-off (ironic `ironic/conf/redfish.py`).
 const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
+/// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
+const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
+
 /// Sends of one command in one attempt; after that only reads, until the deadline.
 const SENDS_LIMIT: i32 = 12;
 
@@ -273,6 +276,10 @@ impl Step<'_> {
         let from = newest.map_or(since, |read| read.began.max(since));
         let at = match (self.failed_read_retry(), newest.map(|read| read.power)) {
             (Some(retry), _) => retry,
+            // A BMC that contradicts the Node is not worth a read a second.
+            (None, Some(PowerState::Off)) if self.journal.is_because(Reason::NodeStillReporting) => {
+                after(from, CONTRADICTED_SPACING)
+            }
             (None, Some(PowerState::Off)) => after(from, proof::READ_SPACING),
             (
                 None,

@@ -207,20 +207,57 @@ async fn rejected_credentials_are_tried_once() {
 }
 
 #[tokio::test]
-async fn a_service_that_only_knows_basic_is_not_guessed_but_said() {
+async fn a_service_whose_root_has_no_sessions_gets_basic() {
+    let inner = well_behaved();
     let demand = ("www-authenticate", "Basic realm=\"BMC\"");
-    let fake = Fake::start(move |_| reply(401, &[demand], "")).await;
+    let root = json!({"Systems": {"@odata.id": "/redfish/v1/Systems"}});
+    let fake = Fake::start(move |seen| match seen.line().as_str() {
+        "POST /redfish/v1/SessionService/Sessions" => reply(401, &[demand], ""),
+        "GET /redfish/v1/" => {
+            assert_eq!(seen.header("authorization"), "");
+            answer(200, &root)
+        }
+        _ => inner(seen),
+    })
+    .await;
     let mut bmc = connect(BmcTarget {
         auth: AuthMethod::Auto,
         ..of(&fake)
     })
     .await;
-    let error = bmc.read().await.unwrap_err();
-    assert!(
-        error.to_string().contains("set the login method to Basic"),
-        "{error}"
+
+    let reading = bmc.read().await.unwrap();
+
+    assert_eq!(reading.literal.as_deref(), Some("On"));
+    assert_eq!(fake.log().len(), 3);
+}
+
+#[tokio::test]
+async fn a_rejection_by_a_service_with_sessions_is_final() {
+    let demand = ("www-authenticate", "Basic realm=\"BMC\"");
+    let root = json!({
+        "Systems": {"@odata.id": "/redfish/v1/Systems"},
+        "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}},
+    });
+    let fake = Fake::start(move |seen| match seen.line().as_str() {
+        "GET /redfish/v1/" => answer(200, &root),
+        _ => reply(401, &[demand], ""),
+    })
+    .await;
+    let mut bmc = connect(BmcTarget {
+        auth: AuthMethod::Auto,
+        ..of(&fake)
+    })
+    .await;
+    for _ in 0..3 {
+        let error = bmc.read().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcCredentialsRejected");
+    }
+    let log = fake.log();
+    assert_eq!(
+        log,
+        ["POST /redfish/v1/SessionService/Sessions", "GET /redfish/v1/"]
     );
-    assert_eq!(fake.log().len(), 1);
 }
 
 #[tokio::test]

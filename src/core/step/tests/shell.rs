@@ -393,6 +393,7 @@ impl Sim {
         self.observed.write_failure = Some(WriteFailure {
             at: at(self.world.now),
             detail: "the server said no".to_owned(),
+            decided_on: self.world.objects.versions(),
         });
     }
 
