@@ -15,10 +15,17 @@ help: ## List the targets
 build: ## Build the daemon and the simulator for release
 	cargo build --release --workspace --bins
 
+# Before anything is built: who mistypes a scenario should not wait minutes to be told.
+.PHONY: known-scenario
+known-scenario:
+	@case "$${SCENARIO-}" in ''|lying-bmc|wrong-host|wrong-password|recovers) ;; \
+	*) echo "demo: SCENARIO=$$SCENARIO is unknown; choose one of lying-bmc, wrong-host, wrong-password, recovers," \
+	"or leave it out for the power cycle" >&2; exit 2 ;; esac
+
 .PHONY: demo
-demo: prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
-	cargo build --quiet --bin baremetal-remediator
-	cargo run --quiet --example demo
+demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
+	@cargo build --bin baremetal-remediator --example demo
+	@cargo run --quiet --example demo
 
 .PHONY: test
 test: check prerequisites peers ## Run every check and every test
@@ -42,11 +49,11 @@ prerequisites: control-plane foreign-crds
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minutes the first time)
-	@$(CONTROL_PLANE)
+	@$(CONTROL_PLANE) >/dev/null
 
 .PHONY: foreign-crds
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
-	@$(FOREIGN_CRDS)
+	@$(FOREIGN_CRDS) >/dev/null
 
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against

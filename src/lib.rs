@@ -1,4 +1,38 @@
-//! `baremetal-remediator` brings dead bare-metal Kubernetes nodes back through their BMCs.
+//! `baremetal-remediator` brings dead bare-metal Kubernetes nodes back through their BMCs, without
+//! ever running their workloads twice.
+//!
+//! It is fencing: between the proof that a host is off and its power-on, everything the host was
+//! running may start elsewhere. `ARCHITECTURE.md` walks one remediation through the crate.
+//!
+//! # Map
+//!
+//! * [`core`] decides: facts and a time in, one decision out. Pure.
+//! * [`controller`] is the shell: watches, journal, acts.
+//! * [`bmc`] talks to BMCs; [`fencing`] releases workloads; [`report`] tells people.
+//! * [`api`] holds our kinds and narrow views of the kinds of others.
+//! * [`cli`] and [`config`] are the program around it.
+//!
+//! # Invariants
+//!
+//! Each has a test that bears its number and name.
+//!
+//! 1. No workload is released unless the BMC said the literal `Off`, for the right system, at least
+//!    twice on fresh reads begun after our power-off was acknowledged, the newest at most 5 s old, and
+//!    the Node stayed silent.
+//! 2. While workloads are being released the host is watched; if it comes on, releasing stops.
+//! 3. Only absolute verbs fence, `ForceOff` and `On`, and none is repeated blindly.
+//! 4. Intent is journalled before the effect; after a crash the successor reads, it does not replay.
+//!    One attempt causes exactly one On->Off and at most one Off->On.
+//! 5. The host is proven to be the right one before any destructive verb; doubt refuses.
+//! 6. The last thing before a power-off is a live read of everything that could forbid it.
+//! 7. *(with leader election)* Two leaders never both act.
+//! 8. Recovery - power-on, untaint - is never blocked by a pause or a limit.
+//! 9. What cannot be read is unknown, never absent or healthy, and stops the power path.
+//! 10. *(with metal3)* The host is held off through its BareMetalHost while we act.
+//! 11. Credentials go only to an allow-listed address whose TLS identity was verified, and into no
+//!     log, event, object or argument.
+//! 12. Control-plane hosts are refused until quorum can be judged.
+
 pub mod api;
 pub mod bmc;
 pub mod cli;
@@ -7,4 +41,5 @@ pub mod controller;
 pub mod core;
 pub mod fencing;
 mod intake;
+mod metal3;
 pub mod report;

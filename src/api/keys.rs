@@ -41,6 +41,10 @@ pub const CONTROL_PLANE_NODE_LABELS: [&str; 2] = [
 /// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
 pub const CAPBM_POWERED_OFF_ANNOTATION: &str = "remediation.metal3.io/powered-off-for-remediation";
 
+/// Kind in `spec.providerSpec.value` of the Machines whose trigger cluster-api-provider-baremetal
+/// answers by itself. Source: as above.
+pub const CAPBM_PROVIDER_KIND: &str = "BareMetalMachineProviderSpec";
+
 /// Key of the taint that releases the workloads of a Node that is off.
 /// Source: KEP-2268, kubernetes `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";

@@ -63,6 +63,11 @@ impl ShellError {
         self.status().is_some_and(|status| status.code == 404)
     }
 
+    /// Whether the daemon's role does not allow the call.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 403)
+    }
+
     /// Whether a precondition of the write did not hold: a resourceVersion, or a JSON patch test.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
@@ -79,10 +84,13 @@ impl ShellError {
 
     fn status(&self) -> Option<&kube::core::Status> {
         match self {
-            Self::Api { source, .. } => match source.as_ref() {
-                kube::Error::Api(status) => Some(status),
-                _ => None,
-            },
+            Self::Api { source, .. } => {
+                if let kube::Error::Api(status) = source.as_ref() {
+                    Some(status)
+                } else {
+                    None
+                }
+            }
             Self::Conflict { .. } | Self::Timeout { .. } | Self::Incomplete { .. } => None,
         }
     }

@@ -26,6 +26,8 @@ const CA_KEY: &str = "ca.crt";
 #[derive(Debug)]
 pub(crate) struct Conversation {
     bmc: Bmc,
+    /// Which BMC, for messages.
+    place: String,
     secret: String,
     version: String,
 }
@@ -42,12 +44,21 @@ impl Conversation {
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
         let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
-        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await? {
-            Some(secret) => secret,
-            None => {
+        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await {
+            Ok(Some(secret)) => secret,
+            Ok(None) => {
                 let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
                 return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
             }
+            Err(error) if error.is_forbidden() => {
+                let detail = format!(
+                    "this daemon's role does not let it read Secret {} in namespace {namespace}; \
+                     apply components/bmc-namespace there",
+                    host.secret
+                );
+                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+            }
+            Err(error) => return Err(error),
         };
         let version = secret.resource_version().unwrap_or_default();
         let name = format!("{namespace}/{}", host.secret);
@@ -62,13 +73,15 @@ impl Conversation {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
+        let place = format!("{} at {}", host.host.reference, host.host.bmc);
         Ok(match Bmc::connect(target).await {
             Ok(bmc) => Ok(Self {
                 bmc,
+                place,
                 secret: name,
                 version,
             }),
-            Err(error) => Err(obstacle(&error)),
+            Err(error) => Err(obstacle(&place, &error)),
         })
     }
 
@@ -124,7 +137,7 @@ impl Conversation {
     }
 
     fn judge(&self, context: &Context, error: &BmcError) -> Obstacle {
-        let obstacle = obstacle(error);
+        let obstacle = obstacle(&self.place, error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
             context.latch(&self.secret, &self.version);
         }
@@ -194,7 +207,7 @@ fn trust(host: &ResolvedHost, secret: &Secret) -> Result<ServerTrust, Obstacle> 
 }
 
 /// What an error of the power-control layer means for a remediation.
-fn obstacle(error: &BmcError) -> Obstacle {
+fn obstacle(place: &str, error: &BmcError) -> Obstacle {
     let reason = match error {
         BmcError::ProtocolNotSupported { .. } => Reason::BmcProtocolNotAllowed,
         BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
@@ -217,5 +230,5 @@ fn obstacle(error: &BmcError) -> Obstacle {
         | BmcError::TooLarge { .. } => Reason::BmcProtocolError,
         BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
     };
-    Obstacle::new(reason, error.to_string())
+    Obstacle::new(reason, format!("{place}: {error}"))
 }

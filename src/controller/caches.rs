@@ -42,7 +42,9 @@ pub(crate) struct Changes {
     pub(crate) remediations: ReflectHandle<Guarded<PowerCycleRemediation>>,
     pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
     pub(crate) policies: ReflectHandle<Guarded<RemediationPolicy>>,
+    pub(crate) new_policies: ReflectHandle<Guarded<RemediationPolicy>>,
     pub(crate) endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
+    pub(crate) new_endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     pub(crate) machines: ReflectHandle<Guarded<Machine>>,
     pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
     pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
@@ -68,7 +70,7 @@ pub(crate) fn start(
     );
 
     let (policies, writer) = reflector::store_shared(BUFFER);
-    let policy_changes = subscribe(&writer)?;
+    let (policy_changes, new_policies) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(
         client,
         "RemediationPolicy",
@@ -78,7 +80,7 @@ pub(crate) fn start(
     );
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
-    let endpoint_changes = subscribe(&writer)?;
+    let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(client, "BMCEndpoint", strip::<BMCEndpoint>, writer, tasks);
 
     let (machines, writer) = reflector::store_shared(BUFFER);
@@ -111,7 +113,9 @@ pub(crate) fn start(
         remediations: remediation_changes,
         finished,
         policies: policy_changes,
+        new_policies,
         endpoints: endpoint_changes,
+        new_endpoints,
         machines: machine_changes,
         triggers,
         health_checks: health_check_changes,

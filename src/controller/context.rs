@@ -23,6 +23,7 @@ pub struct Context {
     pub(crate) memories: Memories,
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
+    epoch: i64,
     claims: Mutex<BTreeMap<String, String>>,
     rejected: Mutex<BTreeMap<String, String>>,
 }
@@ -41,15 +42,17 @@ impl Context {
             memories: Memories::default(),
             reporter,
             out_of_service_supported,
+            // There is one replica and no election yet: every process leads, in the first term.
+            epoch: 1,
             claims: Mutex::default(),
             rejected: Mutex::default(),
         }
     }
 
-    /// This process's right to act. There is one replica, so the term is always the first.
+    /// This process's right to act.
     pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
         Leadership {
-            epoch: 1,
+            epoch: self.epoch,
             act_until: now.saturating_add(ACT_WITHIN).ok(),
         }
     }

@@ -1,7 +1,8 @@
 //! Facts from the caches and from memory.
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource as _, ResourceExt as _};
 
 use super::caches::{self, Guarded};
 use super::context::Context;
@@ -10,7 +11,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{Facts, Host, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::HealthCheck;
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
 pub(crate) fn facts(
@@ -57,14 +58,18 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// Name and UID of the Machine among the owners.
+/// The Machine among the owners: name and UID.
 fn owner(remediation: &PowerCycleRemediation) -> Option<(String, String)> {
-    let owners = remediation.owner_references().iter();
-    let machine = owners
+    owning_machine(&remediation.metadata)
+}
+
+fn owning_machine(metadata: &ObjectMeta) -> Option<(String, String)> {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut machines = owners
         .filter(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"));
-    machine
-        .map(|owner| (owner.name.clone(), owner.uid.clone()))
+    machines
         .next()
+        .map(|owner| (owner.name.clone(), owner.uid.clone()))
 }
 
 /// Name of the Machine that a remediation is about.
@@ -183,15 +188,33 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
     }
 }
 
+/// A remediation that cannot be read may be at work on a Machine, unless its owner says that it is
+/// about another one.
+pub(crate) fn unreadable_remediation(context: &Context, namespace: &str, machine: &str) -> Option<Obstacle> {
+    let unreadable = context.caches.remediations.state_filter(|guarded| {
+        let of_another = owning_machine(guarded.meta()).is_some_and(|(owner, _)| owner != machine);
+        guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
+    });
+    let name = unreadable.first()?.name_any();
+    let detail =
+        format!("PowerCycleRemediation {name} cannot be read, so it may be at work on Machine {machine}");
+    Some(Obstacle::new(Reason::JournalUnreadable, detail))
+}
+
 /// Whether another remediation of the same Machine is under way.
 pub(crate) fn another_active(
     context: &Context,
     remediation: &PowerCycleRemediation,
-    now_holding: Result<(), String>,
+    holder: Option<&str>,
 ) -> Option<Obstacle> {
     let machine = machine_name(remediation);
     let namespace = remediation.namespace();
     let uid = remediation.uid();
+    if let Some(obstacle) =
+        unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &machine)
+    {
+        return Some(obstacle);
+    }
     let others = context.caches.readable_remediations().filter(|other| {
         other.uid() != uid && other.namespace() == namespace && machine_name(other) == machine
     });
@@ -201,10 +224,8 @@ pub(crate) fn another_active(
             .as_ref()
             .map(|status| status.journal.phase)
             .unwrap_or_default();
-        let holds = now_holding
-            .as_ref()
-            .is_err_and(|holder| other.uid().as_ref() == Some(holder));
-        let beyond_pending = phase != crate::core::phase::Phase::Pending;
+        let holds = holder.is_some() && other.uid().as_deref() == holder;
+        let beyond_pending = phase != Phase::Pending;
         if !phase.is_final() && (holds || beyond_pending) {
             let detail = format!(
                 "PowerCycleRemediation {} is at work on Machine {machine}",

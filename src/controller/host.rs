@@ -1,28 +1,23 @@
 //! From a Machine to its host and the host's BMC.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::api::Api;
-use kube::core::DeserializeGuard;
 
-use super::api_call::{ShellError, within};
+use super::api_call::ShellError;
 use super::context::Context;
 use super::gather;
-use super::memory::{HostView, Memory};
-use crate::api::views::{BareMetalHost, Machine};
+use super::memory::Memory;
+use crate::api::views::Machine;
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::bmc::{BmcAddress, Fingerprint, ServerTrust};
 use crate::core::facts::{Host, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::metal3::{self, HostReference};
+use crate::core::metal3::{HostReference, host_reference};
 use crate::core::phase::Reason;
-use crate::core::strategy::HostControl;
-
-/// How long a BareMetalHost that was read may be believed before anything is done to the host.
-const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
+use crate::metal3;
 
 /// A host, and how to reach its BMC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedHost {
     pub(crate) host: Host,
     pub(crate) address: BmcAddress,
@@ -53,20 +48,23 @@ pub(crate) async fn resolve(
         }
         Seen::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
     };
-    let annotation = machine
-        .annotations()
-        .get(keys::BARE_METAL_HOST_ANNOTATION)
-        .map(String::as_str);
-    let reference = match metal3::host_reference(machine.spec.provider_id.as_deref(), annotation) {
-        Ok(reference) => reference,
-        Err(obstacle) => return Ok(Err(obstacle)),
-    };
-    match reference {
-        Some(reference) => {
-            through_bare_metal_host(context, remediation, &machine, &reference, memory, now).await
-        }
-        None => Ok(through_endpoint(context, &machine)),
+    match reference(&machine) {
+        Err(obstacle) => Ok(Err(obstacle)),
+        Ok(Some(reference)) => metal3::resolve(context, remediation, &machine, &reference, memory, now).await,
+        Ok(None) => Ok(through_endpoint(context, &machine)),
     }
+}
+
+/// The BareMetalHost that a Machine refers to, if it does.
+///
+/// # Errors
+/// The obstacle, when the reference is malformed.
+pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obstacle> {
+    let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+    host_reference(
+        machine.spec.provider_id.as_deref(),
+        annotation.map(String::as_str),
+    )
 }
 
 fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
@@ -119,7 +117,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
     let name = endpoint.name_any();
     let spec = &endpoint.spec;
     let reference = format!("BMCEndpoint/{name}");
-    let address = address(&spec.address, &format!("spec.address of {reference}"))?;
+    let address = bmc_address(&spec.address, &format!("spec.address of {reference}"))?;
     let stated_uuid = match &spec.system_uuid {
         None => None,
         Some(text) => Some(SystemUuid::parse(text).map_err(|_| {
@@ -163,104 +161,11 @@ fn fingerprints(texts: &[String], reference: &str) -> Result<Vec<Fingerprint>, O
     texts.iter().map(parse).collect()
 }
 
-fn address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
+/// Parses a BMC address.
+///
+/// # Errors
+/// The obstacle, naming the field.
+pub(crate) fn bmc_address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
     text.parse()
         .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
-}
-
-async fn through_bare_metal_host(
-    context: &Context,
-    remediation: &PowerCycleRemediation,
-    machine: &Machine,
-    reference: &HostReference,
-    memory: &mut Memory,
-    now: Timestamp,
-) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let nothing_done = remediation
-        .status
-        .as_ref()
-        .is_none_or(|status| status.journal.intent.is_none());
-    let read = match &memory.bare_metal_host {
-        Some((at, view)) if !nothing_done || now.duration_since(*at) <= HOST_AGE => view.clone(),
-        Some(_) | None => {
-            let view = read_bare_metal_host(context, reference).await?;
-            memory.bare_metal_host = Some((now, view.clone()));
-            view
-        }
-    };
-    let view = match read {
-        Ok(view) => view,
-        Err(obstacle) => return Ok(Err(obstacle)),
-    };
-    let control = remediation.spec.strategy.host_control;
-    Ok(resolve_bare_metal_host(
-        &view,
-        reference,
-        machine,
-        control,
-        nothing_done,
-    ))
-}
-
-fn resolve_bare_metal_host(
-    view: &HostView,
-    reference: &HostReference,
-    machine: &Machine,
-    control: HostControl,
-    nothing_done: bool,
-) -> Result<ResolvedHost, Obstacle> {
-    let namespace = machine.namespace().unwrap_or_default();
-    // Once a host was powered off it is brought back, whatever became of its BareMetalHost.
-    if nothing_done {
-        metal3::may_be_fenced(&view.facts, reference, (&namespace, &machine.name_any()), control)?;
-    }
-    if view.facts.namespace != namespace {
-        let detail = format!(
-            "BareMetalHost {} is in namespace {}",
-            view.facts.name, view.facts.namespace
-        );
-        return Err(Obstacle::new(Reason::HostNotFenceable, detail));
-    }
-    let name = format!("BareMetalHost/{}", view.facts.name);
-    let address = address(&view.address, &format!("spec.bmc.address of {name}"))?;
-    let host = Host {
-        reference: name,
-        bmc: address.to_string(),
-        stated_uuid: None,
-    };
-    let trust = view.unverified.then_some(ServerTrust::Unverified);
-    Ok(ResolvedHost {
-        host,
-        address,
-        secret: view.secret.clone(),
-        trust,
-    })
-}
-
-async fn read_bare_metal_host(
-    context: &Context,
-    reference: &HostReference,
-) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let api =
-        Api::<DeserializeGuard<BareMetalHost>>::namespaced(context.client.clone(), &reference.namespace);
-    let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
-    match within("reading the BareMetalHost", api.get(&reference.name)).await {
-        Ok(guarded) => Ok(match guarded.0 {
-            Ok(host) => Ok(HostView {
-                facts: host.facts(),
-                address: host.spec.bmc.address.clone(),
-                secret: host.spec.bmc.credentials_name.clone(),
-                unverified: host.spec.bmc.disable_certificate_verification,
-            }),
-            Err(invalid) => Err(Obstacle::new(
-                Reason::HostUnreadable,
-                format!("{name} cannot be read: {}", invalid.error),
-            )),
-        }),
-        Err(error) if error.is_not_found() => Ok(Err(Obstacle::new(
-            Reason::HostNotFound,
-            format!("{name} does not exist"),
-        ))),
-        Err(error) => Err(error),
-    }
 }

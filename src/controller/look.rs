@@ -8,12 +8,13 @@ use kube::core::DeserializeGuard;
 
 use super::api_call::{ShellError, within};
 use super::context::Context;
-use super::gather;
+use super::{gather, host};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use crate::core::facts::{Look, NodeReport, Seen, World};
+use crate::core::facts::{Look, NodeReport, Obstacle, Seen, World};
 use crate::core::journal::SavedNode;
 use crate::core::observed::ReportRead;
+use crate::metal3;
 
 /// Namespace of the Leases that kubelets renew.
 const NODE_LEASES: &str = "kube-node-lease";
@@ -44,6 +45,7 @@ pub(crate) async fn look(
         lease(context, node_name),
     );
     let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
+    let host = host(context, remediation, &machine).await?;
     let node = gather::seen(node?.as_ref(), "Node", node_name);
     let health_checks = match &machine {
         Seen::Present(machine) => checks?
@@ -67,9 +69,26 @@ pub(crate) async fn look(
             began,
             world,
             report: NodeReport { heartbeat, ..lease? },
+            host,
         },
         metadata,
     ))
+}
+
+/// Whether metal3, which may manage the host, still lets it be powered.
+async fn host(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    machine: &Seen<Machine>,
+) -> Result<Result<(), Obstacle>, ShellError> {
+    let Seen::Present(machine) = machine else {
+        return Ok(Ok(()));
+    };
+    match host::reference(machine) {
+        Ok(None) => Ok(Ok(())),
+        Ok(Some(reference)) => metal3::look(context, remediation, machine, &reference).await,
+        Err(obstacle) => Ok(Err(obstacle)),
+    }
 }
 
 /// Reads the Lease live; the heartbeat comes from the watched Node.

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use super::bmc_conversation::Conversation;
+use super::host::ResolvedHost;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Node;
 use crate::core::facts::{Look, Obstacle};
 use crate::core::journal::SavedNode;
-use crate::core::metal3::BareMetalHost;
 use crate::core::observed::Observed;
+use crate::metal3::HostView;
 
 /// The memory of one remediation.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Memory {
     pub(crate) written_node: Option<Node>,
     /// What the Node carries, read live.
     pub(crate) node_metadata: Option<SavedNode>,
+    /// The host that was asked last, before anything was done to it.
+    pub(crate) host: Option<ResolvedHost>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost, and when it was read.
@@ -34,13 +37,20 @@ pub(crate) struct Memory {
     pub(crate) failures: u32,
 }
 
-/// A BareMetalHost and what is needed to reach its BMC.
-#[derive(Clone, Debug)]
-pub(crate) struct HostView {
-    pub(crate) facts: BareMetalHost,
-    pub(crate) address: String,
-    pub(crate) secret: String,
-    pub(crate) unverified: bool,
+impl Memory {
+    /// Forgets what another host said, or the same one under another address, Secret or trust: it
+    /// proves nothing about this one, and this one need not wait for it.
+    pub(crate) async fn turn_to(&mut self, host: &ResolvedHost) {
+        if self.host.as_ref() == Some(host) {
+            return;
+        }
+        self.host = Some(host.clone());
+        self.observed.reads.clear();
+        self.observed.read_failure = None;
+        if let Some(conversation) = self.conversation.take() {
+            conversation.close().await;
+        }
+    }
 }
 
 /// The memories of all remediations, by UID.

@@ -1,5 +1,6 @@
 //! The shell: watches the world, lets `core` decide, writes the decision down, carries it out.
 
+mod acceptance;
 mod acting;
 mod api_call;
 mod bmc_conversation;
@@ -11,11 +12,16 @@ mod host;
 mod journal;
 mod look;
 mod memory;
+mod observing;
+mod powering;
 mod reconcile;
 mod run;
+mod writing;
 
 pub use api_call::ShellError;
 pub(crate) use api_call::within;
 pub use clock::Clock;
 pub use context::Context;
+pub(crate) use host::{ResolvedHost, bmc_address};
+pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

@@ -14,8 +14,8 @@ use super::context::Context;
 use super::memory::Memory;
 use super::{gather, host, journal, look};
 use crate::api::PowerCycleRemediation;
-use crate::core::decision::{Act, Decision};
-use crate::core::facts::{Facts, Obstacle};
+use crate::core::decision::{Act, Decision, Effect};
+use crate::core::facts::Obstacle;
 use crate::core::journal::Journal;
 use crate::core::observed::IntentKey;
 use crate::core::phase::{Phase, Reason};
@@ -51,7 +51,7 @@ pub(crate) async fn reconcile(
     };
     let memory = context.memories.of(&uid);
     let mut memory = memory.lock().await;
-    let outcome = to_rest(&context, remediation, &mut memory).await;
+    let outcome = Box::pin(to_rest(&context, remediation, &mut memory)).await;
     match &outcome {
         Ok(_) => memory.failures = 0,
         Err(_) => memory.failures = memory.failures.saturating_add(1),
@@ -65,8 +65,9 @@ async fn to_rest(
     cached: PowerCycleRemediation,
     memory: &mut Memory,
 ) -> Result<Action, ShellError> {
-    let mut remediation = match memory.written.take() {
-        Some(written) if gather::is_newer(&written, &cached) => written,
+    // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
+    let mut remediation = match &memory.written {
+        Some(written) if gather::is_newer(written, &cached) => written.clone(),
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
@@ -92,7 +93,7 @@ async fn to_rest(
             remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
         }
         let Some(act) = act else {
-            settle(context, &remediation, &facts, memory).await;
+            settle(context, &remediation, memory).await;
             return Ok(requeue(look_again, context.clock.now()));
         };
         let acting = Acting {
@@ -101,12 +102,13 @@ async fn to_rest(
             facts: &facts,
             host: resolved.as_ref(),
         };
-        acting.act(&act, memory).await?;
+        Box::pin(acting.act(&act, memory)).await?;
         if let Some(written) = memory
             .written
-            .take_if(|written| gather::is_newer(written, &remediation))
+            .as_ref()
+            .filter(|written| gather::is_newer(*written, &remediation))
         {
-            remediation = written;
+            remediation = written.clone();
         }
         if is_gone(&act) {
             forget(context, &remediation, memory).await;
@@ -136,10 +138,16 @@ async fn resolve(
     let machine = format!("{namespace}/{}", gather::machine_name(remediation));
     let claim = context.claim(&machine, &remediation.uid().unwrap_or_default());
     let nothing_begun = phase == Phase::Pending;
-    if let Some(obstacle) = gather::another_active(context, remediation, claim).filter(|_| nothing_begun) {
+    if let Some(obstacle) =
+        gather::another_active(context, remediation, claim.err().as_deref()).filter(|_| nothing_begun)
+    {
         return Ok(Err(obstacle));
     }
-    host::resolve(context, remediation, memory, now).await
+    let resolved = host::resolve(context, remediation, memory, now).await?;
+    if nothing_begun && let Ok(host) = &resolved {
+        memory.turn_to(host).await;
+    }
+    Ok(resolved)
 }
 
 /// Before a Node is deleted, what it carries has to be known.
@@ -188,15 +196,15 @@ async fn write_journal(
         memory.observed.sent.take_if(|sent| sent.intent == key);
     }
     memory.written = Some(written.clone());
-    let reporter = context.reporter.clone();
-    let (reported, before, after) = (written.clone(), before.clone(), after.clone());
+    let (reporter, remediation) = (context.reporter.clone(), written.clone());
+    let (before, after) = (before.clone(), after.clone());
     // Telling people must not hold up a power-off.
-    tokio::spawn(async move { reporter.journal_written(&reported, &before, &after).await });
+    tokio::spawn(async move { reporter.journal_written(&remediation, &before, &after).await });
     Ok(written)
 }
 
 /// Ends the talk with the BMC where it is not needed any more, and gives the Machine back at the end.
-async fn settle(context: &Context, remediation: &PowerCycleRemediation, facts: &Facts, memory: &mut Memory) {
+async fn settle(context: &Context, remediation: &PowerCycleRemediation, memory: &mut Memory) {
     let journal = remediation
         .status
         .as_ref()
@@ -212,7 +220,6 @@ async fn settle(context: &Context, remediation: &PowerCycleRemediation, facts: &
     }
     if journal.phase.is_final() {
         context.disclaim(&remediation.uid().unwrap_or_default());
-        let _ = facts;
     }
 }
 
@@ -226,7 +233,7 @@ async fn forget(context: &Context, remediation: &PowerCycleRemediation, memory: 
 }
 
 fn is_gone(act: &Act) -> bool {
-    matches!(act, Act::Effect(crate::core::decision::Effect::RemoveFinalizer))
+    matches!(act, Act::Effect(Effect::RemoveFinalizer))
 }
 
 fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
@@ -237,6 +244,7 @@ fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
 }
 
 /// What to do after a failed reconciliation: soon after a conflict, later after trouble.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
 pub(crate) fn error_policy(
     guarded: Arc<Guarded<PowerCycleRemediation>>,
     error: &ShellError,
@@ -246,7 +254,7 @@ pub(crate) fn error_policy(
         return Action::requeue(Duration::from_millis(50));
     }
     let memory = context.memories.of(&guarded.uid().unwrap_or_default());
-    let failures = memory.try_lock().map(|memory| memory.failures).unwrap_or(1);
+    let failures = memory.try_lock().map_or(1, |memory| memory.failures);
     let seconds = 1_u64.checked_shl(failures.min(5)).unwrap_or(30);
     tracing::warn!(remediation = %guarded.name_any(), error = %crate::report::chain(error), "reconciliation failed; it is tried again");
     Action::requeue(Duration::from_secs(seconds.min(30)))

@@ -6,15 +6,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use futures::StreamExt as _;
 use kube::runtime::Controller;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, ReflectHandle};
 use kube::{Client, ResourceExt as _};
 use tokio::task::JoinSet;
 
 use super::caches::{self, Caches, Changes, Guarded};
 use super::context::Context;
-use super::{api_call, gather, reconcile};
+use super::{acceptance, api_call, gather, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation};
+use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
 use crate::report::Reporter;
 
@@ -89,7 +89,7 @@ async fn prepare(client: &Client) -> anyhow::Result<bool> {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server")
+                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server");
                 }
             }
             tokio::time::sleep(SERVED_RECHECK).await;
@@ -110,6 +110,14 @@ fn supports_out_of_service(major: &str, minor: &str) -> bool {
 
 /// Starts the two controllers: remediations, and triggers on Machines.
 fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static str>) {
+    judge(
+        context,
+        Judged {
+            endpoints: changes.new_endpoints,
+            policies: changes.new_policies,
+        },
+        tasks,
+    );
     let caches = context.caches.clone();
     let remediations = Controller::for_shared_stream(changes.remediations, caches.remediations.clone())
         .watches_shared_stream(changes.machines, of_machine(&caches))
@@ -141,6 +149,35 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
         triggers.for_each(|_| std::future::ready(())).await;
         "intake"
     });
+}
+
+/// Starts the two that say whether endpoints and the policy can be used.
+fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
+    let (endpoints, policies) = (context.caches.endpoints.clone(), context.caches.policies.clone());
+    let endpoints = Controller::for_shared_stream(changes.endpoints, endpoints).run(
+        acceptance::endpoint,
+        acceptance::error_policy,
+        Arc::clone(context),
+    );
+    tasks.spawn(async move {
+        endpoints.for_each(|_| std::future::ready(())).await;
+        "BMCEndpoint"
+    });
+    let policies = Controller::for_shared_stream(changes.policies, policies).run(
+        acceptance::policy,
+        acceptance::error_policy,
+        Arc::clone(context),
+    );
+    tasks.spawn(async move {
+        policies.for_each(|_| std::future::ready(())).await;
+        "RemediationPolicy"
+    });
+}
+
+/// Changes of what is judged before it is needed.
+struct Judged {
+    endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
+    policies: ReflectHandle<Guarded<RemediationPolicy>>,
 }
 
 type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;

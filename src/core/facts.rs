@@ -41,12 +41,11 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Names an obstacle.
+    /// Names an obstacle. The advice follows the detail as the next sentence, so the detail has no full stop.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
-        }
+        let mut detail = detail.into();
+        detail.truncate(detail.trim_end_matches('.').len());
+        Self { reason, detail }
     }
 }
 
@@ -122,6 +121,8 @@ pub struct Look {
     pub world: World,
     /// What the Node last reported.
     pub report: NodeReport,
+    /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.
+    pub host: Result<(), Obstacle>,
 }
 
 /// The administrator's limits.
@@ -148,6 +149,8 @@ pub struct Machine {
     pub triggered: bool,
     /// The mark of another remediator, by its key.
     pub foreign_mark: Option<String>,
+    /// What else answers the trigger annotation of this Machine, if anything does.
+    pub trigger_answered_by: Option<String>,
     /// Has the control-plane role.
     pub control_plane: bool,
     /// `status.nodeRef.name`.

@@ -72,19 +72,7 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
         }
     }
     if vouching.is_empty() {
-        return Err(match paused.first() {
-            Some(check) => Obstacle::new(
-                Reason::HealthCheckPaused,
-                format!(
-                    "MachineHealthCheck {} selects the Machine and is paused",
-                    check.name
-                ),
-            ),
-            None => Obstacle::new(
-                Reason::NoHealthCheck,
-                "no MachineHealthCheck with the external-baremetal strategy selects the Machine",
-            ),
-        });
+        return Err(nobody_vouches(paused.first().copied(), others.first().copied()));
     }
     if let (Some(ours), Some(other)) = (vouching.first(), others.first()) {
         return Err(Obstacle::new(
@@ -102,6 +90,37 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
         ));
     }
     Ok(vouching)
+}
+
+fn nobody_vouches(paused: Option<&HealthCheck>, other: Option<&HealthCheck>) -> Obstacle {
+    let (reason, why) = match (paused, other) {
+        (Some(check), _) => (
+            Reason::HealthCheckPaused,
+            format!(
+                "MachineHealthCheck {} selects the Machine and is paused",
+                check.name
+            ),
+        ),
+        (None, Some(check)) if check.has_template => (
+            Reason::NoHealthCheck,
+            format!(
+                "MachineHealthCheck {} selects the Machine, but its spec.remediationTemplate wins over the strategy",
+                check.name
+            ),
+        ),
+        (None, Some(check)) => (
+            Reason::NoHealthCheck,
+            format!(
+                "MachineHealthCheck {} selects the Machine, but its strategy is not exactly external-baremetal",
+                check.name
+            ),
+        ),
+        (None, None) => (
+            Reason::NoHealthCheck,
+            "no MachineHealthCheck with the external-baremetal strategy selects the Machine".to_owned(),
+        ),
+    };
+    Obstacle::new(reason, why)
 }
 
 /// Judges a Node by the conditions of the vouching health checks, as machine-api-operator does: any

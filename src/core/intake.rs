@@ -3,7 +3,7 @@
 use super::facts::{Machine, Obstacle, Seen};
 use super::health::{self, HealthCheck};
 use super::phase::{Phase, Reason};
-use super::step::machine_obstacle;
+use super::step::{machine_obstacle, trigger_obstacle};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn decide(machine: &Machine, checks: &[Seen<HealthCheck>], remediations: &[R
             return Intake::Nothing;
         }
     }
-    if let Some(obstacle) = machine_obstacle(machine) {
+    if let Some(obstacle) = machine_obstacle(machine).or_else(|| trigger_obstacle(machine)) {
         return Intake::Skip(obstacle);
     }
     if let Err(obstacle) = health::vouching(checks) {

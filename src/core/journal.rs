@@ -29,13 +29,14 @@ pub struct Journal {
     /// Number of the current power-off attempt, from 1; 0 before the first.
     #[schemars(range(min = 0, max = 100))]
     pub attempt: i32,
-    /// No attempt before this time.
+    /// No attempt before this time; how long an attempt may be held up is counted from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt: Option<Timestamp>,
     /// Whom this remediation is about, fixed when the first power-off is journalled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
-    /// What is about to be, or may have been, done to the host.
+    /// What is about to be, or may have been, done to the host. A power-off that stands here after
+    /// its attempt ended was never seen undone: the host may be off because of us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
     /// Why we believe the host is off.
@@ -145,13 +146,17 @@ pub struct Release {
     pub by: ReleaseBy,
     /// When it was decided.
     pub decided: Timestamp,
+    /// `status.nodeInfo.bootID` of the Node at that time. Another one shows that the host rebooted
+    /// since, also when a later attempt has noted that one as its own.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
     /// When nothing was left to clean up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<Timestamp>,
     /// When it was taken back because the host was not off any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
-    /// What the Node carried before it was deleted.
+    /// What the Node carried before it was deleted; gone from here when the Node has it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_node: Option<SavedNode>,
 }
@@ -225,6 +230,9 @@ impl Journal {
         self.phase_started = Some(now);
         self.deadline = deadline;
         self.reason = reason.as_str().to_owned();
+        if phase.is_final() {
+            self.next_attempt = None;
+        }
         self.timeline.push(TimelineEntry {
             phase,
             at: now,
@@ -238,6 +246,18 @@ impl Journal {
     pub fn because(&mut self, reason: Reason, message: impl Into<String>) {
         reason.as_str().clone_into(&mut self.reason);
         self.message = message.into();
+    }
+
+    /// Whether this is the reason why it stands there.
+    pub fn is_because(&self, reason: Reason) -> bool {
+        self.reason == reason.as_str()
+    }
+
+    /// Whether a power-off of ours may stand that was never seen undone.
+    pub fn may_have_left_off(&self) -> bool {
+        self.intent
+            .as_ref()
+            .is_some_and(|intent| intent.verb == Verb::PowerOff)
     }
 
     /// Whether the deadline of the phase has passed.

@@ -30,9 +30,9 @@ pub struct Observed {
     pub cleanups: Vec<CleanupRead>,
     /// resourceVersion of the Machine after we removed the trigger.
     pub trigger_cleared: Option<String>,
-    /// The Node has its saved metadata back.
-    pub node_restored: bool,
-    /// When an effect on a Kubernetes object last failed, and how.
+    /// UID of the Node that has its saved metadata back.
+    pub node_restored: Option<String>,
+    /// When a write to a Kubernetes object, or a live read of one, last failed, and how.
     pub write_failure: Option<WriteFailure>,
 }
 
@@ -117,7 +117,7 @@ pub struct CleanupRead {
     pub remaining: Vec<String>,
 }
 
-/// An effect on a Kubernetes object that failed.
+/// A write to a Kubernetes object, or a live read of one, that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
     /// When.

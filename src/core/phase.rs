@@ -210,13 +210,15 @@ reasons! {
     /// The host was powered on by somebody else while workloads were being released.
     HostCameOn => "Find out who powers the host: metal3, an automation or a person.",
     /// The BMC did not say On in time.
-    PowerOnNotConfirmed => "Power the host on by hand; its workloads are released already.",
+    PowerOnNotConfirmed => "Power the host on by hand.",
     /// The Node did not come back in time.
     BootDeadlineExceeded => "Look at the host's console; its workloads are released already.",
     /// The Node came back Ready with the boot ID it had before.
     BootIdUnchanged => "The Node did not reboot although the BMC said so: check which host the BMC controls.",
     /// A phase took longer than its deadline.
     PendingDeadlineExceeded => "The message says what was waited for; delete this remediation to try again.",
+    /// The API server refused a write for too long.
+    ApiWriteRefused => "Check the daemon's permissions and the admission webhooks; the message says what the server said.",
     /// The stored state contradicts itself.
     JournalUnreadable => "Do not edit the status; delete the remediation after checking the host.",
 }

@@ -17,6 +17,9 @@ pub const MAX_AGE: SignedDuration = SignedDuration::from_secs(5);
 /// Distance between the first and the last read of a proof, so that they are two looks and not one.
 pub const READ_SPACING: SignedDuration = SignedDuration::from_secs(1);
 
+/// Reads kept as evidence, the newest ones.
+pub const EVIDENCE_KEPT: usize = 10;
+
 /// Whether the host is off.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OffProof {
@@ -65,7 +68,12 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
     }
     let (began, newest) = (oldest.began, newest.ended);
     OffProof::Proven {
-        reads: counted.iter().rev().map(|read| evidence(read)).collect(),
+        reads: counted
+            .iter()
+            .take(EVIDENCE_KEPT)
+            .rev()
+            .map(|read| evidence(read))
+            .collect(),
         began,
         newest,
     }

@@ -18,7 +18,7 @@ use crate::core::intake::{self, Intake, Remediation};
 use crate::core::phase::Reason;
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
-const RECHECK: Duration = Duration::from_secs(60);
+const RECHECK: Duration = Duration::from_mins(1);
 
 /// What intake shares with itself: the reason last told for each Machine, so that it is told once.
 pub(crate) struct Intakes {
@@ -93,6 +93,10 @@ pub(crate) async fn reconcile(
 fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
     let (namespace, name) = (machine.namespace(), machine.name_any());
+    let of_unknown = gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &name);
+    if let Some(obstacle) = of_unknown {
+        return Intake::Skip(obstacle);
+    }
     let of_machine = context
         .caches
         .readable_remediations()
@@ -160,6 +164,7 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), 
 }
 
 /// What to do after a failed look at a Machine.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
 pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
     tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
     Action::requeue(Duration::from_secs(5))

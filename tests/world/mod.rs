@@ -16,6 +16,7 @@ pub mod host;
 pub mod objects;
 pub mod park;
 pub mod record;
+pub mod refusal;
 pub mod truth;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
 
 pub use host::{HostOptions, WorldHost};
 
@@ -54,23 +56,36 @@ pub struct World {
     pub prefix: String,
     pub simulator: Simulator,
     pub hosts: Vec<WorldHost>,
-    _witness: Vec<ScriptedKubelet>,
+    witness: Vec<ScriptedKubelet>,
 }
 
 impl World {
     /// A new namespace of `cluster` with one host for each of `options`.
     pub async fn new(cluster: &Cluster, name: &str, options: Vec<HostOptions>) -> Result<Self> {
+        let namespace = cluster.namespace(name).await?;
+        // As many witnesses as hosts: a zone in which most Nodes are silent is not evicted from.
+        let witnesses = options.len().max(1);
+        let mut world = Self::named(cluster, namespace, cluster.unique(name), options).await?;
+        let witness = format!("{}-witness", world.prefix);
+        world.witness = harness::kubelet::witnesses(&world.client, &witness, witnesses).await?;
+        Ok(world)
+    }
+
+    /// The same in a namespace that exists, with hosts of plain names and no other Node: at least one
+    /// host has to keep reporting.
+    pub async fn named(
+        cluster: &Cluster,
+        namespace: String,
+        prefix: String,
+        options: Vec<HostOptions>,
+    ) -> Result<Self> {
         install(cluster).await?;
         let client = cluster.client().await?;
-        let namespace = cluster.namespace(name).await?;
-        let prefix = cluster.unique(name);
-        let mut builder = Simulator::builder();
+        let mut builder = Simulator::builder().control(([127, 0, 0, 1], 0).into());
         for (index, options) in options.iter().enumerate() {
             builder = builder.host(options.spec(&host_name(&prefix, index)));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;
-        let witness =
-            harness::kubelet::witnesses(&client, &format!("{prefix}-witness"), options.len().max(1)).await?;
         allow_secrets(&client, &namespace).await?;
         let mut world = Self {
             cluster: cluster.clone(),
@@ -79,7 +94,7 @@ impl World {
             prefix,
             simulator,
             hosts: Vec::new(),
-            _witness: witness,
+            witness: Vec::new(),
         };
         for (index, options) in options.into_iter().enumerate() {
             let host = WorldHost::create(&world, &host_name(&world.prefix, index), options).await?;
@@ -160,7 +175,7 @@ pub fn phase(remediation: &PowerCycleRemediation) -> Phase {
 }
 
 fn host_name(prefix: &str, index: usize) -> String {
-    format!("{prefix}-{}", index + 1)
+    format!("{prefix}-{}", index.saturating_add(1))
 }
 
 /// The repository's folder.
@@ -168,8 +183,14 @@ pub fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Installs the kinds of others, our own, and the daemon's role.
+/// Installs the kinds of others, our own, and the daemon's role. Once in a process, whose tests share
+/// one cluster, so that a test may change a kind afterwards.
 pub async fn install(cluster: &Cluster) -> Result<()> {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    INSTALLED.get_or_try_init(|| install_all(cluster)).await.copied()
+}
+
+async fn install_all(cluster: &Cluster) -> Result<()> {
     cluster
         .install_foreign_crds(&[ForeignCrd::OpenShift, ForeignCrd::Metal3])
         .await?;
@@ -198,7 +219,7 @@ async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
             Some("ClusterRoleBinding") => {
-                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?
+                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
             }
             other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
         }
@@ -216,7 +237,7 @@ async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
                     &Api::<RoleBinding>::namespaced(client.clone(), namespace),
                     document,
                 )
-                .await?
+                .await?;
             }
             other => {
                 anyhow::bail!("components/bmc-namespace has a {other:?}, which this installer does not know")

@@ -1,12 +1,16 @@
 //! The objects of a world, and what is done to them.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
 use baremetal_remediator::api::views::{Machine, MachineHealthCheck};
 use baremetal_remediator::api::{BMCEndpoint, keys};
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
 use super::World;
@@ -115,11 +119,69 @@ pub async fn untrigger(world: &World, machine: &str) -> Result<()> {
 }
 
 async fn annotate(world: &World, machine: &str, value: Value) -> Result<()> {
-    let patch = Patch::Merge(json!({"metadata": {"annotations": {keys::TRIGGER_ANNOTATION: value}}}));
+    patch_machine(
+        world,
+        machine,
+        json!({"metadata": {"annotations": {keys::TRIGGER_ANNOTATION: value}}}),
+    )
+    .await
+}
+
+/// Merges a change into a Machine.
+pub async fn patch_machine(world: &World, machine: &str, change: Value) -> Result<()> {
     machines(world)
-        .patch(machine, &PatchParams::default(), &patch)
+        .patch(machine, &PatchParams::default(), &Patch::Merge(change))
         .await?;
     Ok(())
+}
+
+/// Merges a change into a health check.
+pub async fn patch_health_check(world: &World, name: &str, change: Value) -> Result<()> {
+    health_checks(world)
+        .patch(name, &PatchParams::default(), &Patch::Merge(change))
+        .await?;
+    Ok(())
+}
+
+/// Merges a change into the spec of a host's BMCEndpoint.
+pub async fn patch_endpoint(world: &World, host: &str, spec: Value) -> Result<()> {
+    Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace)
+        .patch(
+            host,
+            &PatchParams::default(),
+            &Patch::Merge(json!({ "spec": spec })),
+        )
+        .await?;
+    Ok(())
+}
+
+/// Merges texts into a host's Secret.
+pub async fn patch_secret(world: &World, host: &str, data: Value) -> Result<()> {
+    Api::<Secret>::namespaced(world.client.clone(), &world.namespace)
+        .patch(
+            &format!("{host}-bmc"),
+            &PatchParams::default(),
+            &Patch::Merge(json!({ "stringData": data })),
+        )
+        .await?;
+    Ok(())
+}
+
+/// Creates a remediation as a person would.
+pub async fn create_remediation(world: &World, name: &str, spec: Value) -> Result<()> {
+    let remediation = serde_json::from_value(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {"name": name, "namespace": world.namespace}, "spec": spec,
+    }))?;
+    world
+        .remediations()
+        .create(&PostParams::default(), &remediation)
+        .await?;
+    Ok(())
+}
+
+pub fn bare_metal_hosts(world: &World) -> Api<DynamicObject> {
+    dynamic(world, "metal3.io", "v1alpha1", "BareMetalHost")
 }
 
 pub async fn is_triggered(world: &World, machine: &str) -> Result<bool> {
@@ -159,7 +221,7 @@ pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Res
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
     let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.client.clone()), name, is);
-    tokio::time::timeout(std::time::Duration::from_secs(60), wait).await??;
+    tokio::time::timeout(std::time::Duration::from_mins(1), wait).await??;
     Ok(())
 }
 
@@ -182,6 +244,24 @@ pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
         .into_iter()
         .filter_map(|event| event.reason)
         .collect())
+}
+
+/// Waits for an event with a reason on an object; answers its note.
+pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let fields = format!("involvedObject.name={object},reason={reason}");
+    let config = watcher::Config::default().fields(&fields);
+    let found = watcher(events, config)
+        .applied_objects()
+        .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
+    let mut found = std::pin::pin!(found);
+    match tokio::time::timeout(Duration::from_secs(30), found.next()).await {
+        Ok(note) => note.context("the watch ended"),
+        Err(_) => {
+            let others = event_reasons(world, object).await?;
+            anyhow::bail!("no event {reason} on {object} within 30 s; it has {others:?}")
+        }
+    }
 }
 
 /// Keeps the narrow views in use where tests want them typed.

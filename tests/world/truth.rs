@@ -20,14 +20,12 @@ pub fn off_intervals(host: &WorldHost) -> Vec<(Timestamp, Option<Timestamp>)> {
     let mut intervals = Vec::new();
     let mut began = None;
     for entry in host.bmc.transitions() {
-        match &entry.event {
-            SimulatorEvent::Changed(Change::PoweredOff) => began = Some(entry.wall),
-            SimulatorEvent::Changed(Change::PoweredOn) => {
-                if let Some(began) = began.take() {
-                    intervals.push((began, Some(entry.wall)));
-                }
-            }
-            _ => {}
+        if let SimulatorEvent::Changed(Change::PoweredOff) = &entry.event {
+            began = Some(entry.wall);
+        } else if let SimulatorEvent::Changed(Change::PoweredOn) = &entry.event
+            && let Some(began) = began.take()
+        {
+            intervals.push((began, Some(entry.wall)));
         }
     }
     if let Some(began) = began {

@@ -23,6 +23,25 @@ pub struct MachineSpec {
     /// Provider's name of the host.
     #[serde(default, rename = "providerID")]
     pub provider_id: Option<String>,
+    /// Who provides the host.
+    #[serde(default)]
+    pub provider_spec: Option<ProviderSpec>,
+}
+
+/// Who provides a host.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProviderSpec {
+    /// The provider's own object.
+    #[serde(default)]
+    pub value: Option<ProviderValue>,
+}
+
+/// The type of a provider's own object.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProviderValue {
+    /// Its kind.
+    #[serde(default)]
+    pub kind: String,
 }
 
 /// What is read of the status.
@@ -77,6 +96,15 @@ impl Machine {
             .filter(|name| !name.is_empty())
     }
 
+    fn provider_kind(&self) -> &str {
+        let value = self
+            .spec
+            .provider_spec
+            .as_ref()
+            .and_then(|spec| spec.value.as_ref());
+        value.map_or("", |value| value.kind.as_str())
+    }
+
     /// What decisions are based on.
     pub fn facts(&self) -> facts::Machine {
         let status = self.status.clone().unwrap_or_default();
@@ -94,6 +122,8 @@ impl Machine {
             failed: status.phase.as_deref() == Some("Failed"),
             authoritative_elsewhere: elsewhere,
             triggered: self.is_triggered(),
+            trigger_answered_by: (self.provider_kind() == keys::CAPBM_PROVIDER_KIND)
+                .then(|| "cluster-api-provider-baremetal".to_owned()),
             foreign_mark: mark.then(|| keys::CAPBM_POWERED_OFF_ANNOTATION.to_owned()),
             control_plane: matches!(role, Some("master" | "control-plane")),
             node_name: self.node_name().map(ToOwned::to_owned),

@@ -104,8 +104,8 @@ impl Node {
             &annotations,
             LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS),
         );
+        // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;
-        // All taints stay: a patch of one taint has to name them all.
     }
 
     /// What decisions are based on.
@@ -204,4 +204,28 @@ fn kept_annotations(annotations: &BTreeMap<String, String>) -> BTreeMap<String, 
     kept.remove(keys::TAINTED_BY_ANNOTATION);
     kept.remove("kubectl.kubernetes.io/last-applied-configuration");
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Node;
+
+    /// The taints are written back as a whole, so what is not kept would be taken off the Node.
+    #[test]
+    fn a_narrow_node_keeps_every_taint_as_it_is() {
+        let taints = json!([
+            {"key": "dedicated", "value": "database", "effect": "NoSchedule"},
+            {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+            {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"},
+        ]);
+        let mut node: Node = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints},
+        }))
+        .unwrap();
+        node.narrow();
+        let kept: Vec<Value> = node.spec.taints.iter().map(|taint| json!(taint)).collect();
+        assert_eq!(json!(kept), taints);
+    }
 }

@@ -1,46 +1,75 @@
 //! Booting: the Node has to come back Ready with a new boot ID; then everything of ours is removed.
 
-use super::Step;
-use crate::core::decision::{Decision, Effect};
-use crate::core::facts::{Obstacle, Origin, Seen};
+use std::ops::ControlFlow;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Step, after};
+use crate::core::decision::Decision;
+use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::Strategy;
 
+/// How much longer than its deadline a phase may take to undo what we did, once the Node is back.
+const FINISHING: SignedDuration = SignedDuration::from_mins(5);
+
 impl Step<'_> {
-    pub(super) fn booting(self, strategy: &Strategy) -> Decision {
-        if self.journal.subject.is_none() {
+    pub(super) fn booting(mut self, strategy: &Strategy) -> Decision {
+        let Some(subject) = self.journal.subject.clone() else {
             return self.journal_unreadable("phase Booting without subject");
-        }
-        if self.came_back() {
+        };
+        if self.came_back() || (self.facts.deletion_requested && self.came_back_since_release()) {
             return self.finish(strategy);
-        }
-        if self.facts.deletion_requested && !self.taint_is_ours() {
-            return self.let_go();
-        }
-        if self.must_take_release_back() {
-            return self.untaint();
         }
         if self.journal.is_overdue(self.now) {
             return self.boot_failed(strategy);
         }
+        if self.has_registered_again(&subject.node_uid)
+            && let Some(restore) = self.restore()
+        {
+            return self.perform(restore);
+        }
+        if self.must_take_release_back()
+            && let Some(untaint) = self.untaint_effect()
+        {
+            return self.perform(untaint);
+        }
         let deadline = self.journal.deadline;
-        self.rest(deadline)
+        let step = match self.settle_power(strategy, deadline.unwrap_or(Timestamp::MAX)) {
+            ControlFlow::Continue(step) => step,
+            ControlFlow::Break(decision) => return decision,
+        };
+        if step.facts.deletion_requested && !step.owes_node() {
+            return step.let_go();
+        }
+        step.rest(deadline)
+    }
+
+    /// Whether the Node that was deleted is there again, Ready or not.
+    fn has_registered_again(&self, deleted: &str) -> bool {
+        match &self.facts.world.node {
+            Seen::Present(node) => node.uid != deleted,
+            Seen::Absent | Seen::Unreadable(_) => false,
+        }
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.
-    pub(super) fn finish(self, _strategy: &Strategy) -> Decision {
-        if let Some(restore) = self.restore() {
-            return self.perform(restore);
+    pub(super) fn finish(mut self, strategy: &Strategy) -> Decision {
+        let limit = match self.journal.deadline {
+            Some(deadline) => deadline,
+            None => self.pending_deadline(strategy),
+        };
+        let late = self.now >= after(limit, FINISHING);
+        match (self.next_debt(), &self.facts.observed.write_failure) {
+            (Ok(None), _) => self.succeed(),
+            (Ok(Some(_)), Some(failure)) if late => {
+                let obstacle = Obstacle::new(Reason::ApiWriteRefused, failure.detail.clone());
+                self.fail(&obstacle)
+            }
+            (Ok(Some(effect)), _) => self.perform(effect),
+            (Err(obstacle), _) if late => self.fail(&obstacle),
+            (Err(obstacle), _) => self.waiting(&obstacle),
         }
-        if self.taint_is_ours() {
-            return self.untaint();
-        }
-        match self.clear_trigger() {
-            Ok(Some(effect)) => return self.perform(effect),
-            Ok(None) => {}
-            Err(obstacle) => return self.waiting(&obstacle),
-        }
-        self.succeed()
     }
 
     fn succeed(mut self) -> Decision {
@@ -52,9 +81,6 @@ impl Step<'_> {
             .find(|entry| entry.phase == Phase::PoweringOff);
         let took = begun.map(|entry| self.since(entry.at)).unwrap_or_default();
         let story = self.story();
-        self.journal
-            .trigger_cleared
-            .clone_from(&self.facts.observed.trigger_cleared);
         self.journal.intent = None;
         self.enter(Phase::Succeeded, Reason::Rebooted, None);
         self.journal.message = format!("rebooted and Ready {took} after the power-off ({story})");
@@ -86,20 +112,6 @@ impl Step<'_> {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Labels, annotations and taints of a Node that was deleted go back before it is used again.
-    fn restore(&self) -> Option<Effect> {
-        let saved = self.journal.release.as_ref()?.saved_node.clone()?;
-        let Seen::Present(node) = &self.facts.world.node else {
-            return None;
-        };
-        let resource_version = node.resource_version.clone();
-        (!self.facts.observed.node_restored).then(|| Effect::RestoreNode {
-            node: node.name.clone(),
-            resource_version,
-            saved,
-        })
-    }
-
     /// A release that was taken back must not stand in the world any longer.
     fn must_take_release_back(&self) -> bool {
         let withdrawn = self
@@ -108,41 +120,6 @@ impl Step<'_> {
             .as_ref()
             .is_some_and(|release| release.withdrawn.is_some());
         withdrawn && self.taint_is_ours()
-    }
-
-    pub(super) fn taint_is_ours(&self) -> bool {
-        match &self.facts.world.node {
-            Seen::Present(node) => node.out_of_service.is_ours(),
-            Seen::Absent | Seen::Unreadable(_) => false,
-        }
-    }
-
-    pub(super) fn untaint(self) -> Decision {
-        match &self.facts.world.node {
-            Seen::Present(node) => {
-                let (node, resource_version) = (node.name.clone(), node.resource_version.clone());
-                self.perform(Effect::UntaintNode {
-                    node,
-                    resource_version,
-                })
-            }
-            Seen::Absent | Seen::Unreadable(_) => self.rest_until_recheck(),
-        }
-    }
-
-    /// What removes the trigger, if it is still there and ours to remove.
-    pub(super) fn clear_trigger(&self) -> Result<Option<Effect>, Obstacle> {
-        if self.facts.origin == Origin::Request || self.facts.observed.trigger_cleared.is_some() {
-            return Ok(None);
-        }
-        match &self.facts.world.machine {
-            Seen::Present(machine) if machine.triggered => {
-                let (machine, uid) = (machine.name.clone(), machine.uid.clone());
-                Ok(Some(Effect::ClearTrigger { machine, uid }))
-            }
-            Seen::Present(_) | Seen::Absent => Ok(None),
-            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
-        }
     }
 
     fn boot_failed(self, strategy: &Strategy) -> Decision {

@@ -2,7 +2,8 @@
 
 use jiff::SignedDuration;
 
-use super::Step;
+use super::powering_off::{Delivery, SETTLE};
+use super::{RECHECK, Step, after};
 use crate::core::decision::{Decision, Effect};
 use crate::core::facts::Obstacle;
 use crate::core::journal::FailedAttempt;
@@ -18,7 +19,7 @@ const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
 
 impl Step<'_> {
     /// A final phase: only debts are paid.
-    pub(super) fn ended(self) -> Decision {
+    pub(super) fn ended(mut self) -> Decision {
         if self
             .facts
             .leadership
@@ -27,17 +28,16 @@ impl Step<'_> {
         {
             return self.rest(None);
         }
-        if let Some(retry) = self.write_retry() {
+        if let Some(retry) = self.write_retry(RECHECK) {
             return self.rest(Some(retry));
         }
         // A Node that comes back after we gave up is given back to its workloads all the same.
-        if self.journal.phase == Phase::Failed && self.came_back() {
-            if self.taint_is_ours() {
-                return self.untaint();
-            }
-            if let Ok(Some(effect)) = self.clear_trigger() {
-                return self.perform(effect);
-            }
+        let back = self.came_back() || self.came_back_since_release();
+        if self.journal.phase == Phase::Failed
+            && back
+            && let Ok(Some(effect)) = self.next_debt()
+        {
+            return self.perform(effect);
         }
         if self.facts.deletion_requested {
             self.let_go()
@@ -55,20 +55,32 @@ impl Step<'_> {
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
-    pub(super) fn recovered(self) -> Decision {
-        if self.journal.attempt > 0 && self.journal.release.is_some() {
+    pub(super) fn recovered(mut self, strategy: &Strategy) -> Decision {
+        if self.came_back_since_release() {
+            return self.finish(strategy);
+        }
+        if self.journal.release.is_some() {
             let detail = "the Node is healthy with the boot ID it had before its workloads were released";
             return self.fail(&Obstacle::new(Reason::BootIdUnchanged, detail));
         }
-        match self.clear_trigger() {
-            Ok(Some(effect)) => return self.perform(effect),
-            Ok(None) => {}
-            Err(obstacle) => return self.waiting(&obstacle),
+        let late = self.now >= self.pending_deadline(strategy);
+        match (self.clear_trigger(), &self.facts.observed.write_failure) {
+            (Ok(None), _) => {}
+            (Ok(Some(_)), Some(failure)) if late => {
+                let obstacle = Obstacle::new(Reason::ApiWriteRefused, failure.detail.clone());
+                return self.fail(&obstacle);
+            }
+            (Ok(Some(effect)), _) => return self.perform(effect),
+            (Err(obstacle), _) => return self.held_up(strategy, &obstacle, None),
         }
-        self.cancel(&Obstacle::new(
-            Reason::Recovered,
-            "the Node is healthy again; the host was not touched",
-        ))
+        let detail = match self.journal.failed_attempts.last() {
+            None => "the Node is healthy again; the host was not touched".to_owned(),
+            Some(failed) => format!(
+                "the Node is healthy again without a reboot; attempt {} had failed ({})",
+                failed.attempt, failed.reason
+            ),
+        };
+        self.cancel(&Obstacle::new(Reason::Recovered, detail))
     }
 
     /// The signal is gone: nothing is begun.
@@ -87,9 +99,6 @@ impl Step<'_> {
 
     fn cancel(mut self, obstacle: &Obstacle) -> Decision {
         self.begin_story();
-        self.journal
-            .trigger_cleared
-            .clone_from(&self.facts.observed.trigger_cleared);
         self.journal.intent = None;
         self.enter(Phase::Cancelled, obstacle.reason, None);
         self.journal.message.clone_from(&obstacle.detail);
@@ -99,9 +108,10 @@ impl Step<'_> {
     /// Gives up. A person is needed.
     pub(super) fn fail(mut self, obstacle: &Obstacle) -> Decision {
         self.begin_story();
+        let left = self.left_behind();
         self.journal.intent = None;
         self.enter(Phase::Failed, obstacle.reason, None);
-        self.journal.message = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
+        self.journal.message = format!("{}{left}. {}", obstacle.detail, obstacle.reason.advice());
         if self.facts.deletion_requested {
             self.let_go()
         } else {
@@ -128,6 +138,9 @@ impl Step<'_> {
             .len()
             .saturating_sub(FAILED_ATTEMPTS_KEPT);
         self.journal.failed_attempts.drain(..surplus);
+        if !self.may_still_be_off() {
+            self.journal.intent = None;
+        }
         if self.left_off(obstacle) {
             let story = format!(
                 "{} ({}); nothing was released",
@@ -141,7 +154,6 @@ impl Step<'_> {
             return self.fail(obstacle);
         }
         let next = self.soon(strategy.retries.pause_after(attempts));
-        self.journal.intent = None;
         self.enter(Phase::Pending, Reason::RetryBackoff, None);
         self.journal.next_attempt = Some(next);
         self.journal.message = format!(
@@ -151,6 +163,20 @@ impl Step<'_> {
             obstacle.reason.as_str()
         );
         self.rest(Some(next))
+    }
+
+    /// Whether a power-off of ours may have been carried out and was not seen undone.
+    fn may_still_be_off(&self) -> bool {
+        let Some(intent) = &self.journal.intent else {
+            return false;
+        };
+        let since = match self.delivery(intent) {
+            Delivery::Unsent if intent.sends == 1 => return false,
+            Delivery::Unsent => intent.journalled,
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => at,
+        };
+        let seen_on = self.last_read_since(after(since, SETTLE));
+        seen_on.is_none_or(|read| read.power != PowerState::On)
     }
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.

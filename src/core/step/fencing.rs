@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::powering_off::Standing;
+use super::proving::Standing;
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Node, Obstacle, OutOfService, Seen};
@@ -50,12 +50,16 @@ impl Step<'_> {
             subject.node
         );
         self.journal.evidence = Some(evidence);
+        self.journal.next_attempt = None;
+        // What an earlier attempt saved and could not restore is what the Node really had.
+        let saved_node = self.journal.release.take().and_then(|release| release.saved_node);
         self.journal.release = Some(Release {
             by,
             decided: self.now,
+            boot_id: self.known_boot_id(subject),
             finished: None,
             withdrawn: None,
-            saved_node: None,
+            saved_node,
         });
         self.enter(
             Phase::Fencing,
@@ -65,12 +69,22 @@ impl Step<'_> {
         self.release(subject, by, newest)
     }
 
+    /// The newest boot ID of the Node that Off was proven after. The host may have rebooted since the
+    /// attempt began, and that boot ended, too.
+    fn known_boot_id(&self, subject: &Subject) -> String {
+        let boot_id = match &self.facts.world.node {
+            Seen::Present(node) => node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()),
+            Seen::Absent | Seen::Unreadable(_) => None,
+        };
+        boot_id.unwrap_or_else(|| subject.boot_id.clone())
+    }
+
     /// The release write, on evidence whose newest read ended at `newest`.
     fn release(mut self, subject: &Subject, by: ReleaseBy, newest: Timestamp) -> Decision {
         let not_after = after(newest, proof::MAX_AGE);
         let node = match &self.facts.world.node {
-            Seen::Present(node) => node,
-            Seen::Absent | Seen::Unreadable(_) => return self.rest_until_recheck(),
+            Seen::Present(node) if node.uid == subject.node_uid => node,
+            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => return self.watch(),
         };
         match by {
             ReleaseBy::OutOfServiceTaint => {
@@ -82,8 +96,14 @@ impl Step<'_> {
                 })
             }
             ReleaseBy::NodeDeletion => {
-                if let Some(release) = &mut self.journal.release {
-                    release.saved_node = self.facts.node_metadata.clone();
+                // Saved once: what a Node carries that registered again is not what it had.
+                if let Some(release) = &mut self.journal.release
+                    && release.saved_node.is_none()
+                {
+                    release.saved_node.clone_from(&self.facts.node_metadata);
+                }
+                if !self.has_saved_node() {
+                    return self.watch();
                 }
                 let (uid, resource_version) = (subject.node_uid.clone(), node.resource_version.clone());
                 self.perform(Effect::DeleteNode {
@@ -137,8 +157,11 @@ impl Step<'_> {
         match self.off_and_silent(subject, evidence.acknowledged) {
             Standing::Proven { newest, .. } => self.release(subject, release.by, newest),
             Standing::Report => self.observe(Observation::Report),
-            Standing::Wait(at) => self.rest(Some(at)),
-            Standing::NotYet | Standing::WrongHost(_) | Standing::Reporting => self.watch(release.decided),
+            Standing::Wait(at) => match self.watch_due() {
+                Ok(()) => self.observe(Observation::Power),
+                Err(watch) => self.rest_until(at.min(watch)),
+            },
+            Standing::NotYet | Standing::WrongHost(_) | Standing::Reporting => self.watch(),
         }
     }
 
@@ -154,39 +177,47 @@ impl Step<'_> {
     }
 
     fn watch_and_clean_up(self, strategy: &Strategy, release: &Release, evidence: &OffEvidence) -> Decision {
-        if let Err(at) = self.watch_due(release.decided) {
+        if let Err(at) = self.watch_due() {
             let off_since = evidence.reads.first().map_or(release.decided, |read| read.began);
-            let off_long_enough = after(off_since, MINIMUM_OFF);
+            let off_long_enough = after(off_since, MINIMUM_OFF).max(self.last_late_command());
             if self.is_clean(release) {
                 if self.now >= off_long_enough {
                     let took = self.since(release.decided);
                     return self.begin_power_on(strategy, &format!("workloads released after {took}"));
                 }
-                return self.rest(Some(off_long_enough.min(at)));
+                return self.rest_until(off_long_enough.min(at));
             }
             let look = self.cleanup_due(release);
             if look <= self.now {
                 return self.observe(Observation::Cleanup);
             }
-            return self.rest(Some(look.min(at)));
+            return self.rest_until(look.min(at));
         }
         self.observe(Observation::Power)
     }
 
-    fn watch(self, since: Timestamp) -> Decision {
-        match self.watch_due(since) {
+    /// Until when a power-off of a predecessor may still go out: one that was sent again after a crash
+    /// may have been sent by both.
+    fn last_late_command(&self) -> Timestamp {
+        let intent = self.journal.intent.as_ref().filter(|intent| intent.sends > 1);
+        intent.map_or(Timestamp::MIN, |intent| intent.not_after)
+    }
+
+    /// Goes on reading the host at its times.
+    fn watch(self) -> Decision {
+        match self.watch_due() {
             Ok(()) => self.observe(Observation::Power),
-            Err(at) => self.rest(Some(at)),
+            Err(at) => self.rest_until(at),
         }
     }
 
     /// Whether the host has to be read again, else when.
-    fn watch_due(&self, since: Timestamp) -> Result<(), Timestamp> {
+    fn watch_due(&self) -> Result<(), Timestamp> {
         let observed = &self.facts.observed;
         let last = match (&observed.read_failure, observed.last_read()) {
             (Some(failure), _) => failure.at,
             (None, Some(read)) => read.began,
-            (None, None) => since,
+            (None, None) => self.journal.phase_started.unwrap_or(self.now),
         };
         let at = after(last, WATCH_INTERVAL);
         if at <= self.now { Ok(()) } else { Err(at) }
@@ -248,19 +279,21 @@ impl Step<'_> {
 
     /// Whether the Node's own words changed since it was found silent.
     fn reports_again(&self, node: &Node, subject: &Subject, release: &Release) -> bool {
-        let re_registered = node.uid != subject.node_uid && release.by == ReleaseBy::NodeDeletion;
+        // Only a kubelet that lives registers a Node.
+        let re_registered = node.uid != subject.node_uid;
         let rebooted = node
             .boot_id
             .as_deref()
-            .is_some_and(|boot_id| boot_id != subject.boot_id);
+            .is_some_and(|boot_id| boot_id != release.boot_id);
         let silent_heartbeat = self
             .facts
             .observed
             .reports
             .last()
             .map(|read| read.report.heartbeat);
-        let heartbeat_changed = silent_heartbeat.is_some_and(|heartbeat| heartbeat != node.heartbeat);
-        re_registered || rebooted || (heartbeat_changed && node.uid == subject.node_uid)
+        // A cache may lag behind the live read that found the Node silent.
+        let newer_heartbeat = silent_heartbeat.is_some_and(|heartbeat| node.heartbeat > heartbeat);
+        re_registered || rebooted || newer_heartbeat
     }
 
     /// The host is not off: stop releasing, and see whether it comes back by itself.
@@ -268,24 +301,19 @@ impl Step<'_> {
         if let Some(release) = &mut self.journal.release {
             release.withdrawn = Some(self.now);
         }
-        self.journal.intent = None;
+        // A host that reports has power. Else one word of the BMC is not enough: the power-off stays in
+        // the journal, and Booting reads on until it is settled.
+        if obstacle.reason == Reason::NodeStillReporting {
+            self.journal.intent = None;
+        }
         self.enter(Phase::Booting, obstacle.reason, Some(strategy.deadlines.boot));
         self.journal.because(
             obstacle.reason,
             format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
         );
-        match &self.facts.world.node {
-            Seen::Present(node) if node.out_of_service.is_ours() => {
-                let (node, resource_version) = (node.name.clone(), node.resource_version.clone());
-                self.perform(Effect::UntaintNode {
-                    node,
-                    resource_version,
-                })
-            }
-            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => {
-                let deadline = self.journal.deadline;
-                self.rest(deadline)
-            }
+        match self.untaint_effect() {
+            Some(untaint) => self.perform(untaint),
+            None => self.booting(strategy),
         }
     }
 }

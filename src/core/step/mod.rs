@@ -9,9 +9,13 @@ mod fencing;
 mod pending;
 mod powering_off;
 mod powering_on;
+mod proving;
+mod settling;
 mod subject;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use subject::machine_obstacle;
+pub(crate) use subject::{machine_obstacle, trigger_obstacle};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,7 +23,6 @@ use super::decision::{Act, Decision, Effect, Observation};
 use super::facts::{Facts, Obstacle};
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
-use super::strategy::Strategy;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -29,6 +32,9 @@ const INTENT_LIFETIME: SignedDuration = SignedDuration::from_secs(10);
 
 /// Pause before a write that the API server refused is tried again.
 const WRITE_RETRY: SignedDuration = SignedDuration::from_secs(1);
+
+/// The shortest rest, so that no step ever waits for a time that has passed.
+const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Decides the next step of a remediation.
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
@@ -58,15 +64,14 @@ impl Step<'_> {
         if act_until <= self.now {
             return self.rest(None);
         }
-        if let Some(retry) = self.write_retry() {
+        if let Some(retry) = self.write_retry(WRITE_RETRY) {
             return self.rest(Some(retry));
         }
-        let strategy = match &self.facts.strategy {
-            Ok(strategy) => strategy.clone(),
-            Err(obstacle) if self.nothing_done_yet() => return self.waiting(&obstacle.clone()),
-            // A host that is off is brought back whatever became of the spec.
-            Err(_) => Strategy::default(),
-        };
+        // A host that is off is brought back whatever became of the spec; nothing new is begun then.
+        let strategy = self.facts.strategy.clone().unwrap_or_default();
+        if self.journal.deadline.is_none() && !self.nothing_under_way() {
+            return self.journal_unreadable("a phase that needs a deadline without one");
+        }
         match self.journal.phase {
             Phase::Pending | Phase::Holding => self.pending(&strategy),
             Phase::PoweringOff => self.powering_off(&strategy),
@@ -77,15 +82,15 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the host is as we found it.
-    fn nothing_done_yet(&self) -> bool {
+    /// Whether no attempt is under way.
+    fn nothing_under_way(&self) -> bool {
         matches!(self.journal.phase, Phase::Pending | Phase::Holding)
     }
 
     /// When a refused API write may be tried again, while that is in the future.
-    fn write_retry(&self) -> Option<Timestamp> {
+    fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
         let failure = self.facts.observed.write_failure.as_ref()?;
-        let retry = after(failure.at, WRITE_RETRY);
+        let retry = after(failure.at, pause);
         (retry > self.now).then_some(retry)
     }
 
@@ -98,12 +103,6 @@ impl Step<'_> {
             act: None,
             look_again,
         }
-    }
-
-    /// Nothing to do until something is seen, or looked for again in case it was missed.
-    fn rest_until_recheck(self) -> Decision {
-        let recheck = self.soon(RECHECK);
-        self.rest(Some(recheck))
     }
 
     /// Something has to be looked at first.
@@ -136,12 +135,15 @@ impl Step<'_> {
             format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
         );
         let until = until.unwrap_or_else(|| self.soon(RECHECK));
-        let until = self
-            .journal
-            .deadline
-            .map_or(until, |deadline| deadline.min(until));
-        let at_once = self.soon(SignedDuration::from_millis(100));
-        self.rest(Some(until.max(at_once)))
+        self.rest_until(until)
+    }
+
+    /// Nothing to do until a time, or until the deadline of the phase if that comes first.
+    fn rest_until(self, at: Timestamp) -> Decision {
+        let deadline = self.journal.deadline.filter(|deadline| *deadline > self.now);
+        let at = deadline.map_or(at, |deadline| deadline.min(at));
+        let at_once = self.soon(AT_ONCE);
+        self.rest(Some(at.max(at_once)))
     }
 
     // --- time ---

@@ -1,13 +1,15 @@
 //! Pending and Holding: everything that forbids to act is found, named and waited for here.
 
+use std::ops::ControlFlow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::subject::{self, ProvenIdentity, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Host, Machine, Node, Obstacle, Seen};
+use crate::core::facts::{Host, Machine, Node, Obstacle};
 use crate::core::journal::{Intent, Subject, Verb};
-use crate::core::observed::PowerRead;
+use crate::core::observed::{PowerRead, ReadFailure};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
@@ -20,12 +22,9 @@ const READ_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
 const READ_BACKOFF_CAP: SignedDuration = SignedDuration::from_mins(2);
 
 impl Step<'_> {
-    pub(super) fn pending(self, strategy: &Strategy) -> Decision {
+    pub(super) fn pending(mut self, strategy: &Strategy) -> Decision {
         if self.facts.deletion_requested {
             return self.deleted_while_pending(strategy);
-        }
-        if !self.facts.has_finalizer {
-            return self.perform(Effect::AddFinalizer);
         }
         if self.journal.attempt > 0 && self.came_back() {
             return self.finish(strategy);
@@ -35,11 +34,30 @@ impl Step<'_> {
         {
             return self.rest(Some(next));
         }
+        self.count_anew_after_a_pause();
+        if let Err(obstacle) = &self.facts.strategy {
+            return self.obstructed(strategy, obstacle, None);
+        }
+        if !self.facts.has_finalizer {
+            return self.perform(Effect::AddFinalizer);
+        }
         let facts = self.facts;
         match subject::examine(facts, &facts.world, self.now) {
-            Verdict::Recovered => self.recovered(),
-            Verdict::Withdrawn(obstacle) => self.withdrawn(&obstacle),
-            Verdict::Waits(obstacle, until) => self.held_up(strategy, &obstacle, until),
+            Verdict::Recovered => self.recovered(strategy),
+            // It was us who removed the trigger, because the Node was healthy.
+            Verdict::Withdrawn(_)
+                if facts.observed.trigger_cleared.is_some() && self.journal.failed_attempts.is_empty() =>
+            {
+                self.recovered(strategy)
+            }
+            Verdict::Withdrawn(obstacle) => {
+                let limit = self.pending_deadline(strategy);
+                match self.settle_power(strategy, limit) {
+                    ControlFlow::Continue(step) => step.withdrawn(&obstacle),
+                    ControlFlow::Break(decision) => decision,
+                }
+            }
+            Verdict::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
             Verdict::Unhealthy {
                 machine, node, cause, ..
             } => self.approach(strategy, machine, node, &cause),
@@ -80,9 +98,9 @@ impl Step<'_> {
     fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
         self.begin_story();
         self.journal.attempt = self.journal.attempt.saturating_add(1);
-        self.journal.next_attempt = None;
+        // The release of an earlier attempt stays until the next one: its taint may still stand in the
+        // world, and what its Node carried is saved nowhere else.
         self.journal.evidence = None;
-        self.journal.release = None;
         // No BareMetalHost manages a host that got this far, so there is nobody to hold it against.
         self.enter(Phase::Holding, Reason::Accepted, None);
         self.enter(
@@ -118,10 +136,35 @@ impl Step<'_> {
         (self.now.duration_since(read.ended) <= age).then_some(read)
     }
 
+    /// Something forbids to begin; a host that we may have left off is seen to first.
+    fn obstructed(self, strategy: &Strategy, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+        let limit = self.pending_deadline(strategy);
+        match self.settle_power(strategy, limit) {
+            ControlFlow::Continue(step) => step.held_up(strategy, obstacle, until),
+            ControlFlow::Break(decision) => decision,
+        }
+    }
+
+    /// A pause does not use up the time that an attempt may be held up.
+    fn count_anew_after_a_pause(&mut self) {
+        if self.journal.is_because(Reason::PolicyPaused) && subject::policy(&self.facts.world).is_ok() {
+            self.journal.next_attempt = Some(self.now);
+            self.journal
+                .because(Reason::Accepted, "the RemediationPolicy is not paused any more");
+        }
+    }
+
     /// Waits, unless waiting took too long.
-    fn held_up(mut self, strategy: &Strategy, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
-        // A pause is the administrator's decision and not a failure, however long it lasts.
-        if obstacle.reason != Reason::PolicyPaused && self.now >= self.pending_deadline(strategy) {
+    pub(super) fn held_up(
+        mut self,
+        strategy: &Strategy,
+        obstacle: &Obstacle,
+        until: Option<Timestamp>,
+    ) -> Decision {
+        // A pause is the administrator's decision and not a failure, however long it lasts, unless it
+        // would hide that we left a host off.
+        let patient = obstacle.reason == Reason::PolicyPaused && !self.journal.may_have_left_off();
+        if !patient && self.now >= self.pending_deadline(strategy) {
             let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
         }
@@ -129,8 +172,16 @@ impl Step<'_> {
         self.waiting_until(obstacle, until)
     }
 
+    /// Goes on before the deadline; after it, only to ask a BMC once more that was silent a while ago.
     fn within_deadline(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
-        if self.now < self.pending_deadline(strategy) {
+        let failed_long_ago = |failure: &ReadFailure| after(failure.at, super::RECHECK) <= self.now;
+        let unasked = self
+            .facts
+            .observed
+            .read_failure
+            .as_ref()
+            .is_some_and(failed_long_ago);
+        if unasked || self.now < self.pending_deadline(strategy) {
             return go_on(self);
         }
         let detail = match &self.facts.observed.read_failure {
@@ -139,17 +190,16 @@ impl Step<'_> {
                 failure.obstacle.reason.as_str(),
                 failure.obstacle.detail
             ),
-            None => "the host could not be examined in time".to_owned(),
+            None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
+            None => format!("{}: {}", self.journal.reason, self.journal.message),
         };
         self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail))
     }
 
-    fn pending_deadline(&self, strategy: &Strategy) -> Timestamp {
-        let begun = self
-            .journal
-            .next_attempt
-            .or(self.journal.phase_started)
-            .unwrap_or(self.facts.created);
+    /// Until when an attempt may be held up. Going back to Pending after a last look does not put it
+    /// off.
+    pub(super) fn pending_deadline(&self, strategy: &Strategy) -> Timestamp {
+        let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
         after(begun, strategy.deadlines.pending)
     }
 
@@ -165,7 +215,14 @@ impl Step<'_> {
     /// Back from a journalled but unsent power-off: something came up at the last look.
     pub(super) fn back_to_pending(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
-        self.journal.intent = None;
+        let on = self
+            .facts
+            .observed
+            .last_read()
+            .is_some_and(|read| read.power == PowerState::On);
+        if on || self.journal.attempt == 0 {
+            self.journal.intent = None;
+        }
         self.enter(Phase::Pending, obstacle.reason, None);
         self.waiting_until(obstacle, until)
     }
@@ -175,27 +232,11 @@ impl Step<'_> {
         if self.journal.attempt == 0 {
             return self.let_go();
         }
-        // An earlier attempt may have left the host off.
-        match self.fresh_read(IDENTITY_AGE).map(|read| read.power) {
-            Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
-            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
-                self.let_go()
-            }
-            None if self.facts.observed.read_failure.is_some() || self.facts.host.is_err() => self.let_go(),
-            None => self.observe(Observation::Power),
+        let limit = self.pending_deadline(strategy);
+        match self.settle_power(strategy, limit) {
+            ControlFlow::Continue(step) => step.leave(strategy),
+            ControlFlow::Break(decision) => decision,
         }
-    }
-
-    /// Whether the Node is Ready after a reboot since the journalled attempt.
-    pub(super) fn came_back(&self) -> bool {
-        let (Some(subject), Seen::Present(node)) = (&self.journal.subject, &self.facts.world.node) else {
-            return false;
-        };
-        let rebooted = node
-            .boot_id
-            .as_ref()
-            .is_some_and(|boot_id| !boot_id.is_empty() && *boot_id != subject.boot_id);
-        node.name == subject.node && node.is_ready() && rebooted
     }
 }
 

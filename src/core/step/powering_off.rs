@@ -6,12 +6,12 @@ use super::pending::IDENTITY_AGE;
 use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Look, Obstacle, Seen};
-use crate::core::journal::{Intent, OffEvidence, OffRead, Subject, Verb};
-use crate::core::observed::{Answer, IntentKey, PowerRead};
+use crate::core::facts::{Look, Machine, Node, Obstacle};
+use crate::core::journal::{Intent, Subject, Verb};
+use crate::core::observed::{Answer, IntentKey, PowerRead, Sent};
 use crate::core::phase::Reason;
 use crate::core::power::PowerState;
-use crate::core::proof::{self, OffProof, Silence};
+use crate::core::proof;
 use crate::core::strategy::Strategy;
 
 /// Age at which the last look before a power-off has to be repeated.
@@ -19,7 +19,7 @@ const LOOK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a host may go on saying the old state after a command that may have been carried out,
 /// before the command is sent again. sushy-emulator takes up to 11 s, Cray EX about 7 s to power off.
-const SETTLE: SignedDuration = SignedDuration::from_secs(20);
+pub(super) const SETTLE: SignedDuration = SignedDuration::from_secs(20);
 
 /// Pause before a command that was definitely not carried out is sent again. iDRAC10 refuses `On`
 /// for up to a minute after power-off (ironic `ironic/conf/redfish.py`).
@@ -29,6 +29,7 @@ const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 const SENDS_LIMIT: i32 = 12;
 
 /// Where one command stands.
+#[derive(Debug, PartialEq)]
 pub(super) enum Delivery {
     /// Journalled by this process, and not sent.
     Unsent,
@@ -40,11 +41,22 @@ pub(super) enum Delivery {
     Unknown(Timestamp),
 }
 
+/// What has to be read before a power-off is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    /// On, after the host had time to settle.
+    WhenOn,
+    /// The same, or Off: that proves nothing without an acknowledgement. `ForceOff` changes nothing
+    /// on a host that is off, and its answer is the acknowledgement.
+    WhenOnOrOff,
+}
+
 impl Step<'_> {
     pub(super) fn powering_off(self, strategy: &Strategy) -> Decision {
-        let (Some(intent), Some(subject)) = (self.journal.intent.clone(), self.journal.subject.clone())
-        else {
-            return self.journal_unreadable("phase PoweringOff without intent or subject");
+        let intent = self.journal.intent.clone();
+        let intent = intent.filter(|intent| intent.verb == Verb::PowerOff);
+        let (Some(intent), Some(subject)) = (intent, self.journal.subject.clone()) else {
+            return self.journal_unreadable("phase PoweringOff without its intent or subject");
         };
         let delivery = self.delivery(&intent);
         if self.facts.deletion_requested {
@@ -57,7 +69,7 @@ impl Step<'_> {
             Delivery::Unsent => self.last_look(strategy, &intent, &subject),
             Delivery::Acknowledged(at) => self.prove(strategy, &intent, &subject, at),
             Delivery::Refused(at, obstacle) => self.refused(&intent, at, &obstacle),
-            Delivery::Unknown(at) => self.unacknowledged(&intent, at),
+            Delivery::Unknown(at) => self.poll_or_send_again(&intent, at, Resend::WhenOnOrOff),
         }
     }
 
@@ -69,7 +81,8 @@ impl Step<'_> {
             sends: intent.sends,
         };
         let observed = &self.facts.observed;
-        match observed.sent.as_ref().filter(|sent| sent.intent == key) {
+        let of_this = |sent: &&Sent| sent.intent == key && sent.at >= intent.journalled;
+        match observed.sent.as_ref().filter(of_this) {
             Some(sent) => match &sent.answer {
                 Answer::Acknowledged => Delivery::Acknowledged(sent.at),
                 Answer::Refused(obstacle) | Answer::NotSent(obstacle) => {
@@ -83,46 +96,55 @@ impl Step<'_> {
     }
 
     /// The last thing before a power-off: everything is read once more, live.
-    fn last_look(self, strategy: &Strategy, intent: &Intent, subject: &Subject) -> Decision {
+    fn last_look(mut self, strategy: &Strategy, intent: &Intent, subject: &Subject) -> Decision {
+        let read = self.last_read_since(intent.journalled).is_some();
+        if self.now >= intent.not_after && intent.sends > 1 && !read {
+            return self.poll(intent, intent.journalled);
+        }
         if self.now >= intent.not_after {
             return self.journal_again(intent.verb, intent.sends, Observation::Look);
         }
-        let facts = self.facts;
+        let (facts, now) = (self.facts, self.now);
         let fresh =
-            |look: &&Look| look.began >= intent.journalled && self.now.duration_since(look.began) <= LOOK_AGE;
+            |look: &&Look| look.began >= intent.journalled && now.duration_since(look.began) <= LOOK_AGE;
+        if intent.sends > 1 && self.came_on_again() {
+            return self.poll(intent, intent.journalled);
+        }
         let Some(look) = facts.look.as_ref().filter(fresh) else {
             return self.observe(Observation::Look);
         };
-        match subject::examine(facts, &look.world, self.now) {
-            Verdict::Recovered if intent.sends == 1 => self.recovered(),
-            Verdict::Withdrawn(obstacle) if intent.sends == 1 => self.withdrawn(&obstacle),
-            Verdict::Waits(obstacle, until) if intent.sends == 1 => self.back_to_pending(&obstacle, until),
-            // The command was sent before and may still be carried out: no second one, only reads.
-            Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {
-                self.poll(intent, intent.journalled)
-            }
+        let verdict = match subject::examine(facts, &look.world, self.now) {
             Verdict::Unhealthy {
                 machine,
                 node,
                 silence_only,
                 ..
-            } => {
-                let changed = machine.uid != subject.machine_uid
-                    || node.uid != subject.node_uid
-                    || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
-                let alive = silence_only
-                    .then(|| subject::contradiction(node, &look.report, self.now))
-                    .flatten();
-                if intent.sends == 1 && changed {
-                    let detail = format!("Machine or Node {} is not what it was when this began", node.name);
-                    let now = self.now;
-                    return self.back_to_pending(&Obstacle::new(Reason::Accepted, detail), Some(now));
-                }
-                if let Some(obstacle) = alive.filter(|_| intent.sends == 1) {
-                    return self.back_to_pending(&obstacle, None);
-                }
-                self.send_power_off(strategy, intent, subject, look)
+            } => match objection(subject, machine, node, silence_only, look, self.now) {
+                None => return self.send_power_off(strategy, intent, subject, look),
+                Some(obstacle) => Verdict::Waits(obstacle, None),
+            },
+            verdict @ (Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..)) => verdict,
+        };
+        // A command that was sent before may still be carried out: no second one, only reads.
+        let untouched = intent.sends == 1;
+        match verdict {
+            Verdict::Recovered if untouched => self.recovered(strategy),
+            Verdict::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
+            Verdict::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
+            Verdict::Unhealthy { .. } | Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {
+                self.poll(intent, intent.journalled)
             }
+        }
+    }
+
+    /// The signal went away before this attempt's power-off. What an earlier attempt may have left
+    /// off is settled in Pending.
+    fn last_look_withdrawn(self, obstacle: &Obstacle) -> Decision {
+        if self.journal.failed_attempts.is_empty() {
+            self.withdrawn(obstacle)
+        } else {
+            let now = self.now;
+            self.back_to_pending(obstacle, Some(now))
         }
     }
 
@@ -145,9 +167,10 @@ impl Step<'_> {
             return self.back_to_pending(&obstacle, None);
         }
         let Some(read) = self.fresh_read(IDENTITY_AGE) else {
-            return match self.read_due(intent.journalled) {
-                Ok(()) => self.observe(Observation::Power),
-                Err(at) => self.rest(Some(at)),
+            let retry = self.failed_read_retry().filter(|retry| *retry > self.now);
+            return match retry {
+                Some(retry) => self.rest_until(retry),
+                None => self.observe(Observation::Power),
             };
         };
         if let Some(detail) = proof::wrong_host(read, subject) {
@@ -164,105 +187,11 @@ impl Step<'_> {
         })
     }
 
-    /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
-    fn prove(
-        mut self,
-        strategy: &Strategy,
-        intent: &Intent,
-        subject: &Subject,
-        acknowledged: Timestamp,
-    ) -> Decision {
-        match self.off_and_silent(subject, acknowledged) {
-            Standing::Proven {
-                reads,
-                newest,
-                silent,
-            } => {
-                let evidence = OffEvidence {
-                    acknowledged,
-                    reads,
-                    node_silent: silent,
-                };
-                self.begin_release(strategy, subject, evidence, newest)
-            }
-            Standing::WrongHost(detail) => {
-                self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
-            }
-            Standing::Report => self.observe(Observation::Report),
-            Standing::Wait(at) => self.rest(Some(at)),
-            Standing::Reporting => {
-                let detail = format!("the BMC says Off, but Node {} went on reporting", subject.node);
-                let advice = Reason::NodeStillReporting.advice();
-                self.journal
-                    .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
-                self.poll(intent, acknowledged)
-            }
-            Standing::NotYet => {
-                let on = self
-                    .last_read_since(acknowledged)
-                    .is_some_and(|read| read.power == PowerState::On);
-                if on && self.now >= after(acknowledged, SETTLE) && intent.sends < SENDS_LIMIT {
-                    return self.journal_again(
-                        intent.verb,
-                        intent.sends.saturating_add(1),
-                        Observation::Look,
-                    );
-                }
-                self.poll(intent, acknowledged)
-            }
-        }
-    }
-
-    /// Judges reads and signs of life together.
-    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
-        let standing = self.off_and_silent_since(subject, acknowledged);
-        match standing {
-            // Everything read before the sign of life is void; judge what came after it.
-            Ok(seen) => match self.off_and_silent_since(subject, seen) {
-                Err(Standing::NotYet) | Ok(_) => Standing::Reporting,
-                Err(standing) => standing,
-            },
-            Err(standing) => standing,
-        }
-    }
-
-    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
-        let observed = &self.facts.observed;
-        let (reads, began, newest) = match proof::off(&observed.reads, not_before, subject, self.now) {
-            OffProof::Proven { reads, began, newest } => (reads, began, newest),
-            OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
-            OffProof::NotYet => return Err(Standing::NotYet),
-        };
-        match proof::silence(&observed.reports, self.known_silent(), began, newest) {
-            Silence::Silent(silent) => Err(Standing::Proven {
-                reads,
-                newest,
-                silent,
-            }),
-            Silence::ReadNow => Err(Standing::Report),
-            Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
-            Silence::ReadAt(at) => Err(Standing::Wait(at)),
-            Silence::Reporting { seen } => Ok(seen),
-        }
-    }
-
-    /// Whether the last look already found the Node silent: lost to the node lifecycle controller,
-    /// with an expired Lease.
-    fn known_silent(&self) -> bool {
-        self.facts.look.as_ref().is_some_and(|look| {
-            let unknown = match &look.world.node {
-                Seen::Present(node) => node
-                    .conditions
-                    .iter()
-                    .any(|condition| condition.kind == "Ready" && condition.status == "Unknown"),
-                Seen::Absent | Seen::Unreadable(_) => false,
-            };
-            unknown && !look.report.lease_is_fresh(look.began)
-        })
-    }
-
     /// The BMC refused, or could not be reached: ask again after a pause.
     fn refused(mut self, intent: &Intent, at: Timestamp, obstacle: &Obstacle) -> Decision {
+        if self.came_on_again() {
+            return self.poll(intent, at);
+        }
         if self.now >= after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
             return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
@@ -273,20 +202,44 @@ impl Step<'_> {
         self.poll(intent, at)
     }
 
-    /// Nobody knows whether the command was carried out: read, and send again only on what is read.
-    fn unacknowledged(self, intent: &Intent, since: Timestamp) -> Decision {
-        let sends = intent.sends.saturating_add(1);
+    /// Reads, and sends the command again only on what is read.
+    pub(super) fn poll_or_send_again(
+        mut self,
+        intent: &Intent,
+        since: Timestamp,
+        resend: Resend,
+    ) -> Decision {
         let power = self.last_read_since(since).map(|read| read.power);
+        let came_on = self.came_on_again();
         let settled = self.now >= after(since, SETTLE);
-        match power {
-            _ if intent.sends >= SENDS_LIMIT => self.poll(intent, since),
-            // Off without an acknowledgement proves nothing yet. ForceOff changes nothing on a host
-            // that is off, and its answer is the acknowledgement.
-            Some(PowerState::Off) => self.journal_again(intent.verb, sends, Observation::Look),
-            Some(PowerState::On) if settled => self.journal_again(intent.verb, sends, Observation::Look),
-            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
-            | None => self.poll(intent, since),
+        let again = match power {
+            Some(PowerState::Off) => resend == Resend::WhenOnOrOff,
+            Some(PowerState::On) => settled && !came_on,
+            Some(PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) | None => false,
+        };
+        if again && intent.sends < SENDS_LIMIT {
+            return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
         }
+        self.poll(intent, since)
+    }
+
+    /// Whether the host went off in this attempt and came on: somebody powers it, and a second
+    /// power-off would be a second outage. Once noticed it stays in the journal.
+    fn came_on_again(&mut self) -> bool {
+        let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
+        let reads = &self.facts.observed.reads;
+        let mut words = reads
+            .iter()
+            .filter(|read| read.began >= begun)
+            .map(|read| read.power);
+        let went_off = words.any(|power| power == PowerState::Off);
+        if went_off && words.next_back().is_some_and(|last| last == PowerState::On) {
+            let detail = "the host went off and came on again before Off was proven";
+            let advice = Reason::HostCameOn.advice();
+            self.journal
+                .because(Reason::HostCameOn, format!("{detail}. {advice}"));
+        }
+        self.journal.is_because(Reason::HostCameOn)
     }
 
     /// Journals the intent anew before its command may be sent (again).
@@ -305,36 +258,59 @@ impl Step<'_> {
         let due = self.read_due(since.max(intent.journalled));
         match due {
             Ok(()) => self.observe(Observation::Power),
-            Err(at) => {
-                let at = self.journal.deadline.map_or(at, |deadline| at.min(deadline));
-                self.rest(Some(at))
-            }
+            Err(at) => self.rest_until(at),
         }
     }
 
-    /// Whether a read is due, else when. Intervals grow with the reads since the command: 1, 1, 1.6,
+    /// Whether a read is due, else when. Intervals grow with the reads of the phase, not only of the
+    /// last send: 1, 1, 1.6,
     /// 2.6, 4.1 ... s, at most a minute; the read that confirms an Off comes after one second.
     pub(super) fn read_due(&self, since: Timestamp) -> Result<(), Timestamp> {
         let observed = &self.facts.observed;
-        let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= since).collect();
-        let at = match (&observed.read_failure, reads.last()) {
-            (Some(failure), _) => after(
-                failure.at,
-                interval(failure.consecutive.try_into().unwrap_or(usize::MAX)),
-            ),
-            (None, None) => after(since, interval(0)),
-            (None, Some(read)) if read.power == PowerState::Off => after(read.began, proof::READ_SPACING),
-            (None, Some(read)) => after(read.began, interval(reads.len())),
+        let begun = self.journal.phase_started.unwrap_or(since);
+        let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= begun).collect();
+        let newest = reads.last().copied();
+        let from = newest.map_or(since, |read| read.began.max(since));
+        let at = match (self.failed_read_retry(), newest.map(|read| read.power)) {
+            (Some(retry), _) => retry,
+            (None, Some(PowerState::Off)) => after(from, proof::READ_SPACING),
+            (
+                None,
+                Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
+                | None,
+            ) => after(from, interval(reads.len())),
         };
         if at <= self.now { Ok(()) } else { Err(at) }
     }
 
+    /// When a BMC that did not answer is asked again.
+    fn failed_read_retry(&self) -> Option<Timestamp> {
+        let failure = self.facts.observed.read_failure.as_ref()?;
+        let pause = interval(failure.consecutive.try_into().unwrap_or(usize::MAX));
+        Some(after(failure.at, pause))
+    }
+
     fn power_off_failed(self, strategy: &Strategy) -> Decision {
         let observed = &self.facts.observed;
-        let obstacle = if self.journal.reason == Reason::NodeStillReporting.as_str() {
+        let unsent = self
+            .journal
+            .intent
+            .as_ref()
+            .is_some_and(|intent| intent.sends == 1 && self.delivery(intent) == Delivery::Unsent);
+        let obstacle = if unsent {
+            Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                "the last look before the power-off could not be completed in time; nothing was sent",
+            )
+        } else if self.journal.is_because(Reason::NodeStillReporting) {
             Obstacle::new(
                 Reason::NodeStillReporting,
                 "the BMC says Off, but the Node went on reporting",
+            )
+        } else if self.journal.is_because(Reason::HostCameOn) {
+            Obstacle::new(
+                Reason::HostCameOn,
+                "the host went off and came on again before Off was proven",
             )
         } else if let Some(failure) = &observed.read_failure {
             failure.obstacle.clone()
@@ -350,20 +326,27 @@ impl Step<'_> {
 
     /// The producer took the request back after the power-off was journalled.
     fn deleted_while_powering_off(
-        self,
+        mut self,
         strategy: &Strategy,
         intent: &Intent,
         delivery: &Delivery,
     ) -> Decision {
         let since = match delivery {
-            Delivery::Unsent if intent.sends == 1 => return self.let_go(),
+            Delivery::Unsent if intent.sends == 1 => {
+                let obstacle = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
+                let now = self.now;
+                return self.back_to_pending(&obstacle, Some(now));
+            }
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
         };
         let settled = self.now >= after(since, SETTLE);
         match self.last_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
-            Some(PowerState::On) if settled => self.let_go(),
+            Some(PowerState::On) if settled => {
+                self.journal.intent = None;
+                self.leave(strategy)
+            }
             _ if self.journal.is_overdue(self.now) => self.fail(&Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 "deleted before the host was proven On or Off",
@@ -374,24 +357,29 @@ impl Step<'_> {
     }
 }
 
-/// Where the proof of Off stands.
-pub(super) enum Standing {
-    /// Off and silent.
-    Proven {
-        reads: Vec<OffRead>,
-        newest: Timestamp,
-        silent: Timestamp,
-    },
-    /// More reads are needed.
-    NotYet,
-    /// Another host answered.
-    WrongHost(String),
-    /// The Node's signs of life have to be read.
-    Report,
-    /// They have to be read later.
-    Wait(Timestamp),
-    /// The Node reports.
-    Reporting,
+/// What, seen live, speaks against powering this Node off: it is another one, or it lives.
+fn objection(
+    subject: &Subject,
+    machine: &Machine,
+    node: &Node,
+    silence_only: bool,
+    look: &Look,
+    now: Timestamp,
+) -> Option<Obstacle> {
+    let changed = machine.uid != subject.machine_uid
+        || node.uid != subject.node_uid
+        || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
+    if changed {
+        let detail = format!("Machine or Node {} is not what it was when this began", node.name);
+        return Some(Obstacle::new(Reason::Accepted, detail));
+    }
+    if let Err(obstacle) = &look.host {
+        return Some(obstacle.clone());
+    }
+    if silence_only {
+        return subject::contradiction(node, &look.report, now);
+    }
+    None
 }
 
 /// The pause before read number `done + 1`.

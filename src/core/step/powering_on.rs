@@ -12,7 +12,9 @@ use crate::core::strategy::Strategy;
 impl Step<'_> {
     /// Writes the power-on down and sends it.
     pub(super) fn begin_power_on(mut self, strategy: &Strategy, story: &str) -> Decision {
-        if let Some(release) = &mut self.journal.release {
+        if let Some(release) = &mut self.journal.release
+            && self.journal.phase == Phase::Fencing
+        {
             release.finished = Some(self.now);
         }
         self.enter(
@@ -53,11 +55,12 @@ impl Step<'_> {
             }),
             Delivery::Unsent => self.power_on_again(intent.sends),
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => {
-                let off = self
-                    .last_read_since(*at)
-                    .is_some_and(|read| read.power == PowerState::Off);
+                let not_on = self.last_read_since(*at).is_some_and(|read| match read.power {
+                    PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => true,
+                    PowerState::On | PowerState::PoweringOn => false,
+                });
                 let due = resend_time(&delivery).is_some_and(|due| due <= self.now);
-                if off && due {
+                if not_on && due {
                     self.power_on_again(intent.sends.saturating_add(1))
                 } else {
                     self.poll(&intent, *at)
@@ -66,7 +69,7 @@ impl Step<'_> {
         }
     }
 
-    /// The host is still off: the command was lost or refused. Journal it anew, then send it.
+    /// The host is still not on: the command was lost or refused. Journal it anew, then send it.
     fn power_on_again(mut self, sends: i32) -> Decision {
         let intent: Intent = self.intent(Verb::PowerOn, sends.min(100));
         let not_after = intent.not_after;
@@ -75,17 +78,20 @@ impl Step<'_> {
     }
 
     fn power_on_failed(self) -> Decision {
-        let detail = match &self.facts.observed.read_failure {
-            Some(failure) => failure.obstacle.detail.clone(),
-            None => {
-                let said = self
-                    .facts
-                    .observed
-                    .last_read()
-                    .map_or("nothing", |read| read.said.as_str());
-                format!("the BMC did not say On in time; last it said {said}")
-            }
+        let observed = &self.facts.observed;
+        let said = match &observed.read_failure {
+            Some(failure) => failure.obstacle.detail.as_str(),
+            None => observed.last_read().map_or("nothing", |read| read.said.as_str()),
         };
+        let failed = self.journal.failed_attempts.last();
+        let before = match (failed, &self.journal.release) {
+            (Some(failed), _) if failed.attempt == self.journal.attempt => {
+                format!("attempt {} had failed before ({})", failed.attempt, failed.reason)
+            }
+            (_, Some(_)) => "its workloads are released".to_owned(),
+            (_, None) => "nothing was released".to_owned(),
+        };
+        let detail = format!("the BMC did not say On in time, last: {said}; {before}");
         self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 

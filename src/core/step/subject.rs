@@ -1,12 +1,16 @@
 //! Whom a remediation is about, and whether that one may be powered off.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::after;
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
-use crate::core::health::{self, Health};
+use crate::core::health::{self, Health, HealthCheck};
 use crate::core::identity::SystemUuid;
 use crate::core::observed::PowerRead;
 use crate::core::phase::Reason;
+
+/// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
+const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
 
 /// What the checks before a power-off found.
 #[derive(Debug)]
@@ -53,7 +57,7 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
                 format!("the trigger annotation of Machine {} is gone", machine.name),
             ));
         }
-        Origin::Annotation => match health::vouching(&world.health_checks) {
+        Origin::Annotation => match vouched(machine, world) {
             Ok(checks) => health::judge(&checks, node, now),
             Err(obstacle) => return Verdict::Waits(obstacle, None),
         },
@@ -68,7 +72,7 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
                     node.name
                 ),
             ),
-            Some(until),
+            Some(after(until, PAST_GRACE)),
         ),
         Health::Unhealthy { cause, silence_only } => Verdict::Unhealthy {
             machine,
@@ -110,6 +114,20 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<&'a Machine, Verdict<'
         Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
         Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
     }
+}
+
+/// The health checks that vouch for a trigger which nobody else answers.
+fn vouched<'a>(machine: &Machine, world: &'a World) -> Result<Vec<&'a HealthCheck>, Obstacle> {
+    trigger_obstacle(machine).map_or(Ok(()), Err)?;
+    health::vouching(&world.health_checks)
+}
+
+/// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
+/// Source: `contracts.md` 8.1, cluster-api-provider-baremetal.
+pub(crate) fn trigger_obstacle(machine: &Machine) -> Option<Obstacle> {
+    let other = machine.trigger_answered_by.as_ref()?;
+    let detail = format!("{other} answers the trigger of Machine {}", machine.name);
+    Some(Obstacle::new(Reason::AnotherRemediatorActive, detail))
 }
 
 /// What about a Machine itself forbids to power-cycle its host. Source: `contracts.md` 1.4, 8.1.

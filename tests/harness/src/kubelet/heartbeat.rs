@@ -96,7 +96,7 @@ impl Kubelet {
         let spec = json!({
             "holderIdentity": name,
             // A kubelet renews every quarter of the duration.
-            "leaseDurationSeconds": (self.template.lease_interval * 4).as_secs().max(1),
+            "leaseDurationSeconds": self.template.lease_interval.saturating_mul(4).as_secs().max(1),
             "renewTime": MicroTime(Timestamp::now()),
         });
         let patch = Patch::Merge(json!({"spec": spec}));

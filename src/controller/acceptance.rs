@@ -1,0 +1,161 @@
+//! Says on each BMCEndpoint and on the RemediationPolicy whether it can be used, before it is needed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::api_call::{ShellError, within};
+use super::caches::Guarded;
+use super::context::Context;
+use super::host;
+use crate::api::{BMCEndpoint, RemediationPolicy};
+use crate::bmc::Protocol;
+use crate::core::facts::Obstacle;
+use crate::core::phase::Reason;
+
+/// The condition: whether the object can be used as it stands.
+const ACCEPTED: &str = "Accepted";
+
+/// Looks at one BMCEndpoint.
+pub(super) async fn endpoint(
+    guarded: Arc<Guarded<BMCEndpoint>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let Ok(endpoint) = &guarded.0 else {
+        return Ok(Action::await_change());
+    };
+    let verdict = judge_endpoint(&context, endpoint);
+    let present = endpoint
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
+    let api =
+        Api::<BMCEndpoint>::namespaced(context.client.clone(), &endpoint.namespace().unwrap_or_default());
+    state(&context, &api, endpoint, present, verdict).await
+}
+
+fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+    let resolved = host::resolve_endpoint(endpoint)?;
+    match resolved.address.protocol {
+        Protocol::Redfish => {}
+        Protocol::Ipmi => {
+            return Err(Obstacle::new(
+                Reason::BmcProtocolNotAllowed,
+                "spec.address names an IPMI BMC",
+            ));
+        }
+    }
+    let (name, namespace) = (endpoint.name_any(), endpoint.namespace());
+    let same_host = |other: &Guarded<BMCEndpoint>| {
+        other.0.as_ref().is_ok_and(|other| {
+            other.name_any() != name
+                && other.namespace() == namespace
+                && other.spec.machine_name == endpoint.spec.machine_name
+                && other.spec.node_name == endpoint.spec.node_name
+        })
+    };
+    match context.caches.endpoints.find(same_host) {
+        Some(twin) => {
+            let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
+            Err(Obstacle::new(Reason::HostAmbiguous, detail))
+        }
+        None => Ok(format!("the BMC is at {}", resolved.host.bmc)),
+    }
+}
+
+/// Looks at the RemediationPolicy.
+pub(super) async fn policy(
+    guarded: Arc<Guarded<RemediationPolicy>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let Ok(policy) = &guarded.0 else {
+        return Ok(Action::await_change());
+    };
+    let verdict = if policy.spec.bmc.allowed_networks.is_empty() {
+        Err(Obstacle::new(
+            Reason::BmcAddressNotAllowed,
+            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
+        ))
+    } else {
+        Ok("in force".to_owned())
+    };
+    let present = policy
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
+    let api = Api::<RemediationPolicy>::all(context.client.clone());
+    state(&context, &api, policy, present, verdict).await
+}
+
+/// Writes the condition when it says something else than the one that stands.
+async fn state<K>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+    present: &[Condition],
+    verdict: Result<String, Obstacle>,
+) -> Result<Action, ShellError>
+where
+    K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    let (status, reason, message) = match verdict {
+        Ok(message) => ("True", Reason::Accepted, message),
+        Err(obstacle) => (
+            "False",
+            obstacle.reason,
+            format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
+        ),
+    };
+    let standing = present.iter().find(|condition| condition.type_ == ACCEPTED);
+    let generation = object.meta().generation;
+    let says_so = |condition: &Condition| {
+        condition.status == status
+            && condition.reason == reason.as_str()
+            && condition.message == message
+            && condition.observed_generation == generation
+    };
+    if standing.is_some_and(says_so) {
+        return Ok(Action::await_change());
+    }
+    let since = standing.filter(|condition| condition.status == status);
+    let condition = Condition {
+        type_: ACCEPTED.to_owned(),
+        status: status.to_owned(),
+        reason: reason.as_str().to_owned(),
+        message,
+        last_transition_time: since.map_or_else(
+            || Time(context.clock.now()),
+            |condition| condition.last_transition_time.clone(),
+        ),
+        observed_generation: generation,
+    };
+    let change = json!({ "status": { "observedGeneration": generation, "conditions": [condition] } });
+    let (name, parameters) = (object.name_any(), PatchParams::default());
+    let patch = Patch::Merge(&change);
+    match within(
+        "writing a condition",
+        api.patch_status(&name, &parameters, &patch),
+    )
+    .await
+    {
+        Ok(_) => Ok(Action::await_change()),
+        Err(error) if error.is_not_found() => Ok(Action::await_change()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What to do after a failed write: nothing depends on it, so there is no hurry.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+pub(super) fn error_policy<K: Resource>(object: Arc<K>, error: &ShellError, _: Arc<Context>) -> Action {
+    tracing::warn!(object = %object.name_any(), error = %crate::report::chain(error), "condition not written");
+    Action::requeue(Duration::from_secs(30))
+}

@@ -1,0 +1,173 @@
+//! Writes to Kubernetes objects: each with a precondition, none after its time.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::DeserializeGuard;
+use serde_json::json;
+
+use super::acting::Acting;
+use super::api_call::{ShellError, within};
+use super::memory::Memory;
+use super::{caches, gather};
+use crate::api::views::{Machine, Node};
+use crate::api::{PowerCycleRemediation, keys};
+use crate::core::decision::Effect;
+use crate::core::facts::Seen;
+use crate::core::observed::WriteFailure;
+use crate::fencing::{node_deletion, taint};
+
+impl Acting<'_> {
+    pub(super) async fn write(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {
+        let client = &self.context.client;
+        match effect {
+            Effect::AddFinalizer => self.set_finalizer(true, memory).await,
+            Effect::RemoveFinalizer => self.set_finalizer(false, memory).await,
+            Effect::TaintNode {
+                resource_version,
+                not_after,
+                ..
+            } => {
+                let (uid, node) = (self.remediation.uid().unwrap_or_default(), self.node(memory)?);
+                let call = taint::add(client, &node, resource_version, &uid);
+                remember_node(self.before(*not_after, "tainting the Node", call).await?, memory);
+                Ok(())
+            }
+            Effect::UntaintNode { resource_version, .. } => {
+                let node = self.node(memory)?;
+                let call = taint::remove(client, &node, resource_version);
+                remember_node(Some(within("untainting the Node", call).await?), memory);
+                Ok(())
+            }
+            Effect::DeleteNode {
+                node,
+                uid,
+                resource_version,
+                not_after,
+            } => {
+                let call = node_deletion::delete(client, node, uid, resource_version);
+                self.before(*not_after, "deleting the Node", call)
+                    .await
+                    .map(|_| ())
+            }
+            Effect::RestoreNode {
+                resource_version,
+                saved,
+                ..
+            } => {
+                let node = self.node(memory)?;
+                let call = node_deletion::restore(client, &node, resource_version, saved);
+                remember_node(Some(within("restoring the Node", call).await?), memory);
+                memory.observed.node_restored = node.metadata.uid.clone();
+                Ok(())
+            }
+            Effect::ClearTrigger { machine, uid } => self.clear_trigger(machine, uid, memory).await,
+            Effect::PowerOff { .. } | Effect::PowerOn { .. } => Ok(()),
+        }
+    }
+
+    /// Makes a call only while its time has not passed; it is dropped when it does not end in time.
+    async fn before<T>(
+        &self,
+        not_after: Timestamp,
+        call: &'static str,
+        future: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<Option<T>, ShellError> {
+        let left = not_after.duration_since(self.context.clock.now());
+        let Ok(left) = std::time::Duration::try_from(left) else {
+            return Ok(None);
+        };
+        match tokio::time::timeout(left, within(call, future)).await {
+            Ok(answer) => answer.map(Some),
+            Err(_) => Err(ShellError::Timeout { call }),
+        }
+    }
+
+    /// The Node that the decision was taken on.
+    fn node(&self, memory: &Memory) -> Result<Node, ShellError> {
+        let cached = caches::find(&self.context.caches.nodes, None, &self.node_name());
+        let cached = cached.and_then(|guarded| guarded.0.clone().ok());
+        let newer = memory.written_node.clone().filter(|written| {
+            cached
+                .as_ref()
+                .is_none_or(|cached| gather::is_newer(written, cached))
+        });
+        newer.or(cached).ok_or(ShellError::Conflict { object: "Node" })
+    }
+
+    async fn set_finalizer(&self, wanted: bool, memory: &mut Memory) -> Result<(), ShellError> {
+        let namespace = self.remediation.namespace().unwrap_or_default();
+        let mut finalizers = self.remediation.finalizers().to_vec();
+        finalizers.retain(|finalizer| finalizer != keys::FINALIZER);
+        if wanted {
+            finalizers.push(keys::FINALIZER.to_owned());
+        }
+        let change = json!({ "metadata": {
+            "resourceVersion": self.remediation.metadata.resource_version, "finalizers": finalizers,
+        }});
+        let api = Api::<PowerCycleRemediation>::namespaced(self.context.client.clone(), &namespace);
+        let (name, parameters, patch) = (
+            self.remediation.name_any(),
+            PatchParams::default(),
+            Patch::Merge(&change),
+        );
+        match within("writing our finalizer", api.patch(&name, &parameters, &patch)).await {
+            Ok(written) => memory.written = Some(written),
+            Err(error) if error.is_not_found() && !wanted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Removes the trigger from the Machine it was seen on, unless the Machine changed since: others
+    /// write whole Machines, and what they wrote has to be looked at first.
+    async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
+        let namespace = self.remediation.namespace().unwrap_or_default();
+        let seen = match &self.facts.world.machine {
+            Seen::Present(seen) if seen.uid == uid => seen.resource_version.clone(),
+            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => {
+                return Err(ShellError::Conflict { object: "Machine" });
+            }
+        };
+        let change = json!({ "metadata": {
+            "uid": uid, "resourceVersion": seen, "annotations": { keys::TRIGGER_ANNOTATION: null },
+        }});
+        let machines = Api::<DeserializeGuard<Machine>>::namespaced(self.context.client.clone(), &namespace);
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
+        let call = machines.patch(machine, &parameters, &patch);
+        let written = within("removing the trigger", call).await?;
+        memory.observed.trigger_cleared = written.resource_version();
+        Ok(())
+    }
+
+    /// A write that failed is not an error of the reconciliation: the next step decides on it.
+    pub(super) fn note_write(
+        &self,
+        written: Result<(), ShellError>,
+        memory: &mut Memory,
+    ) -> Result<(), ShellError> {
+        match written {
+            Ok(()) => {
+                memory.observed.write_failure = None;
+                Ok(())
+            }
+            Err(error) if error.is_conflict() || error.is_not_found() => {
+                tracing::info!(remediation = %self.remediation.name_any(), %error, "decided on a stale view");
+                memory.observed.write_failure = Some(WriteFailure {
+                    at: self.context.clock.now(),
+                    detail: error.to_string(),
+                });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What we wrote is believed until the cache has caught up.
+fn remember_node(written: Option<DeserializeGuard<Node>>, memory: &mut Memory) {
+    if let Some(DeserializeGuard(Ok(mut node))) = written {
+        node.narrow();
+        memory.written_node = Some(node);
+    }
+}

@@ -1,0 +1,119 @@
+//! The proof of Off while a power-off is under way: reads of the BMC and silence of the Node together.
+
+use jiff::Timestamp;
+
+use super::Step;
+use super::powering_off::Resend;
+use crate::core::decision::{Decision, Observation};
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};
+use crate::core::phase::Reason;
+use crate::core::proof::{self, OffProof, Silence};
+use crate::core::strategy::Strategy;
+
+/// Where the proof of Off stands.
+pub(super) enum Standing {
+    /// Off and silent.
+    Proven {
+        reads: Vec<OffRead>,
+        newest: Timestamp,
+        silent: Timestamp,
+    },
+    /// More reads are needed.
+    NotYet,
+    /// Another host answered.
+    WrongHost(String),
+    /// The Node's signs of life have to be read.
+    Report,
+    /// They have to be read later.
+    Wait(Timestamp),
+    /// The Node reports.
+    Reporting,
+}
+
+impl Step<'_> {
+    /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
+    pub(super) fn prove(
+        mut self,
+        strategy: &Strategy,
+        intent: &Intent,
+        subject: &Subject,
+        acknowledged: Timestamp,
+    ) -> Decision {
+        match self.off_and_silent(subject, acknowledged) {
+            Standing::Proven {
+                reads,
+                newest,
+                silent,
+            } => {
+                let evidence = OffEvidence {
+                    acknowledged,
+                    reads,
+                    node_silent: silent,
+                };
+                self.begin_release(strategy, subject, evidence, newest)
+            }
+            Standing::WrongHost(detail) => {
+                self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
+            }
+            Standing::Report => self.observe(Observation::Report),
+            Standing::Wait(at) => self.rest_until(at),
+            Standing::Reporting => {
+                let detail = format!("the BMC says Off, but Node {} went on reporting", subject.node);
+                let advice = Reason::NodeStillReporting.advice();
+                self.journal
+                    .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
+                self.poll(intent, acknowledged)
+            }
+            Standing::NotYet => self.poll_or_send_again(intent, acknowledged, Resend::WhenOn),
+        }
+    }
+
+    /// Judges reads and signs of life together.
+    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
+        let standing = self.off_and_silent_since(subject, acknowledged);
+        match standing {
+            // Everything read before the sign of life is void; judge what came after it.
+            Ok(seen) => match self.off_and_silent_since(subject, seen) {
+                Err(Standing::NotYet) | Ok(_) => Standing::Reporting,
+                Err(standing) => standing,
+            },
+            Err(standing) => standing,
+        }
+    }
+
+    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
+        let observed = &self.facts.observed;
+        let (reads, began, newest) = match proof::off(&observed.reads, not_before, subject, self.now) {
+            OffProof::Proven { reads, began, newest } => (reads, began, newest),
+            OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
+            OffProof::NotYet => return Err(Standing::NotYet),
+        };
+        match proof::silence(&observed.reports, self.known_silent(), began, newest) {
+            Silence::Silent(silent) => Err(Standing::Proven {
+                reads,
+                newest,
+                silent,
+            }),
+            Silence::ReadNow => Err(Standing::Report),
+            Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
+            Silence::ReadAt(at) => Err(Standing::Wait(at)),
+            Silence::Reporting { seen } => Ok(seen),
+        }
+    }
+
+    /// Whether the last look already found the Node silent: lost to the node lifecycle controller,
+    /// with an expired Lease.
+    fn known_silent(&self) -> bool {
+        self.facts.look.as_ref().is_some_and(|look| {
+            let unknown = match &look.world.node {
+                Seen::Present(node) => node
+                    .conditions
+                    .iter()
+                    .any(|condition| condition.kind == "Ready" && condition.status == "Unknown"),
+                Seen::Absent | Seen::Unreadable(_) => false,
+            };
+            unknown && !look.report.lease_is_fresh(look.began)
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Invariant 4 at every boundary: a crash before and after each journal write and each act, alone,
+//! in pairs and three in a row, and answers that are lost.
+
+use super::exploration::{Explorer, Menu};
+use super::shell::Sim;
+use crate::core::phase::Phase;
+
+/// Explores so many crashes and lost answers, and demands what nothing but a
+/// crash can excuse: one power-off, one power-on, one attempt, and success.
+fn explore(what: &str, start: Sim, crashes: u32) {
+    let mut explorer = Explorer::new(Menu::CrashesAndLostAnswers);
+    explorer.on_end = |sim| {
+        let once = sim.edges(false, 1) == 1 && sim.edges(true, 1) == 1;
+        let done = sim.journal.phase == Phase::Succeeded && sim.journal.attempt == 1;
+        (once && done)
+            .then_some(())
+            .ok_or("not exactly one power cycle that ends well")
+    };
+
+    explorer.explore(start, crashes);
+
+    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
+    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
+    assert!(explorer.runs >= 500, "{what}: only {} runs", explorer.runs);
+}
+
+#[test]
+fn invariant_4_intent_before_effect_and_no_replay_with_the_taint() {
+    explore("taint", Sim::new(), 3);
+}
+
+#[test]
+fn invariant_4_intent_before_effect_and_no_replay_with_node_deletion() {
+    let mut sim = Sim::new();
+    sim.taint_supported = false;
+    explore("node deletion", sim, 3);
+}
+
+#[test]
+fn invariant_4_intent_before_effect_and_no_replay_on_a_slow_host() {
+    let mut sim = Sim::new();
+    sim.world.host.off_delay = 15_000;
+    sim.world.host.on_delay = 15_000;
+    explore("slow host", sim, 2);
+}

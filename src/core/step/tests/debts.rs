@@ -1,0 +1,374 @@
+//! What is owed to a host, its Node and its Machine is paid, whatever happens in between; and no wait
+//! lasts for ever.
+
+use super::shell::{Fault, Sim};
+use super::world::{Kubelet, at};
+use crate::core::decision::{Act, Effect, Observation};
+use crate::core::facts::{Obstacle, Policy, Seen};
+use crate::core::phase::{Phase, Reason};
+
+fn with_node_deletion() -> Sim {
+    let mut sim = Sim::new();
+    sim.taint_supported = false;
+    sim
+}
+
+fn paused(paused: bool) -> Seen<Policy> {
+    Seen::Present(Policy { paused })
+}
+
+/// The host boots at last, and its kubelet comes up.
+fn boot(sim: &mut Sim) {
+    sim.world.host.kubelet = Kubelet::Booting {
+        until: sim.world.now + 1_000,
+    };
+    sim.world.advance(sim.world.now + 2_000);
+}
+
+#[test]
+fn a_pause_does_not_use_up_the_time_to_begin() {
+    let mut sim = Sim::new();
+    sim.world.objects.policy = paused(true);
+    sim.run_until(|sim| sim.world.now > 3_600_000);
+    assert_eq!(sim.journal.reason, Reason::PolicyPaused.as_str());
+    assert_eq!(sim.counts.journal_writes, 1);
+
+    sim.world.objects.policy = paused(false);
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+#[test]
+fn a_last_look_that_always_objects_ends_with_the_time_to_begin() {
+    let mut sim = Sim::new();
+    sim.world.lease.lease_renewed = Some(at(100_000_000));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(
+        sim.journal.message.contains(Reason::NodeStillReporting.as_str()),
+        "{}",
+        sim.journal.message
+    );
+    assert!(sim.world.now <= 11 * 60_000, "ended after {} ms", sim.world.now);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn an_invalid_spec_is_waited_for_but_not_for_ever() {
+    let mut sim = Sim::new();
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(sim.journal.message.contains(Reason::SpecInvalid.as_str()));
+    assert!(!sim.has_finalizer);
+}
+
+#[test]
+fn an_invalid_spec_does_not_keep_the_finalizer() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.has_finalizer);
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+    sim.deletion_requested = true;
+
+    sim.run();
+
+    assert!(sim.gone);
+}
+
+#[test]
+fn a_node_that_recovered_is_reported_as_recovered() {
+    let mut sim = Sim::new();
+    sim.world.revive();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled);
+    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
+    assert!(!sim.world.triggered());
+}
+
+#[test]
+fn a_deleted_node_gets_back_what_it_had_although_the_write_was_repeated() {
+    let mut sim = with_node_deletion();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::DeleteNode { .. }))));
+    sim.turn(Fault::Refused);
+    sim.world.metadata.labels.clear();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(
+        sim.world.metadata.labels.get("rack").map(String::as_str),
+        Some("7")
+    );
+    let release = sim.journal.release.expect("kept as a record");
+    assert!(
+        release.saved_node.is_none(),
+        "a debt that is paid is not in the journal"
+    );
+}
+
+#[test]
+fn a_deleted_node_gets_back_what_it_had_before_it_is_ready() {
+    let mut sim = with_node_deletion();
+    sim.run_until(|sim| !sim.world.host.on && sim.journal.phase == Phase::PoweringOn);
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.register_not_ready();
+
+    sim.run_until(|sim| {
+        sim.journal
+            .release
+            .as_ref()
+            .is_some_and(|release| release.saved_node.is_none())
+    });
+
+    assert_eq!(sim.journal.phase, Phase::Booting);
+    assert_eq!(sim.world.metadata.labels.len(), 1);
+}
+
+#[test]
+fn a_deleted_node_gets_back_what_it_had_when_the_attempt_after_succeeds() {
+    let mut sim = with_node_deletion();
+    sim.refuses = |effect| matches!(effect, Effect::RestoreNode { .. });
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.register_not_ready();
+    sim.world.host.boots_well = true;
+    sim.run_until(|sim| sim.journal.attempt == 2 && sim.journal.phase == Phase::Fencing);
+    assert!(sim.world.metadata.labels.is_empty());
+
+    sim.refuses = |_| false;
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(
+        sim.world.metadata.labels.get("rack").map(String::as_str),
+        Some("7")
+    );
+}
+
+#[test]
+fn a_node_is_not_deleted_before_its_metadata_is_saved() {
+    let mut sim = with_node_deletion();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::DeleteNode { .. }))));
+    let mut facts = sim.facts();
+    facts.node_metadata = None;
+
+    let decision = crate::core::step::step(&sim.journal, &facts, at(sim.world.now));
+
+    assert!(
+        !matches!(decision.act, Some(Act::Effect(_))),
+        "{:?}",
+        decision.act
+    );
+}
+
+#[test]
+fn a_node_that_comes_back_after_the_failure_is_given_back_once() {
+    for taint in [true, false] {
+        let mut sim = if taint { Sim::new() } else { with_node_deletion() };
+        sim.world.host.boots_well = false;
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Failed);
+        assert!(
+            !taint || sim.journal.message.contains("taint"),
+            "{}",
+            sim.journal.message
+        );
+
+        boot(&mut sim);
+        sim.run();
+
+        assert!(!sim.world.tainted());
+        assert!(!sim.world.triggered());
+        assert_eq!(sim.world.metadata.labels.len(), 1);
+
+        // What a person changes after that stays, also after a restart.
+        sim.world.metadata.labels.clear();
+        sim.world.edit_machine(|machine| machine.triggered = true);
+        sim.crash();
+        sim.run();
+        assert!(sim.world.metadata.labels.is_empty());
+        assert!(sim.world.triggered());
+    }
+}
+
+#[test]
+fn a_node_that_came_back_while_the_next_attempt_began_is_a_success() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world
+        .edit_node(|node| node.boot_id = Some("boot-2".to_owned()));
+    sim.run_until(|sim| {
+        sim.journal.attempt == 1
+            && sim.journal.phase == Phase::Pending
+            && matches!(sim.decide().act, Some(Act::Observe(Observation::Look)))
+    });
+    sim.journal_only();
+    assert_eq!((sim.journal.attempt, sim.journal.phase), (2, Phase::PoweringOff));
+    sim.world.host.boots = 2;
+    sim.world.revive();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert!(!sim.world.tainted());
+    assert_eq!(sim.power_offs(), 1);
+}
+
+#[test]
+fn a_deletion_waits_until_the_node_is_given_back() {
+    for taint in [true, false] {
+        for phase in [Phase::Fencing, Phase::PoweringOn, Phase::Booting] {
+            let mut sim = if taint { Sim::new() } else { with_node_deletion() };
+            sim.run_until(|sim| sim.journal.phase == phase && !sim.released_at.is_empty());
+
+            sim.deletion_requested = true;
+            sim.run();
+
+            assert!(sim.gone, "{phase:?}");
+            assert!(sim.world.host.on && !sim.world.tainted(), "{phase:?}");
+            assert_eq!(sim.world.metadata.labels.len(), 1, "{phase:?}");
+        }
+    }
+}
+
+#[test]
+fn a_deletion_between_attempts_waits_until_the_node_is_given_back() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    assert!(sim.world.tainted());
+
+    sim.deletion_requested = true;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    boot(&mut sim);
+    sim.run();
+
+    assert!(sim.gone);
+    assert!(!sim.world.tainted());
+}
+
+#[test]
+fn a_deletion_does_not_wait_for_ever_for_a_node() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+
+    sim.deletion_requested = true;
+    sim.run();
+
+    assert!(sim.gone);
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(sim.journal.message.contains("taint"), "{}", sim.journal.message);
+}
+
+#[test]
+fn the_trigger_of_another_machine_of_that_name_is_not_cleared() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world
+        .edit_machine(|machine| machine.uid = "machine-uid-2".to_owned());
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded);
+    assert!(sim.world.triggered());
+}
+
+#[test]
+fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.objects.machine = Seen::Unreadable("metadata.annotations".to_owned());
+    let turns = sim.counts.turns;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::MachineUnreadable.as_str());
+    assert!(
+        sim.counts.turns - turns < 120,
+        "{} turns",
+        sim.counts.turns - turns
+    );
+}
+
+#[test]
+fn a_write_that_is_always_refused_is_named_and_not_repeated_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.refuses = |effect| matches!(effect, Effect::ClearTrigger { .. });
+    sim.run_until(|sim| sim.journal.phase.is_final());
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::ApiWriteRefused.as_str());
+    assert!(sim.journal.message.contains("the server said no"));
+    let (writes, began) = (sim.counts.api_writes, sim.world.now);
+    sim.run_until(|sim| sim.world.now > began + 600_000);
+    assert!(
+        sim.counts.api_writes - writes <= 21,
+        "{} writes",
+        sim.counts.api_writes - writes
+    );
+}
+
+#[test]
+fn a_cache_that_lags_behind_the_live_read_is_no_sign_of_life() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.released_at.len() == 1);
+    let last = sim.observed.reports.last_mut().expect("silence was read");
+    last.report.heartbeat = Some(at(-344_000));
+
+    let decision = sim.decide();
+
+    assert_eq!(
+        decision.journal.phase,
+        Phase::Fencing,
+        "{}",
+        decision.journal.message
+    );
+}
+
+#[test]
+fn a_successor_releases_on_a_proof_of_its_own() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::TaintNode { .. }))));
+    sim.turn(Fault::CrashAfterJournal);
+    assert_eq!(sim.journal.phase, Phase::Fencing);
+    let restarted = sim.world.now;
+
+    sim.run_until(|sim| !sim.released_at.is_empty());
+
+    let reads = sim.observed.reads.iter().filter(|read| read.said == "Off");
+    assert!(reads.count() >= 2);
+    // Nothing in its memory says that the Node was silent before: a whole window is waited for.
+    assert!(sim.world.now >= restarted + 15_000);
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded);
+}
+
+#[test]
+fn without_the_lead_nothing_is_done() {
+    for phase in [
+        Phase::Pending,
+        Phase::PoweringOff,
+        Phase::Fencing,
+        Phase::PoweringOn,
+        Phase::Booting,
+    ] {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.journal.phase == phase);
+
+        sim.leads = false;
+        let decision = sim.decide();
+
+        assert_eq!(decision.act, None, "{phase:?}");
+        assert_eq!(decision.journal, sim.journal, "{phase:?}");
+    }
+}

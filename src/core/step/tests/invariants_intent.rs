@@ -1,0 +1,376 @@
+//! Invariants 4, 5, 6, 8 and 9: intents, identity, the last look, recovery, and the unknown.
+
+use super::shell::{Sim, millis};
+use super::world::{Cause, UUID, at};
+use crate::core::decision::{Act, Effect, Observation};
+use crate::core::facts::{Obstacle, Origin, Policy, Seen};
+use crate::core::identity::SystemUuid;
+use crate::core::phase::{Phase, Reason};
+
+type Change = fn(&mut Sim);
+
+/// What it is, the UUID of the BMC, the UUID of the Node, and why it is refused.
+type Identity = (
+    &'static str,
+    Option<&'static str>,
+    Option<&'static str>,
+    Option<Reason>,
+);
+
+/// A remediation whose power-off is journalled; the last look comes next.
+fn before_the_last_look() -> Sim {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::Look))));
+    sim.journal_only();
+    assert_eq!(sim.journal.phase, Phase::PoweringOff);
+    sim
+}
+
+#[test]
+fn invariant_4_the_intent_is_journalled_before_its_command() {
+    let mut sim = Sim::new();
+    // The shell of these tests refuses a command whose intent is not journalled.
+    sim.run();
+    for (sent, effect) in &sim.sent {
+        let (Effect::PowerOff { not_after } | Effect::PowerOn { not_after }) = effect else {
+            panic!("only commands are noted as sent: {effect:?}");
+        };
+        assert!(millis(*not_after) >= *sent);
+        assert!(millis(*not_after) <= sent + 10_000, "may be sent for too long");
+    }
+    assert_eq!((sim.edges(false, 1), sim.edges(true, 1)), (1, 1));
+}
+
+#[test]
+fn invariant_5_right_host() {
+    let swapped = "44454c4c-4200-1035-8052-b4c04f4e3732";
+    let cases: [Identity; 9] = [
+        ("same", Some(UUID), Some(UUID), None),
+        ("bytes swapped", Some(swapped), Some(UUID), None),
+        (
+            "another",
+            Some("11111111-2222-3333-4444-555555555555"),
+            Some(UUID),
+            Some(Reason::IdentityMismatch),
+        ),
+        ("BMC says none", None, Some(UUID), Some(Reason::IdentityUnproven)),
+        (
+            "BMC says zero",
+            Some("00000000-0000-0000-0000-000000000000"),
+            Some(UUID),
+            Some(Reason::IdentityUnproven),
+        ),
+        (
+            "BMC says a placeholder",
+            Some("03000200-0400-0500-0006-000700080009"),
+            Some(UUID),
+            Some(Reason::IdentityUnproven),
+        ),
+        ("Node has none", Some(UUID), None, Some(Reason::IdentityUnproven)),
+        (
+            "Node has a placeholder",
+            Some(UUID),
+            Some("FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"),
+            Some(Reason::IdentityUnproven),
+        ),
+        (
+            "both the same placeholder",
+            Some("03000200-0400-0500-0006-000700080009"),
+            Some("03000200-0400-0500-0006-000700080009"),
+            Some(Reason::IdentityUnproven),
+        ),
+    ];
+    for (what, of_bmc, of_node, refusal) in cases {
+        let mut sim = Sim::new();
+        sim.world.bmc.uuid = of_bmc.map(str::to_owned);
+        sim.world
+            .edit_node(|node| node.system_uuid = of_node.map(str::to_owned));
+
+        sim.run_until(|sim| sim.power_offs() > 0 || !sim.journal.reason.is_empty());
+        sim.run_until(|sim| sim.power_offs() > 0 || sim.journal.phase == Phase::Pending);
+
+        match refusal {
+            None => assert_eq!(sim.power_offs(), 1, "{what}: {}", sim.journal.message),
+            Some(reason) => {
+                assert_eq!(sim.journal.reason, reason.as_str(), "{what}");
+                sim.run();
+                assert_eq!(sim.power_offs(), 0, "{what}");
+                assert_eq!(sim.journal.phase, Phase::Failed, "{what}");
+                assert!(sim.journal.message.contains(reason.as_str()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn invariant_5_right_host_by_the_stated_uuid() {
+    let stated = |uuid: &str| Some(SystemUuid::parse(uuid).expect("valid"));
+    let mut proven = Sim::new();
+    proven.world.edit_node(|node| node.system_uuid = None);
+    proven.host.as_mut().expect("a host").stated_uuid = stated(UUID);
+    let mut refused = Sim::new();
+    refused.host.as_mut().expect("a host").stated_uuid = stated("11111111-2222-3333-4444-555555555555");
+
+    proven.run();
+    refused.run();
+
+    assert_eq!(proven.journal.phase, Phase::Succeeded);
+    assert_eq!(refused.power_offs(), 0);
+}
+
+#[test]
+fn invariant_5_right_host_is_checked_again_when_the_reading_is_old() {
+    let mut sim = before_the_last_look();
+    sim.world.bmc.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned());
+    sim.observed.reads.clear();
+
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+
+    assert_eq!(sim.power_offs(), 0);
+    assert_eq!(sim.journal.reason, Reason::IdentityMismatch.as_str());
+}
+
+#[test]
+fn invariant_6_last_look() {
+    let changes: [(&str, Change); 15] = [
+        ("recovered", |sim| sim.world.revive()),
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
+        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("machine deleting", |sim| {
+            sim.world.edit_machine(|machine| machine.deleting = true);
+        }),
+        ("machine replaced", |sim| {
+            sim.world.edit_machine(|machine| machine.uid = "other".to_owned());
+        }),
+        ("trigger gone", |sim| {
+            sim.world.edit_machine(|machine| machine.triggered = false);
+        }),
+        ("health check paused", |sim| {
+            sim.world.edit_check(|check| check.paused = true);
+        }),
+        ("health check with a template", |sim| {
+            sim.world.edit_check(|check| check.has_template = true);
+        }),
+        ("health check gone", |sim| sim.world.objects.health_checks.clear()),
+        ("node gone", |sim| sim.world.objects.node = Seen::Absent),
+        ("node registered anew", |sim| {
+            sim.world.edit_node(|node| node.uid = "other".to_owned());
+        }),
+        ("node rebooted", |sim| {
+            sim.world
+                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()));
+        }),
+        ("lease fresh again", |sim| {
+            sim.world.lease.lease_renewed = Some(at(sim.world.now));
+        }),
+        ("lead lost", |sim| sim.leads = false),
+    ];
+    for (what, change) in changes {
+        let mut sim = before_the_last_look();
+
+        change(&mut sim);
+        let end = sim.world.now + 9_000;
+        let waits = |sim: &Sim| sim.journal.phase != Phase::PoweringOff || sim.world.now > end || !sim.leads;
+        sim.run_until(|sim| waits(sim) || sim.power_offs() > 0);
+
+        assert_eq!(sim.power_offs(), 0, "{what}");
+        assert!(waits(&sim), "{what}");
+        assert_eq!(
+            sim.journal.attempt,
+            i32::from(!sim.leads || sim.journal.phase.is_final()),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
+    let mut sim = before_the_last_look();
+    sim.world.revive();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
+    assert!(!sim.world.triggered());
+    assert_eq!(sim.power_offs(), 0);
+    assert!(sim.journal.trigger_cleared.is_some());
+}
+
+#[test]
+fn invariant_6_last_look_also_comes_before_a_repeated_command() {
+    let changes: [(&str, Change); 5] = [
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("trigger gone", |sim| {
+            sim.world.edit_machine(|machine| machine.triggered = false);
+        }),
+        ("recovered", |sim| sim.world.revive()),
+        ("node rebooted", |sim| {
+            sim.world
+                .edit_node(|node| node.boot_id = Some("boot-2".to_owned()));
+        }),
+        ("lease fresh again", |sim| {
+            sim.world.lease.lease_renewed = Some(at(sim.world.now + 600_000));
+        }),
+    ];
+    for (what, change) in changes {
+        let mut sim = before_the_last_look();
+        sim.crash();
+
+        change(&mut sim);
+        let end = sim.world.now + 170_000;
+        sim.run_until(|sim| sim.world.now > end || sim.power_offs() > 0);
+
+        assert_eq!(sim.power_offs(), 0, "{what}");
+    }
+}
+
+#[test]
+fn invariant_6_nothing_is_powered_off_without_any_look() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.power_offs() == 1);
+    let look = sim.look.as_ref().expect("there was a look");
+    assert!(sim.sent[0].0 - millis(look.began) <= 2_000);
+}
+
+#[test]
+fn invariant_8_recovery_is_never_blocked() {
+    let blocks: [(&str, Change); 8] = [
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
+        ("policy unreadable", |sim| {
+            sim.world.objects.policy = Seen::Unreadable("spec".to_owned());
+        }),
+        ("spec invalid", |sim| {
+            sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+        }),
+        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("health check gone", |sim| sim.world.objects.health_checks.clear()),
+        ("remediation deleted", |sim| sim.deletion_requested = true),
+        ("host unknown", |sim| {
+            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint"));
+        }),
+    ];
+    let phases = [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn];
+    for (what, block) in blocks {
+        for phase in phases {
+            let mut sim = Sim::new();
+            sim.run_until(|sim| sim.journal.phase == phase && !sim.world.host.on);
+
+            block(&mut sim);
+            sim.run();
+
+            let story = format!("{what} in {phase:?}: {}", sim.journal.message);
+            assert!(sim.world.host.on, "left off: {story}");
+            assert!(!sim.world.tainted(), "left tainted: {story}");
+        }
+    }
+}
+
+#[test]
+fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
+    let blocks: [(&str, Change); 4] = [
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("trigger gone", |sim| {
+            sim.world.edit_machine(|machine| machine.triggered = false);
+        }),
+        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("remediation deleted", |sim| sim.deletion_requested = true),
+    ];
+    for (what, block) in blocks {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.power_offs() == 1);
+        sim.world.bmc.reachable = false;
+        sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+
+        block(&mut sim);
+        sim.world.bmc.reachable = true;
+        sim.run();
+
+        assert!(sim.world.host.on, "{what}: left off, {}", sim.journal.message);
+        assert_eq!(sim.edges(false, 1), 1, "{what}");
+        assert_eq!(sim.edges(false, 2), 0, "{what}");
+    }
+}
+
+#[test]
+fn invariant_9_unknown_stops() {
+    let unknowns: [(&str, Reason, Change); 4] = [
+        ("machine", Reason::MachineUnreadable, |sim| {
+            sim.world.objects.machine = Seen::Unreadable("x".to_owned());
+        }),
+        ("node", Reason::NodeUnreadable, |sim| {
+            sim.world.objects.node = Seen::Unreadable("x".to_owned());
+        }),
+        ("policy", Reason::PolicyUnreadable, |sim| {
+            sim.world.objects.policy = Seen::Unreadable("x".to_owned());
+        }),
+        ("health check", Reason::HealthCheckUnreadable, |sim| {
+            sim.world
+                .objects
+                .health_checks
+                .push(Seen::Unreadable("x".to_owned()));
+        }),
+    ];
+    for (what, reason, unknown) in unknowns {
+        for start in [Sim::new(), before_the_last_look()] {
+            let mut sim = start;
+            unknown(&mut sim);
+            sim.run();
+            assert_eq!(sim.power_offs(), 0, "{what}");
+            assert_eq!(sim.journal.phase, Phase::Failed, "{what}");
+            assert!(
+                sim.journal.message.contains(reason.as_str()),
+                "{what}: {}",
+                sim.journal.message
+            );
+        }
+    }
+}
+
+#[test]
+fn invariant_12_control_plane_hosts_are_refused() {
+    let of_machine = {
+        let mut sim = Sim::new();
+        sim.world.edit_machine(|machine| machine.control_plane = true);
+        sim
+    };
+    let of_node = {
+        let mut sim = Sim::new();
+        sim.world.edit_node(|node| node.control_plane = true);
+        sim
+    };
+    for mut sim in [of_machine, of_node] {
+        sim.run();
+        assert_eq!(sim.power_offs(), 0);
+        assert!(sim.journal.message.contains(Reason::ControlPlaneRefused.as_str()));
+    }
+}
+
+#[test]
+fn a_request_needs_no_trigger_and_clears_none() {
+    let mut sim = Sim::new();
+    sim.origin = Origin::Request;
+    sim.world.objects.health_checks.clear();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded);
+    assert!(sim.world.triggered());
+    let outside = sim
+        .world
+        .host
+        .edges
+        .iter()
+        .any(|edge| edge.cause == Cause::Outside);
+    assert!(!outside);
+}

@@ -1,0 +1,166 @@
+//! Hosts that a BareMetalHost describes: its BMC, and whether its power may be touched now.
+
+use jiff::{SignedDuration, Timestamp};
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::{DeserializeGuard, GroupVersionKind};
+use kube::{Client, ResourceExt as _};
+
+use crate::api::PowerCycleRemediation;
+use crate::api::views::{BareMetalHost, Machine};
+use crate::bmc::ServerTrust;
+use crate::controller::{Context, Memory, ResolvedHost, ShellError, bmc_address, within};
+use crate::core::facts::{Host, Obstacle};
+use crate::core::metal3::{self, HostReference};
+use crate::core::phase::Reason;
+
+/// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
+/// read again at the last look before a power-off.
+const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
+
+/// A BareMetalHost and what is needed to reach its BMC.
+#[derive(Clone, Debug)]
+pub(crate) struct HostView {
+    facts: metal3::BareMetalHost,
+    address: String,
+    secret: String,
+    unverified: bool,
+    /// The Metal3Remediation that is at work on the Machine.
+    remediated_by: Option<String>,
+}
+
+/// Resolves the host behind a reference to a BareMetalHost.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+pub(crate) async fn resolve(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    machine: &Machine,
+    reference: &HostReference,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    let begun = remediation
+        .status
+        .as_ref()
+        .is_some_and(|status| status.journal.intent.is_some());
+    let read = match &memory.bare_metal_host {
+        Some((at, view)) if begun || now.duration_since(*at) <= HOST_AGE => view.clone(),
+        Some(_) | None => {
+            let view = read(&context.client, machine, reference).await?;
+            memory.bare_metal_host = Some((now, view.clone()));
+            view
+        }
+    };
+    // Once a host was powered off it is brought back, whatever became of its BareMetalHost.
+    Ok(read.and_then(|view| {
+        if !begun {
+            may_be_fenced(&view, remediation, machine, reference)?;
+        }
+        resolved(&view, machine)
+    }))
+}
+
+/// Reads the BareMetalHost once more, for the last look before a power-off.
+///
+/// # Errors
+/// A failed call.
+pub(crate) async fn look(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<Result<(), Obstacle>, ShellError> {
+    let view = read(&context.client, machine, reference).await?;
+    Ok(view.and_then(|view| may_be_fenced(&view, remediation, machine, reference)))
+}
+
+fn may_be_fenced(
+    view: &HostView,
+    remediation: &PowerCycleRemediation,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<(), Obstacle> {
+    if let Some(other) = &view.remediated_by {
+        let detail = format!(
+            "Metal3Remediation {other} is at work on Machine {}",
+            machine.name_any()
+        );
+        return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
+    }
+    let namespace = machine.namespace().unwrap_or_default();
+    let control = remediation.spec.strategy.host_control;
+    metal3::may_be_fenced(&view.facts, reference, (&namespace, &machine.name_any()), control)
+}
+
+fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
+    let name = &view.facts.name;
+    if Some(&view.facts.namespace) != machine.namespace().as_ref() {
+        // Its Secret would have to be read in a namespace that the Machine's owners may not own.
+        let detail = format!(
+            "BareMetalHost {name} is in namespace {}, its Machine is not",
+            view.facts.namespace
+        );
+        return Err(Obstacle::new(Reason::HostNotFenceable, detail));
+    }
+    let reference = format!("BareMetalHost/{name}");
+    let address = bmc_address(&view.address, &format!("spec.bmc.address of {reference}"))?;
+    let host = Host {
+        reference,
+        bmc: address.to_string(),
+        stated_uuid: None,
+    };
+    let trust = view.unverified.then_some(ServerTrust::Unverified);
+    Ok(ResolvedHost {
+        host,
+        address,
+        secret: view.secret.clone(),
+        trust,
+    })
+}
+
+async fn read(
+    client: &Client,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<Result<HostView, Obstacle>, ShellError> {
+    let hosts = Api::<DeserializeGuard<BareMetalHost>>::namespaced(client.clone(), &reference.namespace);
+    let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
+    let host = match within("reading the BareMetalHost", hosts.get(&reference.name)).await {
+        Ok(DeserializeGuard(Ok(host))) => host,
+        Ok(DeserializeGuard(Err(invalid))) => {
+            let detail = format!("{name} cannot be read: {}", invalid.error);
+            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+        }
+        Err(error) if error.is_not_found() => {
+            return Ok(Err(Obstacle::new(
+                Reason::HostNotFound,
+                format!("{name} does not exist"),
+            )));
+        }
+        Err(error) if error.is_forbidden() => {
+            let detail = format!("this daemon's role does not let it read {name}");
+            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Ok(HostView {
+        facts: host.facts(),
+        address: host.spec.bmc.address.clone(),
+        secret: host.spec.bmc.credentials_name.clone(),
+        unverified: host.spec.bmc.disable_certificate_verification,
+        remediated_by: metal3_remediation(client, machine).await?,
+    }))
+}
+
+/// The Metal3Remediation of a Machine; it bears the Machine's name.
+/// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`.
+async fn metal3_remediation(client: &Client, machine: &Machine) -> Result<Option<String>, ShellError> {
+    let kind = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation");
+    let resource = ApiResource::from_gvk(&kind);
+    let namespace = machine.namespace().unwrap_or_default();
+    let remediations = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
+    let name = machine.name_any();
+    let found = within("reading the Metal3Remediation", remediations.get_opt(&name)).await?;
+    Ok(found.map(|found| found.name_any()))
+}

@@ -1,0 +1,87 @@
+//! What changes before the power-off: nothing is left to do, or no longer the right thing.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::phase::{Phase, Reason};
+use serde_json::Value;
+
+use crate::daemon;
+use crate::world::refusal::{self, Case};
+use crate::world::{self, DAEMON_USER, objects};
+
+/// A host that is held up by its missing Secret.
+fn held_up() -> [Case; 1] {
+    let case = Case::new("no Secret", Reason::BmcCredentialsMissing, &[]);
+    [case.secret(|secret| *secret = Value::Null)]
+}
+
+#[tokio::test]
+async fn a_node_that_recovers_in_time_cancels_and_the_trigger_goes() -> Result<()> {
+    let daemon = daemon().await?;
+    let mut cases = held_up();
+    let world = refusal::make("recovers", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet.report_ready().await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), refusal::PATIENCE)
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, Reason::Recovered.as_str());
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    refusal::never_contacted(&host.bmc)
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_withdrawn_cancels_and_leaves_the_host_alone() -> Result<()> {
+    let daemon = daemon().await?;
+    let mut cases = held_up();
+    let world = refusal::make("withdrawn", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    objects::untrigger(&world, &host.name).await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), refusal::PATIENCE)
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, Reason::TriggerWithdrawn.as_str());
+    refusal::never_contacted(&host.bmc)
+}
+
+#[tokio::test]
+async fn a_node_that_counts_as_silent_but_renews_its_lease_is_not_powered_off() -> Result<()> {
+    let daemon = daemon().await?;
+    let mut cases = [Case::new(
+        "alive",
+        Reason::NodeStillReporting,
+        &["Node {host} counts as silent", "Lease"],
+    )];
+    let world = refusal::make("alive", &mut cases).await?;
+    let host = &world.hosts[0];
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet
+        .report_condition("Ready", "Unknown", "NodeStatusUnknown")
+        .await?;
+    let cursor = world.cluster.audit_cursor()?;
+
+    objects::trigger(&world, &host.name).await?;
+
+    let name = host.remediation();
+    refusal::refused(&world, daemon, &name, cases[0].reason, &cases[0].says).await?;
+    // Long enough for whatever would come next without a change in the world.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    refusal::untouched(&host.bmc)?;
+    assert!(objects::is_triggered(&world, &host.name).await?);
+    let writes = world.cluster.audit_of(DAEMON_USER, cursor).await?;
+    let of_status =
+        |event: &&harness::AuditEvent| event.resource.name == name && event.resource.subresource == "status";
+    let writes = writes.iter().filter(of_status).count();
+    assert!(writes <= 10, "{writes} status writes although nothing changed");
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Health checks that do not vouch for a trigger. Each case has a namespace of its own.
+
+use anyhow::{Result, ensure};
+use baremetal_remediator::api::keys;
+use baremetal_remediator::core::phase::Reason;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::daemon;
+use crate::world::refusal;
+use crate::world::{HostOptions, World, objects};
+
+/// A change to each health check of the namespace.
+type Change = fn(&mut Value);
+
+struct Case {
+    what: &'static str,
+    checks: &'static [Change],
+    reason: Reason,
+    says: &'static [&'static str],
+    /// What makes the check named `workers-1` vouch.
+    correction: Option<fn() -> Value>,
+}
+
+fn strategy(check: &mut Value, value: &str) {
+    check["metadata"]["annotations"][keys::STRATEGY_ANNOTATION] = json!(value);
+}
+
+const CASES: &[Case] = &[
+    Case {
+        what: "none at all",
+        checks: &[],
+        reason: Reason::NoHealthCheck,
+        says: &["no MachineHealthCheck", "selects the Machine"],
+        correction: None,
+    },
+    Case {
+        what: "selects nothing of it",
+        checks: &[|check| check["spec"]["selector"]["matchLabels"] = json!({"role": "other"})],
+        reason: Reason::NoHealthCheck,
+        says: &["no MachineHealthCheck", "selects the Machine"],
+        correction: Some(
+            || json!({"spec": {"selector": {"matchLabels": {"role": null, keys::MACHINE_ROLE_LABEL: "worker"}}}}),
+        ),
+    },
+    Case {
+        what: "wrong strategy",
+        checks: &[|check| strategy(check, "External-Baremetal")],
+        reason: Reason::NoHealthCheck,
+        says: &["workers-1", keys::STRATEGY_ANNOTATION, "external-baremetal"],
+        correction: Some(
+            || json!({"metadata": {"annotations": {keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL}}}),
+        ),
+    },
+    Case {
+        what: "template besides the strategy",
+        checks: &[|check| {
+            check["spec"]["remediationTemplate"] = json!({"kind": "SomeTemplate", "name": "some"})
+        }],
+        reason: Reason::NoHealthCheck,
+        says: &["workers-1", "spec.remediationTemplate"],
+        correction: Some(|| json!({"spec": {"remediationTemplate": null}})),
+    },
+    Case {
+        what: "paused, if only by \"false\"",
+        checks: &[|check| check["metadata"]["annotations"][keys::PAUSED_ANNOTATION] = json!("false")],
+        reason: Reason::HealthCheckPaused,
+        says: &["MachineHealthCheck workers-1", "is paused"],
+        correction: Some(|| json!({"metadata": {"annotations": {keys::PAUSED_ANNOTATION: null}}})),
+    },
+    Case {
+        what: "two that disagree",
+        checks: &[|_| {}, |check| strategy(check, "none")],
+        reason: Reason::ConflictingHealthChecks,
+        says: &["workers-1", "workers-2"],
+        correction: None,
+    },
+    Case {
+        what: "unknown operator in the selector",
+        checks: &[|check| {
+            check["spec"]["selector"] = json!({"matchExpressions": [{"key": "role", "operator": "Near"}]});
+        }],
+        reason: Reason::HealthCheckUnreadable,
+        says: &["spec.selector", "MachineHealthCheck workers-1"],
+        correction: Some(
+            || json!({"spec": {"selector": {"matchExpressions": null, "matchLabels": {keys::MACHINE_ROLE_LABEL: "worker"}}}}),
+        ),
+    },
+    Case {
+        what: "condition without a timeout",
+        checks: &[|check| {
+            check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}])
+        }],
+        reason: Reason::HealthCheckUnreadable,
+        says: &["MachineHealthCheck workers-1 cannot be read", "timeout"],
+        correction: None,
+    },
+    Case {
+        what: "a good one besides one that cannot be read",
+        checks: &[
+            |_| {},
+            |check| check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}]),
+        ],
+        reason: Reason::HealthCheckUnreadable,
+        says: &["MachineHealthCheck workers-2 cannot be read", "timeout"],
+        correction: None,
+    },
+];
+
+async fn examine(case: &Case) -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "mhc", vec![HostOptions::default()]).await?;
+    for (index, change) in case.checks.iter().enumerate() {
+        objects::create_health_check(&world, &format!("workers-{}", index + 1), change).await?;
+    }
+    let host = &world.hosts[0];
+    refusal::fall_ill(&world, host).await?;
+
+    let note = objects::event(&world, &host.name, case.reason.as_str()).await?;
+    refusal::useful(&note, case.reason, case.says, &host.name)?;
+    let place = format!("{}/{}", world.namespace, host.name);
+    let line = refusal::log_line(daemon().await?, &place, case.reason).await?;
+    refusal::useful(&line, case.reason, case.says, &host.name)?;
+    ensure!(
+        world.remediations().get_opt(&host.remediation()).await?.is_none(),
+        "a remediation was made for it"
+    );
+    ensure!(
+        objects::is_triggered(&world, &host.name).await?,
+        "the trigger was removed"
+    );
+    refusal::never_contacted(&host.bmc)?;
+
+    if let Some(correction) = case.correction {
+        objects::patch_health_check(&world, "workers-1", correction()).await?;
+        refusal::goes_on(&world, host).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_trigger_that_no_health_check_vouches_for_is_refused_by_name() -> Result<()> {
+    daemon().await?;
+
+    let results = join_all(CASES.iter().map(examine)).await;
+
+    refusal::collect(CASES.iter().map(|case| case.what), results)?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Machines that must not be touched, whoever asks.
+
+use anyhow::{Result, ensure};
+use baremetal_remediator::api::keys;
+use baremetal_remediator::core::phase::{Phase, Reason};
+use futures::FutureExt as _;
+use futures::future::join_all;
+use kube::api::DeleteParams;
+use serde_json::json;
+
+use crate::daemon;
+use crate::world::refusal::{self, Case};
+use crate::world::{self, World, WorldHost, objects};
+
+fn cases() -> [Case; 6] {
+    [
+        Case::new(
+            "being deleted",
+            Reason::MachineDeleting,
+            &["Machine {host} is being deleted"],
+        )
+        .machine(|machine| machine["metadata"]["finalizers"] = json!(["tests.invalid/hold"]))
+        .broken_by(|world, host| {
+            async move {
+                let machines = objects::machines(world);
+                machines.delete(&host.name, &DeleteParams::default()).await?;
+                Ok(())
+            }
+            .boxed()
+        }),
+        Case::new(
+            "Failed",
+            Reason::MachineFailed,
+            &["Machine {host} is in phase Failed"],
+        )
+        .machine(|machine| machine["status"]["phase"] = json!("Failed")),
+        Case::new(
+            "of the Cluster API",
+            Reason::MachineNotAuthoritative,
+            &["status.authoritativeAPI of Machine {host} is ClusterAPI"],
+        )
+        .machine(|machine| machine["status"]["authoritativeAPI"] = json!("ClusterAPI")),
+        Case::new(
+            "with another remediator's mark",
+            Reason::AnotherRemediatorActive,
+            &["Machine {host} carries", keys::CAPBM_POWERED_OFF_ANNOTATION],
+        )
+        .machine(|machine| {
+            machine["metadata"]["annotations"] = json!({keys::CAPBM_POWERED_OFF_ANNOTATION: ""});
+        }),
+        Case::new(
+            "of the control plane",
+            Reason::ControlPlaneRefused,
+            &["Machine {host} has the control-plane role"],
+        )
+        .machine(|machine| machine["metadata"]["labels"] = json!({keys::MACHINE_ROLE_LABEL: "master"})),
+        // The kind does not demand a spec; we do.
+        Case::new(
+            "without a spec",
+            Reason::MachineUnreadable,
+            &["Machine", "{host} cannot be read", "spec"],
+        )
+        .machine(|machine| drop(machine.as_object_mut().expect("is an object").remove("spec"))),
+    ]
+}
+
+/// The event, the log line, and then what a remediation made by hand is told.
+async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
+    refusal::fall_ill(world, host).await?;
+    let note = objects::event(world, &host.name, case.reason.as_str()).await?;
+    refusal::useful(&note, case.reason, &case.says, &host.name)?;
+    let place = format!("{}/{}", world.namespace, host.name);
+    let line = refusal::log_line(daemon().await?, &place, case.reason).await?;
+    refusal::useful(&line, case.reason, &case.says, &host.name)?;
+    ensure!(
+        world.remediations().get_opt(&host.remediation()).await?.is_none(),
+        "a remediation was made for it"
+    );
+
+    let by_hand = format!("{}-hand", host.name);
+    objects::create_remediation(world, &by_hand, json!({"machineName": host.name})).await?;
+    let told = world
+        .remediation_until(&by_hand, refusal::PATIENCE, |journal| {
+            journal.reason == case.reason.as_str()
+        })
+        .await?;
+    let expected = match case.reason {
+        Reason::MachineDeleting => Phase::Cancelled,
+        _ => Phase::Pending,
+    };
+    ensure!(world::phase(&told) == expected, "{:?}", told.status);
+    refusal::untouched(&host.bmc)?;
+    refusal::never_contacted(&host.bmc)?;
+    ensure!(
+        objects::is_triggered(world, &host.name).await?,
+        "the trigger was removed"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_that_must_not_be_touched_is_refused_by_name() -> Result<()> {
+    daemon().await?;
+    let mut cases = cases();
+    let world = refusal::make("machine", &mut cases).await?;
+
+    let pairs = cases.iter().zip(&world.hosts);
+    let results = join_all(pairs.map(|(case, host)| refused_twice(&world, host, case))).await;
+
+    refusal::collect(cases.iter().map(|case| case.what), results)?;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! BMCs whose certificate is not the one that was stated.
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::phase::Reason;
+use futures::FutureExt as _;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::daemon;
+use crate::world::refusal::{self, Case, Refused};
+use crate::world::{World, objects};
+
+fn another_ca() -> Result<String> {
+    let key = rcgen::KeyPair::generate()?;
+    let mut parameters = rcgen::CertificateParams::new(Vec::new())?;
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    Ok(parameters.self_signed(&key)?.pem())
+}
+
+fn cases(another_ca: &str) -> Vec<Case> {
+    let named = "BMCEndpoint/{host}";
+    let tls = |what, says, tls: Value| {
+        Case::new(what, Reason::BmcTlsUntrusted, says).endpoint(move |endpoint| endpoint["tls"] = tls.clone())
+    };
+    vec![
+        tls(
+            "another CA",
+            &[named, "certificate"],
+            json!({"caBundle": another_ca}),
+        ),
+        tls(
+            "another fingerprint",
+            &[named, "fingerprint"],
+            json!({"fingerprints": ["ab".repeat(32)]}),
+        ),
+        tls(
+            "unverified",
+            &[named, "unverified TLS", "the policy demands verified TLS"],
+            json!({"insecureSkipVerify": true}),
+        ),
+        tls(
+            "CA bundle of nothing",
+            &[named, "certificate"],
+            json!({"caBundle": "nothing"}),
+        ),
+        Case::new(
+            "clear text",
+            Reason::BmcTlsUntrusted,
+            &[named, "clear-text HTTP", "the policy demands verified TLS"],
+        )
+        .endpoint(|endpoint| {
+            let address = endpoint["address"].as_str().expect("is text");
+            endpoint["address"] = json!(address.replace("redfish+https", "redfish+http"));
+        }),
+        Case::new("no trust given", Reason::BmcTlsUntrusted, &[named, "certificate"])
+            .secret(|secret| drop(secret.as_object_mut().expect("is an object").remove("ca.crt"))),
+        Case::new(
+            "certificate swapped",
+            Reason::BmcTlsUntrusted,
+            &[named, "certificate"],
+        )
+        .broken_by(|_, host| {
+            let swapped = host.bmc.swap_certificate();
+            async move { swapped.map(drop).context("the certificate cannot be swapped") }.boxed()
+        }),
+    ]
+}
+
+/// The right fingerprint in some cases, the right CA in the others.
+async fn correct(world: &World, one: &Refused<'_>) -> Result<()> {
+    let bmc = &one.host.bmc;
+    let name = &one.host.name;
+    match one.what {
+        "another fingerprint" | "unverified" => {
+            let fingerprint = bmc.certificate_sha256_fingerprint();
+            let tls = json!({"fingerprints": [fingerprint], "insecureSkipVerify": false});
+            objects::patch_endpoint(world, name, json!({ "tls": tls })).await?;
+        }
+        "clear text" => {
+            let address = format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path());
+            objects::patch_endpoint(world, name, json!({ "address": address })).await?;
+        }
+        "no trust given" | "certificate swapped" => {
+            objects::patch_secret(world, name, json!({"ca.crt": bmc.ca_pem()})).await?;
+        }
+        _ => {
+            objects::patch_endpoint(world, name, json!({"tls": {"caBundle": bmc.ca_pem()}})).await?;
+        }
+    }
+    refusal::goes_on(world, one.host).await
+}
+
+#[tokio::test]
+async fn invariant_11_an_unverified_bmc_gets_no_credentials_and_a_verified_one_is_used() -> Result<()> {
+    let daemon = daemon().await?;
+    let mut cases = cases(&another_ca()?);
+    let world = refusal::make("tls", &mut cases).await?;
+
+    let refused = refusal::all_refused(&world, daemon, &cases).await?;
+    for one in &refused {
+        refusal::no_credentials_sent(&one.host.bmc).context(one.what)?;
+        assert_eq!(one.host.bmc.counters().requests, 0, "{}", one.what);
+    }
+
+    let results = join_all(refused.iter().map(|one| correct(&world, one))).await;
+    refusal::collect(refused.iter().map(|one| one.what), results)?;
+    Ok(())
+}

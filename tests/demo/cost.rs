@@ -1,0 +1,212 @@
+//! What one remediation cost: counted by the BMC itself and by the API server's audit log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use bmc_simulator::{Change, Command, Counters, Entry, Event};
+use harness::{AuditEvent, Cursor};
+
+use crate::stage::Stage;
+use crate::world::{self, DAEMON_USER};
+
+/// How things were counted before the host failed.
+pub(crate) struct Baseline {
+    pub(crate) cursor: Cursor,
+    /// Last entry of the simulator's journal.
+    pub(crate) seq: u64,
+    counters: Counters,
+}
+
+impl Baseline {
+    pub(crate) fn take(stage: &Stage) -> Result<Self> {
+        let bmc = &stage.host()?.bmc;
+        Ok(Self {
+            cursor: stage.control_plane.audit_cursor()?,
+            seq: bmc.journal_after(0).last_seq,
+            counters: bmc.counters(),
+        })
+    }
+
+    /// What the BMC counted since.
+    pub(crate) fn counters_since(&self, stage: &Stage) -> Result<Counters> {
+        let (now, then) = (stage.host()?.bmc.counters(), &self.counters);
+        Ok(Counters {
+            requests: now.requests.saturating_sub(then.requests),
+            service_root: now.service_root.saturating_sub(then.service_root),
+            system_collection: now.system_collection.saturating_sub(then.system_collection),
+            system_get: now.system_get.saturating_sub(then.system_get),
+            reset: now.reset.saturating_sub(then.reset),
+            session_create: now.session_create.saturating_sub(then.session_create),
+            session_delete: now.session_delete.saturating_sub(then.session_delete),
+            other: now.other.saturating_sub(then.other),
+            tcp_connections: now.tcp_connections.saturating_sub(then.tcp_connections),
+            tls_handshakes: now.tls_handshakes.saturating_sub(then.tls_handshakes),
+            tls_failures: now.tls_failures.saturating_sub(then.tls_failures),
+            auth_failures: now.auth_failures.saturating_sub(then.auth_failures),
+        })
+    }
+}
+
+/// Reads of the power state by their purpose, and the commands.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conversation {
+    pub(crate) identity: u64,
+    pub(crate) force_off: u64,
+    pub(crate) off_polls: u64,
+    pub(crate) off_proof: u64,
+    pub(crate) watch: u64,
+    pub(crate) on: u64,
+    pub(crate) on_reads: u64,
+    /// From the accepted power-off to power off in truth.
+    pub(crate) off_took: Duration,
+}
+
+impl Conversation {
+    /// Sorts the journal's entries; `proof` is how many reads the evidence of Off holds.
+    pub(crate) fn of(entries: &[Arc<Entry>], proof: usize) -> Self {
+        let proof = u64::try_from(proof).unwrap_or(u64::MAX);
+        let mut this = Self::default();
+        let mut told = None;
+        for entry in entries {
+            if let Event::Command { command, .. } = &entry.event {
+                match command {
+                    Command::On => this.on = this.on.saturating_add(1),
+                    Command::ForceOff => {
+                        this.force_off = this.force_off.saturating_add(1);
+                        told.get_or_insert(entry.elapsed);
+                    }
+                    Command::GracefulShutdown
+                    | Command::GracefulRestart
+                    | Command::ForceRestart
+                    | Command::PowerCycle => {}
+                }
+            } else if let Event::Changed(Change::PoweredOff) = &entry.event {
+                this.off_took = told
+                    .map(|told| entry.elapsed.saturating_sub(told))
+                    .unwrap_or_default();
+            } else if let Event::Observed { reported, .. } = &entry.event {
+                this.read(reported.as_deref(), proof);
+            }
+        }
+        this
+    }
+
+    fn read(&mut self, reported: Option<&str>, proof: u64) {
+        let kind = match (self.force_off, self.on) {
+            (0, _) => &mut self.identity,
+            (_, 0) if self.off_proof >= proof => &mut self.watch,
+            (_, 0) if reported == Some("Off") => &mut self.off_proof,
+            (_, 0) => &mut self.off_polls,
+            _ => &mut self.on_reads,
+        };
+        *kind = kind.saturating_add(1);
+    }
+}
+
+/// What the daemon asked of the API server.
+#[derive(Debug, Default)]
+pub(crate) struct ApiCalls {
+    /// Writes by kind, without events.
+    pub(crate) writes: BTreeMap<String, u64>,
+    pub(crate) refused: u64,
+    pub(crate) events: u64,
+    pub(crate) gets: BTreeMap<String, u64>,
+    pub(crate) lists: BTreeMap<String, u64>,
+    /// When the workloads were released.
+    pub(crate) released: Option<jiff::Timestamp>,
+}
+
+impl ApiCalls {
+    pub(crate) async fn since(stage: &Stage, baseline: &Baseline) -> Result<Self> {
+        let mut this = Self::default();
+        let host = &stage.host()?.name;
+        for event in stage.control_plane.audit_of(DAEMON_USER, baseline.cursor).await? {
+            if world::truth::is_release(&event, host) {
+                this.released = Some(event.request_received);
+            }
+            this.count(&event);
+        }
+        Ok(this)
+    }
+
+    fn count(&mut self, event: &AuditEvent) {
+        let resource = &event.resource;
+        let mut what = resource.resource.clone();
+        if !resource.subresource.is_empty() {
+            what = format!("{what}/{}", resource.subresource);
+        }
+        let counts = match event.verb.as_str() {
+            "get" => &mut self.gets,
+            "list" => &mut self.lists,
+            // Open watches cost nothing until something changes.
+            "watch" => return,
+            _ if resource.resource == "events" => {
+                self.events = self.events.saturating_add(1);
+                return;
+            }
+            verb => {
+                what = format!("{verb} {what}");
+                &mut self.writes
+            }
+        };
+        if event.response_code >= 400 && event.verb != "get" {
+            self.refused = self.refused.saturating_add(1);
+        }
+        let count = counts.entry(what).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+/// Everything that was counted.
+pub(crate) struct Cost {
+    pub(crate) counters: Counters,
+    pub(crate) conversation: Conversation,
+    pub(crate) calls: ApiCalls,
+    pub(crate) fencing: Duration,
+    /// From the trigger to the accepted power-off.
+    pub(crate) trigger_to_off: Option<Duration>,
+    /// From the last read of the proof to the release.
+    pub(crate) proof_to_release: Option<Duration>,
+    pub(crate) peak_bytes: u64,
+}
+
+impl Cost {
+    pub(crate) async fn measure(stage: &Stage, baseline: &Baseline) -> Result<Self> {
+        let host = stage.host()?;
+        // The last event is published, and the session closed, in the background.
+        let closed = host.bmc.wait_for(|now| now.sessions.is_empty());
+        tokio::time::timeout(Duration::from_secs(5), closed).await.ok();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let name = world::remediation_name(&host.name, 1);
+        let journal = world::journal(&stage.world.remediations().get(&name).await?);
+        let evidence = journal
+            .evidence
+            .as_ref()
+            .context("the remediation has no evidence of Off")?;
+        let entries = host.bmc.journal_after(baseline.seq).entries;
+        let calls = ApiCalls::since(stage, baseline).await?;
+        let told = entries
+            .iter()
+            .find(|entry| matches!(entry.event, Event::Command { .. }));
+        let release = journal.release.as_ref();
+        Ok(Self {
+            counters: baseline.counters_since(stage)?,
+            conversation: Conversation::of(&entries, evidence.reads.len()),
+            fencing: between(
+                release.map(|one| one.decided),
+                release.and_then(|one| one.finished),
+            )
+            .unwrap_or_default(),
+            trigger_to_off: between(stage.followed.triggers.of(&host.name), told.map(|told| told.wall)),
+            proof_to_release: between(evidence.reads.last().map(|read| read.ended), calls.released),
+            calls,
+            peak_bytes: stage.daemon.peak_resident_bytes()?,
+        })
+    }
+}
+
+fn between(from: Option<jiff::Timestamp>, to: Option<jiff::Timestamp>) -> Option<Duration> {
+    Duration::try_from(to?.duration_since(from?)).ok()
+}
