@@ -16,7 +16,7 @@ use world::{World, objects, truth};
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// It takes up to 11 s for each change of power.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 #[tokio::test]
 async fn a_system_behind_sushy_emulator_is_power_cycled_and_the_others_are_not() -> Result<()> {

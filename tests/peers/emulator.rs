@@ -21,7 +21,7 @@ pub(crate) struct Sushy {
     pub(crate) url: String,
     pub(crate) uuids: Vec<String>,
     client: reqwest::Client,
-    _process: ChildDaemon,
+    process: ChildDaemon,
     folder: PathBuf,
 }
 
@@ -61,7 +61,7 @@ impl Sushy {
             certificate,
             uuids,
             client,
-            _process: process,
+            process: process,
             folder,
         };
         emulator.wait_until_it_answers().await?;
@@ -98,7 +98,7 @@ impl Sushy {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
-        let log = self._process.log_path().display().to_string();
+        let log = self.process.log_path().display().to_string();
         tokio::time::timeout(Duration::from_secs(30), poll)
             .await
             .with_context(|| format!("sushy-emulator does not answer; see {log}"))
@@ -165,7 +165,7 @@ fn configuration(folder: &Path, port: u16, uuids: &[String]) -> String {
             format!(
                 "{{'uuid':'{uuid}','name':'system-{index}','power_state':'On','external_notifier':False,\
                  'nics':[{{'mac':'02:00:00:00:00:{index:02x}','ip':'192.0.2.{}'}}]}}",
-                index + 1
+                index.saturating_add(1)
             )
         })
         .collect();
