@@ -19,12 +19,13 @@ use world::park::{self, Boundary};
 use world::{World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 /// A control plane for one test: its daemons come and go.
 async fn own_world(name: &str, boundaries: &[Boundary]) -> Result<(ControlPlane, World)> {
     let plane = ControlPlane::start(Options::default()).await?;
-    let options = boundaries.iter().map(park::options).collect();
+    world::install::install_into(&plane).await?;
+    let options = boundaries.iter().copied().map(park::options).collect();
     let world = World::new(&plane, name, options).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;

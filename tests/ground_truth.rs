@@ -16,7 +16,7 @@ use world::{HostOptions, World, WorldHost, objects, record, truth};
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// Long enough for whatever a loaded machine makes of a minute's work.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 async fn world_of(name: &str, options: Vec<HostOptions>) -> Result<World> {
     let cluster = harness::control_plane().await?;

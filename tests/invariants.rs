@@ -17,7 +17,7 @@ use serde_json::json;
 use world::{HostOptions, World, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 /// The password that every simulated BMC has.
 const CANARY: &str = "canary-Pa55word";

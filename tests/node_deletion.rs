@@ -17,7 +17,7 @@ use world::acts::hasty;
 use world::{HostOptions, World, WorldHost, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 async fn world_of(name: &str, options: Vec<HostOptions>) -> Result<World> {
     let cluster = harness::control_plane().await?;

@@ -4,6 +4,7 @@
 //! Used by the integration tests and by the demo.
 #![allow(
     dead_code,
+    clippy::wildcard_enum_match_arm,
     unreachable_pub,
     missing_docs,
     clippy::missing_errors_doc,
@@ -13,13 +14,14 @@
 pub mod acts;
 pub mod daemon;
 pub mod host;
+pub mod install;
 pub mod objects;
 pub mod park;
 pub mod record;
 pub mod refusal;
 pub mod truth;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -27,19 +29,19 @@ use baremetal_remediator::api::PowerCycleRemediation;
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
+use harness::Cluster;
 use harness::kubelet::ScriptedKubelet;
 use harness::process::ChildDaemon;
-use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, PostParams};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tokio::sync::OnceCell;
 
 pub use host::{HostOptions, WorldHost};
+#[allow(unused_imports)]
+pub use install::{allow_node_deletion, install, read_documents, repository};
+
+use install::{allow_secrets, apply};
 
 /// The user that the daemon is: its ServiceAccount.
 pub const DAEMON_USER: &str = "system:serviceaccount:baremetal-remediator-system:baremetal-remediator";
@@ -176,98 +178,6 @@ pub fn phase(remediation: &PowerCycleRemediation) -> Phase {
 
 fn host_name(prefix: &str, index: usize) -> String {
     format!("{prefix}-{}", index.saturating_add(1))
-}
-
-/// The repository's folder.
-pub fn repository() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Installs the kinds of others, our own, and the daemon's role. Once in a process, whose tests share
-/// one cluster, so that a test may change a kind afterwards.
-pub async fn install(cluster: &Cluster) -> Result<()> {
-    static INSTALLED: OnceCell<()> = OnceCell::const_new();
-    INSTALLED.get_or_try_init(|| install_all(cluster)).await.copied()
-}
-
-async fn install_all(cluster: &Cluster) -> Result<()> {
-    cluster
-        .install_foreign_crds(&[ForeignCrd::OpenShift, ForeignCrd::Metal3])
-        .await?;
-    let crds = repository().join("deploy/crds");
-    for kind in [
-        "bmcendpoints",
-        "powercycleremediations",
-        "powercycleremediationtemplates",
-        "remediationpolicies",
-    ] {
-        cluster
-            .install_crds_from(crds.join(format!("{kind}.yaml")))
-            .await?;
-    }
-    let client = cluster.client().await?;
-    apply_cluster_roles(&client, "deploy/base/rbac.yaml").await
-}
-
-/// What deploy/components/node-deletion gives the daemon.
-pub async fn allow_node_deletion(client: &Client) -> Result<()> {
-    apply_cluster_roles(client, "deploy/components/node-deletion/rbac.yaml").await
-}
-
-async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
-    for document in read_documents(&repository().join(file))? {
-        match document.get("kind").and_then(serde_json::Value::as_str) {
-            Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
-            Some("ClusterRoleBinding") => {
-                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
-            }
-            other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
-        }
-    }
-    Ok(())
-}
-
-/// What deploy/components/bmc-namespace gives the daemon in a namespace.
-async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
-    for document in read_documents(&repository().join("deploy/components/bmc-namespace/rbac.yaml"))? {
-        match document.get("kind").and_then(serde_json::Value::as_str) {
-            Some("Role") => apply(&Api::<Role>::namespaced(client.clone(), namespace), document).await?,
-            Some("RoleBinding") => {
-                apply(
-                    &Api::<RoleBinding>::namespaced(client.clone(), namespace),
-                    document,
-                )
-                .await?;
-            }
-            other => {
-                anyhow::bail!("components/bmc-namespace has a {other:?}, which this installer does not know")
-            }
-        }
-    }
-    Ok(())
-}
-
-pub fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(serde_saphyr::from_multiple(&text)?)
-}
-
-async fn apply<K>(api: &Api<K>, document: serde_json::Value) -> Result<()>
-where
-    K: Clone + DeserializeOwned + std::fmt::Debug + Serialize,
-{
-    let name = document
-        .pointer("/metadata/name")
-        .and_then(serde_json::Value::as_str)
-        .context("no name")?
-        .to_owned();
-    api.patch(
-        &name,
-        &PatchParams::apply("world").force(),
-        &Patch::Apply(document),
-    )
-    .await?;
-    Ok(())
 }
 
 /// Starts the daemon as its ServiceAccount.

@@ -76,9 +76,9 @@ impl Boundary {
 }
 
 /// Hosts that are parked while they boot take their time for it.
-pub fn options(boundary: &Boundary) -> HostOptions {
+pub fn options(boundary: Boundary) -> HostOptions {
     let mut options = HostOptions::default();
-    if *boundary == Boundary::Booting {
+    if boundary == Boundary::Booting {
         options.delays.boot = Duration::from_secs(20);
     }
     options

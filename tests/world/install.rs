@@ -1,0 +1,105 @@
+//! Installs what the daemon needs in a cluster: kinds, and the roles as they are shipped.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use harness::{Cluster, ForeignCrd};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+
+/// The repository's folder.
+pub fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Installs the kinds of others, our own, and the daemon's role. Once in a process, whose tests share
+/// one cluster, so that a test may change a kind afterwards.
+pub async fn install(cluster: &Cluster) -> Result<()> {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    INSTALLED.get_or_try_init(|| install_into(cluster)).await.copied()
+}
+
+/// The same into a cluster that is not the one the tests of this process share.
+pub async fn install_into(cluster: &Cluster) -> Result<()> {
+    cluster
+        .install_foreign_crds(&[ForeignCrd::OpenShift, ForeignCrd::Metal3])
+        .await?;
+    let crds = repository().join("deploy/crds");
+    for kind in [
+        "bmcendpoints",
+        "powercycleremediations",
+        "powercycleremediationtemplates",
+        "remediationpolicies",
+    ] {
+        cluster
+            .install_crds_from(crds.join(format!("{kind}.yaml")))
+            .await?;
+    }
+    let client = cluster.client().await?;
+    apply_cluster_roles(&client, "deploy/base/rbac.yaml").await
+}
+
+/// What deploy/components/node-deletion gives the daemon.
+pub async fn allow_node_deletion(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, "deploy/components/node-deletion/rbac.yaml").await
+}
+
+async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
+    for document in read_documents(&repository().join(file))? {
+        match document.get("kind").and_then(serde_json::Value::as_str) {
+            Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
+            Some("ClusterRoleBinding") => {
+                apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
+            }
+            other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
+        }
+    }
+    Ok(())
+}
+
+/// What deploy/components/bmc-namespace gives the daemon in a namespace.
+pub(super) async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
+    for document in read_documents(&repository().join("deploy/components/bmc-namespace/rbac.yaml"))? {
+        match document.get("kind").and_then(serde_json::Value::as_str) {
+            Some("Role") => apply(&Api::<Role>::namespaced(client.clone(), namespace), document).await?,
+            Some("RoleBinding") => {
+                apply(
+                    &Api::<RoleBinding>::namespaced(client.clone(), namespace),
+                    document,
+                )
+                .await?;
+            }
+            other => {
+                anyhow::bail!("components/bmc-namespace has a {other:?}, which this installer does not know")
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(serde_saphyr::from_multiple(&text)?)
+}
+
+pub(super) async fn apply<K>(api: &Api<K>, document: serde_json::Value) -> Result<()>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug + Serialize,
+{
+    let name = document
+        .pointer("/metadata/name")
+        .and_then(serde_json::Value::as_str)
+        .context("no name")?
+        .to_owned();
+    api.patch(
+        &name,
+        &PatchParams::apply("world").force(),
+        &Patch::Apply(document),
+    )
+    .await?;
+    Ok(())
+}
