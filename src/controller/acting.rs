@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use kube::core::DeserializeGuard;
 use serde_json::json;
 
 use super::api_call::{ShellError, within};
@@ -15,6 +14,7 @@ use super::context::Context;
 use super::host::ResolvedHost;
 use super::look;
 use super::memory::Memory;
+use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::{Act, Effect, Observation};
@@ -354,7 +354,7 @@ impl Acting<'_> {
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
         let change = json!({ "metadata": { "uid": uid, "annotations": { keys::TRIGGER_ANNOTATION: null } } });
-        let machines = Api::<DeserializeGuard<Machine>>::namespaced(self.context.client.clone(), &namespace);
+        let machines = Api::<Guarded<Machine>>::namespaced(self.context.client.clone(), &namespace);
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
         let written = match within(
             "removing the trigger",
@@ -390,7 +390,7 @@ impl Acting<'_> {
     }
 }
 
-fn remember_node(written: Option<DeserializeGuard<Node>>, memory: &mut Memory) -> Result<(), ShellError> {
+fn remember_node(written: Option<Guarded<Node>>, memory: &mut Memory) -> Result<(), ShellError> {
     if let Some(Ok(mut node)) = written.map(|guarded| guarded.0) {
         node.narrow();
         memory.written_node = Some(node);

@@ -3,12 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use kube::api::Api;
-use kube::core::DeserializeGuard;
 
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::gather;
 use super::memory::{HostView, Memory};
+use crate::api::guarded::Guarded;
 use crate::api::views::{BareMetalHost, Machine};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::bmc::{BmcAddress, Fingerprint, ServerTrust};
@@ -241,8 +241,7 @@ async fn read_bare_metal_host(
     context: &Context,
     reference: &HostReference,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let api =
-        Api::<DeserializeGuard<BareMetalHost>>::namespaced(context.client.clone(), &reference.namespace);
+    let api = Api::<Guarded<BareMetalHost>>::namespaced(context.client.clone(), &reference.namespace);
     let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
     match within("reading the BareMetalHost", api.get(&reference.name)).await {
         Ok(guarded) => Ok(match guarded.0 {
