@@ -43,6 +43,8 @@ pub(crate) struct Changes {
     pub(crate) machines: ReflectHandle<Guarded<Machine>>,
     pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
     pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
+    /// Health checks once more, for the intake.
+    pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
     pub(crate) nodes: ReflectHandle<Guarded<Node>>,
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn start(
     drive(client, "Machine", Machine::narrow, writer, tasks);
 
     let (health_checks, writer) = reflector::store_shared(BUFFER);
-    let health_check_changes = subscribe(&writer)?;
+    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(
         client,
         "MachineHealthCheck",
@@ -112,6 +114,7 @@ pub(crate) fn start(
         machines: machine_changes,
         triggers,
         health_checks: health_check_changes,
+        vouching,
         nodes: node_changes,
     };
     Ok((caches, changes))

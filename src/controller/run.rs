@@ -14,7 +14,7 @@ use super::caches::{self, Caches, Changes, Guarded};
 use super::context::Context;
 use super::{api_call, gather, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation};
+use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, keys};
 use crate::intake::annotation::{self, Intakes};
 use crate::report::Reporter;
 
@@ -136,11 +136,26 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
                 machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
             },
         )
+        .watches_shared_stream(changes.vouching, {
+            let caches = caches.clone();
+            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&caches, check.namespace())
+        })
         .run(annotation::reconcile, annotation::error_policy, intakes);
     tasks.spawn(async move {
         triggers.for_each(|_| std::future::ready(())).await;
         "intake"
     });
+}
+
+/// The Machines of a namespace that carry the trigger.
+fn triggered(caches: &Caches, namespace: Option<String>) -> Vec<ObjectRef<Guarded<Machine>>> {
+    let of_namespace = caches.machines.state_filter(|machine| {
+        machine.namespace() == namespace && machine.annotations().contains_key(keys::TRIGGER_ANNOTATION)
+    });
+    of_namespace
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
 }
 
 type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
