@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
+use baremetal_remediator::api::{PowerCycleRemediation, RemediationPolicy};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
@@ -28,7 +28,7 @@ use harness::process::{ChildDaemon, DaemonCommand};
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
@@ -262,8 +262,10 @@ pub async fn set_policy(client: &Client, spec: serde_json::Value) -> Result<()> 
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
         "metadata": {"name": "default"}, "spec": spec,
     });
+    // Untyped, because a test may want one that cannot be read.
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
     apply(
-        &Api::<baremetal_remediator::api::RemediationPolicy>::all(client.clone()),
+        &Api::<DynamicObject>::all_with(client.clone(), &resource),
         document,
     )
     .await
