@@ -226,7 +226,7 @@ async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> Result
     let not_yet: Injection = Fault::http_status(503).into();
     host.bmc.inject(not_yet)?;
     let remediation = world.falls_silent_and_is_reported(host).await?;
-    world.remediation_waits(&remediation, "BmcProtocolError").await?;
+    world.remediation_waits(&remediation, "BmcNotReady").await?;
 
     let same_boot = host.bmc.truth().boot_id.context("it is booted")?;
     host.kubelet

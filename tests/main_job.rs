@@ -33,7 +33,7 @@ async fn an_unhealthy_machine_is_power_cycled_and_comes_back() -> Result<()> {
     objects::node_becomes(&world, &name, "Unknown").await?;
     objects::trigger(&world, &name).await?;
     let ended = world
-        .remediation_ended(&remediation, Duration::from_secs(120))
+        .remediation_ended(&remediation, Duration::from_mins(2))
         .await?;
 
     println!("{}", serde_json::to_string_pretty(&ended.status)?);

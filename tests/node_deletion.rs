@@ -155,14 +155,19 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
         let remediation = world.request(host, hasty()).await?;
         match phase {
             Phase::Pending => {
-                world.remediation_waits(&remediation, "BmcProtocolError").await?;
+                world.remediation_waits(&remediation, "BmcNotReady").await?;
             }
             Phase::PoweringOff => {
                 let command = |event: &Event| matches!(event, Event::Command { .. });
                 host.sees("the power-off", LONG, command).await?;
             }
             Phase::Fencing => world.is_tainted(host, LONG).await?,
-            _ => {
+            Phase::Holding
+            | Phase::PoweringOn
+            | Phase::Booting
+            | Phase::Succeeded
+            | Phase::Cancelled
+            | Phase::Failed => {
                 let there = |journal: &Journal| journal.phase == phase;
                 world.remediation_until(&remediation, LONG, there).await?;
             }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use kube::api::Api;
-use kube::core::DeserializeGuard;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -14,11 +13,9 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::ShellError;
+pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-
-/// An object that may be unreadable. Unreadable objects stay in the cache: they are unknown, not absent.
-pub(crate) type Guarded<K> = DeserializeGuard<K>;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
 const WATCH_TIMEOUT: u32 = 60;
@@ -48,6 +45,8 @@ pub(crate) struct Changes {
     pub(crate) machines: ReflectHandle<Guarded<Machine>>,
     pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
     pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
+    /// Health checks once more, for the intake.
+    pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
     pub(crate) nodes: ReflectHandle<Guarded<Node>>,
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn start(
     drive(client, "Machine", Machine::narrow, writer, tasks);
 
     let (health_checks, writer) = reflector::store_shared(BUFFER);
-    let health_check_changes = subscribe(&writer)?;
+    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(
         client,
         "MachineHealthCheck",
@@ -119,6 +118,7 @@ pub(crate) fn start(
         machines: machine_changes,
         triggers,
         health_checks: health_check_changes,
+        vouching,
         nodes: node_changes,
     };
     Ok((caches, changes))

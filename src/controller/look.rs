@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use kube::core::DeserializeGuard;
 
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::{gather, host};
+use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
 use crate::core::facts::{Look, NodeReport, Obstacle, Seen, World};
@@ -29,10 +29,10 @@ pub(crate) async fn look(
     let client = &context.client;
     let namespace = remediation.namespace().unwrap_or_default();
     let machine_name = gather::machine_name(remediation);
-    let machines = Api::<DeserializeGuard<Machine>>::namespaced(client.clone(), &namespace);
-    let checks = Api::<DeserializeGuard<MachineHealthCheck>>::namespaced(client.clone(), &namespace);
-    let policies = Api::<DeserializeGuard<RemediationPolicy>>::all(client.clone());
-    let nodes = Api::<DeserializeGuard<Node>>::all(client.clone());
+    let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &namespace);
+    let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), &namespace);
+    let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
+    let nodes = Api::<Guarded<Node>>::all(client.clone());
     let all = ListParams::default();
     let (machine, checks, policy, node, lease) = tokio::join!(
         within("reading the Machine", machines.get_opt(&machine_name)),
@@ -125,7 +125,7 @@ pub(crate) async fn node_metadata(
     context: &Context,
     node_name: &str,
 ) -> Result<Option<SavedNode>, ShellError> {
-    let nodes = Api::<DeserializeGuard<Node>>::all(context.client.clone());
+    let nodes = Api::<Guarded<Node>>::all(context.client.clone());
     let node = within("reading the Node", nodes.get_opt(node_name)).await?;
     Ok(node
         .and_then(|guarded| guarded.0.ok())

@@ -14,7 +14,7 @@ use super::caches::{self, Caches, Changes, Guarded};
 use super::context::Context;
 use super::{acceptance, api_call, gather, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
+use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy, keys};
 use crate::intake::annotation::{self, Intakes};
 use crate::report::Reporter;
 
@@ -167,6 +167,10 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
                 machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
             },
         )
+        .watches_shared_stream(changes.vouching, {
+            let caches = caches.clone();
+            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&caches, check.namespace().as_deref())
+        })
         .run(annotation::reconcile, annotation::error_policy, intakes);
     tasks.spawn(async move {
         triggers.for_each(|_| std::future::ready(())).await;
@@ -201,6 +205,18 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
 struct Judged {
     endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     policies: ReflectHandle<Guarded<RemediationPolicy>>,
+}
+
+/// The Machines of a namespace that carry the trigger.
+fn triggered(caches: &Caches, namespace: Option<&str>) -> Vec<ObjectRef<Guarded<Machine>>> {
+    let of_namespace = caches.machines.state_filter(|machine| {
+        machine.namespace().as_deref() == namespace
+            && machine.annotations().contains_key(keys::TRIGGER_ANNOTATION)
+    });
+    of_namespace
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
 }
 
 type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
-use kube::core::DeserializeGuard;
 use serde_json::json;
 
 use super::acting::Acting;
 use super::api_call::{ShellError, within};
 use super::memory::Memory;
 use super::{caches, gather};
+use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
@@ -132,7 +132,7 @@ impl Acting<'_> {
         let change = json!({ "metadata": {
             "uid": uid, "resourceVersion": seen, "annotations": { keys::TRIGGER_ANNOTATION: null },
         }});
-        let machines = Api::<DeserializeGuard<Machine>>::namespaced(self.context.client.clone(), &namespace);
+        let machines = Api::<Guarded<Machine>>::namespaced(self.context.client.clone(), &namespace);
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
         let call = machines.patch(machine, &parameters, &patch);
         let written = within("removing the trigger", call).await?;
@@ -166,8 +166,8 @@ impl Acting<'_> {
 }
 
 /// What we wrote is believed until the cache has caught up.
-fn remember_node(written: Option<DeserializeGuard<Node>>, memory: &mut Memory) {
-    if let Some(DeserializeGuard(Ok(mut node))) = written {
+fn remember_node(written: Option<Guarded<Node>>, memory: &mut Memory) {
+    if let Some(Guarded(Ok(mut node))) = written {
         node.narrow();
         memory.written_node = Some(node);
     }

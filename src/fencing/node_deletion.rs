@@ -1,10 +1,10 @@
 //! Node deletion, for clusters without the out-of-service taint, and the way back from it.
 
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::core::DeserializeGuard;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Map, Value, json};
 
+use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::core::journal::{SavedNode, SavedTaint};
 
@@ -26,7 +26,7 @@ pub async fn delete(
         preconditions: Some(preconditions),
         ..DeleteParams::default()
     };
-    let nodes = Api::<DeserializeGuard<Node>>::all(client.clone());
+    let nodes = Api::<Guarded<Node>>::all(client.clone());
     nodes.delete(name, &parameters).await.map(|_| ())
 }
 
@@ -39,7 +39,7 @@ pub async fn restore(
     node: &Node,
     resource_version: &str,
     saved: &SavedNode,
-) -> Result<DeserializeGuard<Node>, kube::Error> {
+) -> Result<Guarded<Node>, kube::Error> {
     let labels = missing(&saved.labels, node.labels());
     let annotations = missing(&saved.annotations, node.annotations());
     let has = |saved: &SavedTaint| {
@@ -65,7 +65,7 @@ pub async fn restore(
         "metadata": { "resourceVersion": resource_version, "labels": labels, "annotations": annotations },
         "spec": spec,
     });
-    let nodes = Api::<DeserializeGuard<Node>>::all(client.clone());
+    let nodes = Api::<Guarded<Node>>::all(client.clone());
     nodes
         .patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(&change))
         .await

@@ -1,10 +1,10 @@
 //! The out-of-service taint. Source: KEP-2268.
 
 use kube::api::{Patch, PatchParams};
-use kube::core::DeserializeGuard;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
+use crate::api::guarded::Guarded;
 use crate::api::keys;
 use crate::api::views::Node;
 
@@ -17,7 +17,7 @@ pub async fn add(
     node: &Node,
     resource_version: &str,
     remediation_uid: &str,
-) -> Result<DeserializeGuard<Node>, kube::Error> {
+) -> Result<Guarded<Node>, kube::Error> {
     let mut taints: Vec<Value> = taints_without_ours(node);
     taints.push(json!({
         "key": keys::OUT_OF_SERVICE_TAINT, "value": keys::OUT_OF_SERVICE_VALUE, "effect": "NoExecute",
@@ -34,7 +34,7 @@ pub async fn remove(
     client: &Client,
     node: &Node,
     resource_version: &str,
-) -> Result<DeserializeGuard<Node>, kube::Error> {
+) -> Result<Guarded<Node>, kube::Error> {
     let mark = json!({ keys::TAINTED_BY_ANNOTATION: null });
     patch(client, node, resource_version, &mark, &taints_without_ours(node)).await
 }
@@ -55,13 +55,13 @@ async fn patch(
     resource_version: &str,
     annotations: &Value,
     taints: &[Value],
-) -> Result<DeserializeGuard<Node>, kube::Error> {
+) -> Result<Guarded<Node>, kube::Error> {
     let name = node.metadata.name.clone().unwrap_or_default();
     let change = json!({
         "metadata": { "resourceVersion": resource_version, "annotations": annotations },
         "spec": { "taints": taints },
     });
-    let nodes = Api::<DeserializeGuard<Node>>::all(client.clone());
+    let nodes = Api::<Guarded<Node>>::all(client.clone());
     nodes
         .patch(&name, &PatchParams::default(), &Patch::Merge(&change))
         .await

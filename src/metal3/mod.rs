@@ -2,10 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, ApiResource, DynamicObject};
-use kube::core::{DeserializeGuard, GroupVersionKind};
+use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
 
 use crate::api::PowerCycleRemediation;
+use crate::api::guarded::Guarded;
 use crate::api::views::{BareMetalHost, Machine};
 use crate::bmc::ServerTrust;
 use crate::controller::{Context, Memory, ResolvedHost, ShellError, bmc_address, within};
@@ -124,11 +125,11 @@ async fn read(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let hosts = Api::<DeserializeGuard<BareMetalHost>>::namespaced(client.clone(), &reference.namespace);
+    let hosts = Api::<Guarded<BareMetalHost>>::namespaced(client.clone(), &reference.namespace);
     let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
     let host = match within("reading the BareMetalHost", hosts.get(&reference.name)).await {
-        Ok(DeserializeGuard(Ok(host))) => host,
-        Ok(DeserializeGuard(Err(invalid))) => {
+        Ok(Guarded(Ok(host))) => host,
+        Ok(Guarded(Err(invalid))) => {
             let detail = format!("{name} cannot be read: {}", invalid.error);
             return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
         }

@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
         faulty(
             "503",
             Fault::http_status(503).on(RequestClass::SystemGet),
-            Reason::BmcProtocolError,
+            Reason::BmcNotReady,
             &[named, "HTTP 503"],
         ),
         faulty(
@@ -91,20 +91,13 @@ async fn a_bmc_that_is_busy_for_a_while_is_asked_again() -> Result<()> {
     let daemon = daemon().await?;
     let busy = Fault::http_status(503).on(RequestClass::SystemGet).times(1);
     let says = ["BMCEndpoint/{host}", "HTTP 503"];
-    let mut cases = [faulty("busy", busy, Reason::BmcProtocolError, &says)];
+    let mut cases = [faulty("busy", busy, Reason::BmcNotReady, &says)];
     let world = refusal::make("busy", &mut cases).await?;
     let host = &world.hosts[0];
 
     refusal::fall_ill(&world, host).await?;
 
-    refusal::refused(
-        &world,
-        daemon,
-        &host.remediation(),
-        Reason::BmcProtocolError,
-        &says,
-    )
-    .await?;
+    refusal::refused(&world, daemon, &host.remediation(), Reason::BmcNotReady, &says).await?;
     refusal::goes_on(&world, host).await
 }
 

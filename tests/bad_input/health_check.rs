@@ -55,7 +55,7 @@ const CASES: &[Case] = &[
     Case {
         what: "template besides the strategy",
         checks: &[|check| {
-            check["spec"]["remediationTemplate"] = json!({"kind": "SomeTemplate", "name": "some"})
+            check["spec"]["remediationTemplate"] = json!({"kind": "SomeTemplate", "name": "some"});
         }],
         reason: Reason::NoHealthCheck,
         says: &["workers-1", "spec.remediationTemplate"],
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
     Case {
         what: "condition without a timeout",
         checks: &[|check| {
-            check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}])
+            check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}]);
         }],
         reason: Reason::HealthCheckUnreadable,
         says: &["MachineHealthCheck workers-1 cannot be read", "timeout"],

@@ -84,9 +84,10 @@ async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<(
             journal.reason == case.reason.as_str()
         })
         .await?;
-    let expected = match case.reason {
-        Reason::MachineDeleting => Phase::Cancelled,
-        _ => Phase::Pending,
+    let expected = if case.reason == Reason::MachineDeleting {
+        Phase::Cancelled
+    } else {
+        Phase::Pending
     };
     ensure!(world::phase(&told) == expected, "{:?}", told.status);
     refusal::untouched(&host.bmc)?;

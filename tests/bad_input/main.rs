@@ -3,6 +3,12 @@
 //!
 //! One control plane and one daemon for all tests. A test is a namespace; the cases of a test are
 //! its hosts, all examined at once.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test reports by panicking"
+)]
 
 #[path = "../world/mod.rs"]
 mod world;

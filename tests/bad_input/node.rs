@@ -122,7 +122,7 @@ async fn a_remediation_waits_for_the_node_and_goes_on_when_it_is_linked() -> Res
                     .as_object_mut()
                     .expect("is an object")
                     .remove("nodeRef"),
-            )
+            );
         }),
     ];
     let world = refusal::make("linked", &mut cases).await?;

@@ -61,7 +61,7 @@ impl Sushy {
             certificate,
             uuids,
             client,
-            process: process,
+            process,
             folder,
         };
         emulator.wait_until_it_answers().await?;

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
+use baremetal_remediator::api::{PowerCycleRemediation, RemediationPolicy};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
@@ -33,7 +33,7 @@ use harness::Cluster;
 use harness::kubelet::ScriptedKubelet;
 use harness::process::ChildDaemon;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 
@@ -191,8 +191,10 @@ pub async fn set_policy(client: &Client, spec: serde_json::Value) -> Result<()> 
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
         "metadata": {"name": "default"}, "spec": spec,
     });
+    // Untyped, because a test may want one that cannot be read.
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
     apply(
-        &Api::<baremetal_remediator::api::RemediationPolicy>::all(client.clone()),
+        &Api::<DynamicObject>::all_with(client.clone(), &resource),
         document,
     )
     .await

@@ -183,7 +183,8 @@ pub async fn refused(
 
 /// The line of the daemon's log about an object and a reason.
 pub async fn log_line(daemon: &ChildDaemon, place: &str, reason: Reason) -> Result<String> {
-    let is_it = |line: &str| line.contains(place) && line.contains(reason.as_str());
+    let place = format!("={place} ");
+    let is_it = |line: &str| line.contains(&place) && line.contains(reason.as_str());
     let wait = daemon.output().wait_for(harness::Cursor::default(), is_it);
     match tokio::time::timeout(Duration::from_secs(10), wait).await {
         Ok(line) => line,

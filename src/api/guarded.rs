@@ -1,0 +1,94 @@
+//! Objects as the API server has them, read if they can be: one that cannot be read keeps its
+//! metadata and says which field is wrong, and does not keep others from being seen.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+/// An object, or what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Guarded<K>(pub Result<K, Unreadable>);
+
+/// An object that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// The field and what is wrong with it.
+    pub error: String,
+    /// Its metadata, as far as that can be read.
+    pub metadata: ObjectMeta,
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Ok(Self(serde_path_to_error::deserialize(&value).map_err(|error| {
+            let metadata = value.get("metadata").map(ObjectMeta::deserialize);
+            Unreadable {
+                error: error.to_string(),
+                metadata: metadata.and_then(Result::ok).unwrap_or_default(),
+            }
+        })))
+    }
+}
+
+impl<K: Resource> Resource for Guarded<K> {
+    type DynamicType = K::DynamicType;
+    type Scope = K::Scope;
+
+    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::kind(dynamic)
+    }
+
+    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::group(dynamic)
+    }
+
+    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::version(dynamic)
+    }
+
+    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::plural(dynamic)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match &self.0 {
+            Ok(object) => object.meta(),
+            Err(unreadable) => &unreadable.metadata,
+        }
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match &mut self.0 {
+            Ok(object) => object.meta_mut(),
+            Err(unreadable) => &mut unreadable.metadata,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::views::Machine;
+
+    fn read(text: &str) -> Guarded<Machine> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_read_keeps_its_name_and_names_the_field() {
+        let guarded = read(r#"{"metadata": {"name": "one"}, "spec": {"providerID": 7}}"#);
+        let error = guarded.0.as_ref().unwrap_err().error.clone();
+        assert!(error.starts_with("spec.providerID: "), "{error}");
+        assert_eq!(guarded.meta().name.as_deref(), Some("one"));
+    }
+
+    #[test]
+    fn what_can_be_read_is_read() {
+        let guarded = read(r#"{"metadata": {"name": "one"}, "spec": {"providerID": "a"}}"#);
+        assert_eq!(guarded.0.unwrap().spec.provider_id.as_deref(), Some("a"));
+    }
+}

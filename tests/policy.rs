@@ -1,0 +1,107 @@
+//! The administrator's limits: without a policy, under a paused one, and outside its networks,
+//! nothing is powered. One test, because there is one policy.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test reports by panicking"
+)]
+
+mod world;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::api::RemediationPolicy;
+use baremetal_remediator::core::phase::Reason;
+use harness::process::ChildDaemon;
+use kube::api::{Api, DeleteParams};
+use serde_json::{Value, json};
+use world::refusal::{self, Case};
+use world::{World, objects};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+
+/// One policy after the other, and why it holds the remediation up. All BMCs are on 127.0.0.1.
+fn limits() -> Vec<(Option<Value>, Reason, Vec<&'static str>)> {
+    let networks = |networks: Value| Some(json!({"bmc": {"allowedNetworks": networks}}));
+    vec![
+        (None, Reason::PolicyMissing, vec!["there is no RemediationPolicy"]),
+        (
+            Some(json!({"paused": true, "bmc": {"allowedNetworks": ["127.0.0.0/8"]}})),
+            Reason::PolicyPaused,
+            vec!["the RemediationPolicy is paused"],
+        ),
+        (
+            Some(json!({"paused": false})),
+            Reason::BmcAddressNotAllowed,
+            vec!["BMCEndpoint/{host}", "127.0.0.1"],
+        ),
+        // The pattern of the API takes these; no network can be made of them.
+        (
+            networks(json!(["300.0.0.0/8"])),
+            Reason::PolicyUnreadable,
+            vec![
+                "RemediationPolicy default cannot be read",
+                "spec.bmc.allowedNetworks[0]",
+            ],
+        ),
+        (
+            networks(json!(["127.0.0.0/99"])),
+            Reason::PolicyUnreadable,
+            vec![
+                "RemediationPolicy default cannot be read",
+                "spec.bmc.allowedNetworks[0]",
+            ],
+        ),
+        // Loopback is special: a network that only happens to contain it does not mean it.
+        (
+            networks(json!(["0.0.0.0/0", "::/0"])),
+            Reason::BmcAddressNotAllowed,
+            vec!["BMCEndpoint/{host}", "127.0.0.1"],
+        ),
+        (
+            networks(json!(["127.0.0.2/32", "192.0.2.0/24"])),
+            Reason::BmcAddressNotAllowed,
+            vec!["BMCEndpoint/{host}", "127.0.0.1"],
+        ),
+    ]
+}
+
+async fn is_held_up(world: &World, daemon: &ChildDaemon, reason: Reason, says: &[&str]) -> Result<()> {
+    let host = &world.hosts[0];
+    refusal::refused(world, daemon, &host.remediation(), reason, says).await?;
+    refusal::untouched(&host.bmc)?;
+    refusal::never_contacted(&host.bmc)
+}
+
+#[tokio::test]
+async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_once() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    world::install(cluster).await?;
+    let daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
+    let mut cases = [Case::new("policy", Reason::PolicyMissing, &[])];
+    let world = refusal::make("policy", &mut cases).await?;
+    let host = &world.hosts[0];
+    let policies = Api::<RemediationPolicy>::all(world.client.clone());
+
+    refusal::fall_ill(&world, host).await?;
+
+    for (policy, reason, says) in limits() {
+        match &policy {
+            Some(spec) => world::set_policy(&world.client, spec.clone()).await?,
+            None => drop(policies.delete("default", &DeleteParams::default()).await),
+        }
+        is_held_up(&world, &daemon, reason, &says)
+            .await
+            .with_context(|| format!("{policy:?}"))?;
+    }
+    assert!(objects::is_triggered(&world, &host.name).await?);
+
+    world::set_policy(
+        &world.client,
+        json!({"bmc": {"allowedNetworks": ["127.0.0.1/32"]}}),
+    )
+    .await?;
+    refusal::goes_on(&world, host).await
+}
