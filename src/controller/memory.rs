@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use crate::api::PowerCycleRemediation;
+use crate::api::remediation_policy::BmcRules;
 use crate::api::views::Node;
 use crate::core::facts::{Look, Obstacle};
 use crate::core::journal::SavedNode;
@@ -27,8 +28,8 @@ pub(crate) struct Memory {
     pub(crate) written_node: Option<Node>,
     /// What the Node carries, read live.
     pub(crate) node_metadata: Option<SavedNode>,
-    /// The host that was asked last, before anything was done to it.
-    pub(crate) host: Option<ResolvedHost>,
+    /// The host that was asked last, before anything was done to it, and under which rules.
+    pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost, and when it was read.
@@ -38,13 +39,14 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Forgets what another host said, or the same one under another address, Secret or trust: it
-    /// proves nothing about this one, and this one need not wait for it.
-    pub(crate) async fn turn_to(&mut self, host: &ResolvedHost) {
-        if self.host.as_ref() == Some(host) {
+    /// Forgets what another host said, or the same one under another address, Secret, trust or policy:
+    /// it proves nothing about this one, and this one need not wait for it.
+    pub(crate) async fn turn_to(&mut self, host: &ResolvedHost, rules: Option<BmcRules>) {
+        let now = Some((host.clone(), rules));
+        if self.asked == now {
             return;
         }
-        self.host = Some(host.clone());
+        self.asked = now;
         self.observed.reads.clear();
         self.observed.read_failure = None;
         if let Some(conversation) = self.conversation.take() {

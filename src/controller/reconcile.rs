@@ -9,11 +9,12 @@ use kube::runtime::controller::Action;
 
 use super::acting::Acting;
 use super::api_call::ShellError;
-use super::caches::Guarded;
+use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
 use super::{gather, host, journal, look};
 use crate::api::PowerCycleRemediation;
+use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
 use crate::core::facts::Obstacle;
 use crate::core::journal::Journal;
@@ -145,7 +146,11 @@ async fn resolve(
     }
     let resolved = host::resolve(context, remediation, memory, now).await?;
     if nothing_begun && let Ok(host) = &resolved {
-        memory.turn_to(host).await;
+        let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+        let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
+        memory
+            .turn_to(host, policy.map(|policy| policy.spec.bmc.clone()))
+            .await;
     }
     Ok(resolved)
 }
