@@ -40,6 +40,10 @@ check: ## Formatting, lints, generated files, licences
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
 	else echo "cargo-deny is not installed, so licences were not checked; cargo install --locked cargo-deny"; fi
 
+.PHONY: explore
+explore: ## Explore the core with every three faults at once (minutes)
+	cargo test --release --lib --features deep-exploration exploration
+
 .PHONY: manifests
 manifests: ## Write the CustomResourceDefinitions into deploy/crds
 	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds

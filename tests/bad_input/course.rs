@@ -93,7 +93,6 @@ async fn a_node_that_counts_as_silent_but_renews_its_lease_is_not_powered_off() 
 }
 
 #[tokio::test]
-#[ignore = "core::step journals the power-off anew after each look, about 20 times a second"]
 async fn a_contradiction_that_lasts_is_written_down_once() -> Result<()> {
     let daemon = daemon().await?;
     let cases = alive();
@@ -116,7 +115,6 @@ async fn a_contradiction_that_lasts_is_written_down_once() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "core::step looks for the trigger only once Node and policy are in order"]
 async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -> Result<()> {
     let daemon = daemon().await?;
     let mut cases =

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::powering_off::{Delivery, SETTLE};
+use super::sending::{Delivery, SETTLE};
 use super::{RECHECK, Step, after};
 use crate::core::decision::{Decision, Effect};
 use crate::core::facts::Obstacle;

@@ -10,6 +10,7 @@ mod pending;
 mod powering_off;
 mod powering_on;
 mod proving;
+mod sending;
 mod settling;
 mod subject;
 #[cfg(test)]

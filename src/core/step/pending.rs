@@ -59,9 +59,32 @@ impl Step<'_> {
             }
             Verdict::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
             Verdict::Unhealthy {
-                machine, node, cause, ..
-            } => self.approach(strategy, machine, node, &cause),
+                machine,
+                node,
+                cause,
+                silence_only,
+            } => match self.standing_objection(node, silence_only) {
+                Some((obstacle, until)) => self.held_up(strategy, &obstacle, Some(until)),
+                None => self.approach(strategy, machine, node, &cause),
+            },
         }
+    }
+
+    /// What the last look before a power-off found that only a live look can find. It stands for a
+    /// while, so that the power-off is not journalled again and again only to be taken back.
+    fn standing_objection(&self, node: &Node, silence_only: bool) -> Option<(Obstacle, Timestamp)> {
+        let look = self.facts.look.as_ref()?;
+        let until = after(look.began, super::RECHECK);
+        if until <= self.now {
+            return None;
+        }
+        let by_host = look.host.clone().err();
+        let by_node = || {
+            silence_only
+                .then(|| subject::contradiction(node, &look.report, self.now))
+                .flatten()
+        };
+        by_host.or_else(by_node).map(|obstacle| (obstacle, until))
     }
 
     /// The Machine may be acted on as far as Kubernetes knows; now the host.

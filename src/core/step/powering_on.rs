@@ -1,7 +1,7 @@
 //! PoweringOn: the host gets its power back. Nothing but losing the lead stops this.
 
 use super::Step;
-use super::powering_off::{Delivery, resend_time};
+use super::sending::{Delivery, resend_time};
 use crate::core::decision::{Decision, Effect};
 use crate::core::facts::Obstacle;
 use crate::core::journal::{Intent, Verb};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Step;
-use super::powering_off::Resend;
+use super::sending::Resend;
 use crate::core::decision::{Decision, Observation};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};

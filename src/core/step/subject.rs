@@ -32,8 +32,12 @@ pub(super) enum Verdict<'a> {
     Waits(Obstacle, Option<Timestamp>),
 }
 
-/// Checks everything about policy, Machine, Node and health checks that a power-off depends on.
+/// Checks everything about policy, Machine, Node and health checks that a power-off depends on. What
+/// ends a remediation comes before what holds it up: a signal that is gone, a Node that is healthy.
 pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Verdict<'a> {
+    if let Some(verdict) = signal_is_gone(facts, world) {
+        return verdict;
+    }
     let machine = match machine(facts, world) {
         Ok(machine) => machine,
         Err(verdict) => return verdict,
@@ -42,25 +46,19 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         Ok(node) => node,
         Err(obstacle) => return Verdict::Waits(obstacle, None),
     };
+    let health = match facts.origin {
+        Origin::Request => Ok(health::judge_by_readiness(node)),
+        Origin::Annotation => vouched(machine, world).map(|checks| health::judge(&checks, node, now)),
+    };
+    if health == Ok(Health::Healthy) {
+        return Verdict::Recovered;
+    }
     if let Err(obstacle) = policy(world) {
         return Verdict::Waits(obstacle, None);
     }
-    let health = match facts.origin {
-        Origin::Request => health::judge_by_readiness(node),
-        // We removed it ourselves, because the Node had recovered.
-        Origin::Annotation if !machine.triggered && facts.observed.trigger_cleared.is_some() => {
-            return Verdict::Recovered;
-        }
-        Origin::Annotation if !machine.triggered => {
-            return Verdict::Withdrawn(Obstacle::new(
-                Reason::TriggerWithdrawn,
-                format!("the trigger annotation of Machine {} is gone", machine.name),
-            ));
-        }
-        Origin::Annotation => match vouched(machine, world) {
-            Ok(checks) => health::judge(&checks, node, now),
-            Err(obstacle) => return Verdict::Waits(obstacle, None),
-        },
+    let health = match health {
+        Ok(health) => health,
+        Err(obstacle) => return Verdict::Waits(obstacle, None),
     };
     match health {
         Health::Healthy => Verdict::Recovered,
@@ -81,6 +79,28 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
             silence_only,
         },
     }
+}
+
+/// Whether the trigger annotation that a remediation was made for is gone.
+fn signal_is_gone<'a>(facts: &Facts, world: &World) -> Option<Verdict<'a>> {
+    let Seen::Present(machine) = &world.machine else {
+        return None;
+    };
+    let meant = facts
+        .expected_machine_uid
+        .as_ref()
+        .is_none_or(|uid| *uid == machine.uid);
+    if facts.origin == Origin::Request || machine.triggered || !meant {
+        return None;
+    }
+    // We removed it ourselves, because the Node had recovered.
+    if facts.observed.trigger_cleared.is_some() {
+        return Some(Verdict::Recovered);
+    }
+    Some(Verdict::Withdrawn(Obstacle::new(
+        Reason::TriggerWithdrawn,
+        format!("the trigger annotation of Machine {} is gone", machine.name),
+    )))
 }
 
 fn machine<'a>(facts: &Facts, world: &'a World) -> Result<&'a Machine, Verdict<'a>> {

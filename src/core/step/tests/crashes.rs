@@ -1,7 +1,7 @@
 //! Invariant 4 at every boundary: a crash before and after each journal write and each act, alone,
 //! in pairs and three in a row, and answers that are lost.
 
-use super::exploration::{Explorer, Menu};
+use super::explorer::{Explorer, Menu};
 use super::shell::Sim;
 use crate::core::phase::Phase;
 

@@ -1,20 +1,14 @@
-//! What is owed to a host, its Node and its Machine is paid, whatever happens in between; and no wait
-//! lasts for ever.
+//! What is owed to a host, its Node and its Machine is paid, whatever happens in between.
 
 use super::shell::{Fault, Sim};
 use super::world::{Kubelet, at};
 use crate::core::decision::{Act, Effect, Observation};
-use crate::core::facts::{Obstacle, Policy, Seen};
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Phase;
 
 fn with_node_deletion() -> Sim {
     let mut sim = Sim::new();
     sim.taint_supported = false;
     sim
-}
-
-fn paused(paused: bool) -> Seen<Policy> {
-    Seen::Present(Policy { paused })
 }
 
 /// The host boots at last, and its kubelet comes up.
@@ -23,73 +17,6 @@ fn boot(sim: &mut Sim) {
         until: sim.world.now + 1_000,
     };
     sim.world.advance(sim.world.now + 2_000);
-}
-
-#[test]
-fn a_pause_does_not_use_up_the_time_to_begin() {
-    let mut sim = Sim::new();
-    sim.world.objects.policy = paused(true);
-    sim.run_until(|sim| sim.world.now > 3_600_000);
-    assert_eq!(sim.journal.reason, Reason::PolicyPaused.as_str());
-    assert_eq!(sim.counts.journal_writes, 1);
-
-    sim.world.objects.policy = paused(false);
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
-}
-
-#[test]
-fn a_last_look_that_always_objects_ends_with_the_time_to_begin() {
-    let mut sim = Sim::new();
-    sim.world.lease.lease_renewed = Some(at(100_000_000));
-
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Failed);
-    assert!(
-        sim.journal.message.contains(Reason::NodeStillReporting.as_str()),
-        "{}",
-        sim.journal.message
-    );
-    assert!(sim.world.now <= 11 * 60_000, "ended after {} ms", sim.world.now);
-    assert_eq!(sim.power_offs(), 0);
-}
-
-#[test]
-fn an_invalid_spec_is_waited_for_but_not_for_ever() {
-    let mut sim = Sim::new();
-    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
-
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Failed);
-    assert!(sim.journal.message.contains(Reason::SpecInvalid.as_str()));
-    assert!(!sim.has_finalizer);
-}
-
-#[test]
-fn an_invalid_spec_does_not_keep_the_finalizer() {
-    let mut sim = Sim::new();
-    sim.run_until(|sim| sim.has_finalizer);
-    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
-    sim.deletion_requested = true;
-
-    sim.run();
-
-    assert!(sim.gone);
-}
-
-#[test]
-fn a_node_that_recovered_is_reported_as_recovered() {
-    let mut sim = Sim::new();
-    sim.world.revive();
-
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Cancelled);
-    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
-    assert!(!sim.world.triggered());
 }
 
 #[test]
@@ -283,42 +210,6 @@ fn the_trigger_of_another_machine_of_that_name_is_not_cleared() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
-    let mut sim = Sim::new();
-    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
-    sim.world.objects.machine = Seen::Unreadable("metadata.annotations".to_owned());
-    let turns = sim.counts.turns;
-
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Failed);
-    assert_eq!(sim.journal.reason, Reason::MachineUnreadable.as_str());
-    assert!(
-        sim.counts.turns - turns < 120,
-        "{} turns",
-        sim.counts.turns - turns
-    );
-}
-
-#[test]
-fn a_write_that_is_always_refused_is_named_and_not_repeated_in_a_hurry() {
-    let mut sim = Sim::new();
-    sim.refuses = |effect| matches!(effect, Effect::ClearTrigger { .. });
-    sim.run_until(|sim| sim.journal.phase.is_final());
-
-    assert_eq!(sim.journal.phase, Phase::Failed);
-    assert_eq!(sim.journal.reason, Reason::ApiWriteRefused.as_str());
-    assert!(sim.journal.message.contains("the server said no"));
-    let (writes, began) = (sim.counts.api_writes, sim.world.now);
-    sim.run_until(|sim| sim.world.now > began + 600_000);
-    assert!(
-        sim.counts.api_writes - writes <= 21,
-        "{} writes",
-        sim.counts.api_writes - writes
-    );
-}
-
-#[test]
 fn a_cache_that_lags_behind_the_live_read_is_no_sign_of_life() {
     let mut sim = Sim::new();
     sim.run_until(|sim| sim.released_at.len() == 1);
@@ -351,24 +242,4 @@ fn a_successor_releases_on_a_proof_of_its_own() {
     assert!(sim.world.now >= restarted + 15_000);
     sim.run();
     assert_eq!(sim.journal.phase, Phase::Succeeded);
-}
-
-#[test]
-fn without_the_lead_nothing_is_done() {
-    for phase in [
-        Phase::Pending,
-        Phase::PoweringOff,
-        Phase::Fencing,
-        Phase::PoweringOn,
-        Phase::Booting,
-    ] {
-        let mut sim = Sim::new();
-        sim.run_until(|sim| sim.journal.phase == phase);
-
-        sim.leads = false;
-        let decision = sim.decide();
-
-        assert_eq!(decision.act, None, "{phase:?}");
-        assert_eq!(decision.journal, sim.journal, "{phase:?}");
-    }
 }

@@ -274,6 +274,39 @@ fn invariant_3_a_command_without_an_answer_is_never_repeated_blindly() {
 }
 
 #[test]
+fn invariant_1_no_release_without_proven_off_after_an_acknowledgement() {
+    for fault in [Fault::AnswerLost, Fault::CrashAfterAct] {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. }))));
+
+        sim.turn(fault);
+        sim.run_until(|sim| !sim.released_at.is_empty());
+
+        assert_eq!(
+            sim.power_offs(),
+            2,
+            "{fault:?}: released without an acknowledgement"
+        );
+        let evidence = sim.journal.evidence.clone().expect("journalled with the release");
+        assert!(evidence.acknowledged >= at(sim.sent[1].0), "{fault:?}");
+        assert_eq!(sim.edges(false, 1), 1, "{fault:?}");
+    }
+}
+
+#[test]
+fn invariant_3_a_host_that_went_off_and_came_on_is_not_powered_off_again() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.observed.last_read().is_some_and(|read| read.said == "Off"));
+    sim.world.command(true, Cause::Outside);
+
+    sim.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
+
+    assert_eq!(sim.power_offs(), 1);
+    let failed = sim.journal.failed_attempts.last().expect("the attempt failed");
+    assert_eq!(failed.reason, Reason::HostCameOn.as_str());
+}
+
+#[test]
 fn a_refused_command_is_repeated_after_a_pause_and_a_new_look() {
     let mut sim = Sim::new();
     sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. }))));

@@ -3,13 +3,20 @@
 // Virtual milliseconds are small numbers, and a test that overflows fails.
 #![allow(clippy::arithmetic_side_effects)]
 
+mod acts;
 mod arbitrary;
 mod cost;
 mod crashes;
 mod debts;
 mod exploration;
+mod explorer;
+mod generators;
 mod invariants_intent;
+mod invariants_recovery;
 mod invariants_release;
+mod objects;
 mod shell;
 mod tables;
+mod tables_proof;
+mod waits;
 mod world;

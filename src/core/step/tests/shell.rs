@@ -4,19 +4,16 @@
 use jiff::SignedDuration;
 
 use super::world::{Cause, World, at};
-use crate::core::decision::{Act, Decision, Effect, Observation};
-use crate::core::facts::{Facts, Host, Leadership, Look, Obstacle, Origin, OutOfService, Seen};
-use crate::core::journal::{Journal, Verb};
-use crate::core::observed::{
-    Answer, CleanupRead, IntentKey, Observed, PowerRead, ReportRead, Sent, WriteFailure,
-};
-use crate::core::phase::{Phase, Reason};
-use crate::core::power::PowerState;
+use crate::core::decision::{Act, Decision, Effect};
+use crate::core::facts::{Facts, Host, Leadership, Look, Obstacle, Origin};
+use crate::core::journal::Journal;
+use crate::core::observed::{IntentKey, Observed};
+use crate::core::phase::Reason;
 use crate::core::step::step;
 use crate::core::strategy::{Deadlines, FencingMode, HostControl, Retries, Strategy};
 
-const BMC_LATENCY: i64 = 20;
-const API_LATENCY: i64 = 5;
+pub(super) const BMC_LATENCY: i64 = 20;
+pub(super) const API_LATENCY: i64 = 5;
 pub(super) const RESTART: i64 = 2_000;
 
 /// What goes wrong in one turn.
@@ -82,7 +79,7 @@ pub(super) struct Sim {
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
     /// This process has read Off in this attempt.
-    saw_off: Option<i32>,
+    pub(super) saw_off: Option<i32>,
     /// A power-off was sent to a host that had been read Off in the same attempt and had come on.
     pub(super) second_power_off: bool,
 }
@@ -217,7 +214,7 @@ impl Sim {
         Turn::Acted
     }
 
-    fn pass(&mut self, millis: i64) {
+    pub(super) fn pass(&mut self, millis: i64) {
         let end = self.world.now + millis;
         self.world.advance(end);
     }
@@ -246,218 +243,6 @@ impl Sim {
             (None, _) => return Turn::Over,
         }
         Turn::Waited
-    }
-
-    fn observe(&mut self, observation: Observation, fault: Fault) {
-        let began = at(self.world.now);
-        match observation {
-            Observation::Power => return self.read_power(fault),
-            Observation::Look => self.counts.looks += 1,
-            Observation::Report => self.counts.reports += 1,
-            Observation::Cleanup => self.counts.cleanups += 1,
-        }
-        let read = ReportRead {
-            began,
-            report: self.world.lease.clone(),
-        };
-        let objects = self.world.objects.clone();
-        let remaining = self.world.pods.clone();
-        self.pass(API_LATENCY);
-        if fault == Fault::Refused {
-            return self.write_failed();
-        }
-        match observation {
-            Observation::Power => {}
-            Observation::Look => {
-                self.look = Some(Look {
-                    began,
-                    world: objects,
-                    report: read.report.clone(),
-                    host: Ok(()),
-                });
-                self.observed.note_report(read);
-            }
-            Observation::Report => self.observed.note_report(read),
-            Observation::Cleanup => self.observed.note_cleanup(CleanupRead { began, remaining }),
-        }
-    }
-
-    fn read_power(&mut self, fault: Fault) {
-        if self.journal.phase == Phase::Fencing {
-            self.counts.watch_reads += 1;
-        } else {
-            self.counts.bmc_reads += 1;
-        }
-        let began = at(self.world.now);
-        let word = if let Fault::Says(word) = fault {
-            Some(word)
-        } else {
-            self.world.word()
-        };
-        self.pass(BMC_LATENCY);
-        let ended = at(self.world.now);
-        if fault == Fault::Refused || !self.world.bmc.reachable {
-            self.observed.note_read_failure(ended, unreachable());
-            return;
-        }
-        if word == Some("Off") {
-            self.saw_off = Some(self.journal.attempt);
-        }
-        self.observed.note_read(PowerRead {
-            began,
-            ended,
-            power: PowerState::from_literal(word),
-            said: word.unwrap_or("null").to_owned(),
-            uuid: self.world.bmc.uuid.clone(),
-            system: self.world.bmc.system.clone(),
-        });
-    }
-
-    fn perform(&mut self, effect: Effect, fault: Fault) {
-        let not_after = match &effect {
-            Effect::PowerOff { not_after } | Effect::PowerOn { not_after } => Some(*not_after),
-            Effect::TaintNode { not_after, .. } | Effect::DeleteNode { not_after, .. } => Some(*not_after),
-            Effect::AddFinalizer
-            | Effect::RemoveFinalizer
-            | Effect::RestoreNode { .. }
-            | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => None,
-        };
-        if let (Some(not_after), Fault::TooLate) = (not_after, fault) {
-            self.world.advance(millis(not_after) + 1);
-            return;
-        }
-        if not_after.is_some_and(|not_after| at(self.world.now) > not_after) {
-            return;
-        }
-        match effect {
-            Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
-            Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
-            Effect::AddFinalizer
-            | Effect::RemoveFinalizer
-            | Effect::TaintNode { .. }
-            | Effect::DeleteNode { .. }
-            | Effect::RestoreNode { .. }
-            | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => self.write(effect, fault),
-        }
-    }
-
-    fn command(&mut self, verb: Verb, effect: Effect, fault: Fault) {
-        self.counts.bmc_commands += 1;
-        let attempt = self.journal.attempt;
-        let intent = self
-            .journal
-            .intent
-            .clone()
-            .expect("an intent is journalled before a command");
-        assert_eq!(intent.verb, verb, "the journalled intent is another one");
-        if verb == Verb::PowerOff && self.saw_off == Some(attempt) && self.world.host.on {
-            let said = self.observed.last_read().map(|read| read.power);
-            self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
-        }
-        self.sent.push((self.world.now, effect));
-        self.pass(BMC_LATENCY);
-        let lost = matches!(fault, Fault::CommandLost | Fault::Refused) || !self.world.bmc.reachable;
-        if !lost {
-            self.world.command(verb == Verb::PowerOn, Cause::Us { attempt });
-        }
-        let answer = match fault {
-            Fault::AnswerLost | Fault::CommandLost => Answer::Unknown(unreachable()),
-            Fault::Refused => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, "no")),
-            Fault::None
-            | Fault::CrashBeforeJournal
-            | Fault::CrashAfterJournal
-            | Fault::CrashAfterAct
-            | Fault::TooLate
-            | Fault::Says(_) => {
-                if self.world.bmc.reachable {
-                    Answer::Acknowledged
-                } else {
-                    Answer::NotSent(unreachable())
-                }
-            }
-        };
-        self.observed.sent = Some(Sent {
-            intent: IntentKey {
-                verb,
-                attempt,
-                sends: intent.sends,
-            },
-            at: at(self.world.now),
-            answer,
-        });
-    }
-
-    fn write_failed(&mut self) {
-        self.observed.write_failure = Some(WriteFailure {
-            at: at(self.world.now),
-            detail: "the server said no".to_owned(),
-            decided_on: self.world.objects.versions(),
-        });
-    }
-
-    fn write(&mut self, effect: Effect, fault: Fault) {
-        self.counts.api_writes += 1;
-        self.pass(API_LATENCY);
-        if fault == Fault::Refused || (self.refuses)(&effect) || !self.write_is_valid(&effect) {
-            return self.write_failed();
-        }
-        match effect {
-            Effect::AddFinalizer => self.has_finalizer = true,
-            Effect::RemoveFinalizer => {
-                self.has_finalizer = false;
-                self.gone = self.deletion_requested;
-            }
-            Effect::TaintNode { .. } => {
-                self.released_at.push(self.world.now);
-                self.world.tainted_by_us();
-            }
-            Effect::DeleteNode { .. } => {
-                self.released_at.push(self.world.now);
-                self.world.removed_by_us();
-            }
-            Effect::RestoreNode { saved, .. } => {
-                self.world.metadata = saved;
-                self.world.edit_node(|_| {});
-                self.note_restored();
-            }
-            Effect::UntaintNode { .. } => self
-                .world
-                .edit_node(|node| node.out_of_service = OutOfService::No),
-            Effect::ClearTrigger { .. } => {
-                self.world.edit_machine(|machine| machine.triggered = false);
-                self.observed.trigger_cleared = Some("2".to_owned());
-            }
-            Effect::PowerOff { .. } | Effect::PowerOn { .. } => {}
-        }
-    }
-
-    fn note_restored(&mut self) {
-        self.observed.node_restored = self.world.node().map(|node| node.uid.clone());
-    }
-
-    fn write_is_valid(&self, effect: &Effect) -> bool {
-        let node = self.world.node();
-        let version = node.map(|node| node.resource_version.as_str());
-        match effect {
-            Effect::TaintNode { resource_version, .. }
-            | Effect::RestoreNode { resource_version, .. }
-            | Effect::UntaintNode { resource_version, .. } => version == Some(resource_version),
-            Effect::DeleteNode {
-                uid,
-                resource_version,
-                ..
-            } => version == Some(resource_version) && node.map(|node| &node.uid) == Some(uid),
-            Effect::ClearTrigger { uid, .. } => match &self.world.objects.machine {
-                Seen::Present(machine) => machine.uid == *uid,
-                Seen::Absent | Seen::Unreadable(_) => false,
-            },
-            Effect::AddFinalizer
-            | Effect::RemoveFinalizer
-            | Effect::PowerOff { .. }
-            | Effect::PowerOn { .. } => true,
-        }
     }
 
     /// Power changes that we caused in one attempt.

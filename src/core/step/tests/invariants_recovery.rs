@@ -1,0 +1,144 @@
+//! Invariants 8, 9 and 12: recovery, the unknown, and hosts that are refused.
+
+use super::invariants_intent::{Change, before_the_last_look};
+use super::shell::Sim;
+use super::world::Cause;
+use crate::core::facts::{Obstacle, Origin, Policy, Seen};
+use crate::core::phase::{Phase, Reason};
+
+#[test]
+fn invariant_8_recovery_is_never_blocked() {
+    let blocks: [(&str, Change); 8] = [
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
+        ("policy unreadable", |sim| {
+            sim.world.objects.policy = Seen::Unreadable("spec".to_owned());
+        }),
+        ("spec invalid", |sim| {
+            sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+        }),
+        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("health check gone", |sim| sim.world.objects.health_checks.clear()),
+        ("remediation deleted", |sim| sim.deletion_requested = true),
+        ("host unknown", |sim| {
+            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint"));
+        }),
+    ];
+    let phases = [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn];
+    for (what, block) in blocks {
+        for phase in phases {
+            let mut sim = Sim::new();
+            sim.run_until(|sim| sim.journal.phase == phase && !sim.world.host.on);
+
+            block(&mut sim);
+            sim.run();
+
+            let story = format!("{what} in {phase:?}: {}", sim.journal.message);
+            assert!(sim.world.host.on, "left off: {story}");
+            assert!(!sim.world.tainted(), "left tainted: {story}");
+        }
+    }
+}
+
+#[test]
+fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
+    let blocks: [(&str, Change); 4] = [
+        ("paused", |sim| {
+            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+        }),
+        ("trigger gone", |sim| {
+            sim.world.edit_machine(|machine| machine.triggered = false);
+        }),
+        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("remediation deleted", |sim| sim.deletion_requested = true),
+    ];
+    for (what, block) in blocks {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.power_offs() == 1);
+        sim.world.bmc.reachable = false;
+        sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+
+        block(&mut sim);
+        sim.world.bmc.reachable = true;
+        sim.run();
+
+        assert!(sim.world.host.on, "{what}: left off, {}", sim.journal.message);
+        assert_eq!(sim.edges(false, 1), 1, "{what}");
+        assert_eq!(sim.edges(false, 2), 0, "{what}");
+    }
+}
+
+#[test]
+fn invariant_9_unknown_stops() {
+    let unknowns: [(&str, Reason, Change); 4] = [
+        ("machine", Reason::MachineUnreadable, |sim| {
+            sim.world.objects.machine = Seen::Unreadable("x".to_owned());
+        }),
+        ("node", Reason::NodeUnreadable, |sim| {
+            sim.world.objects.node = Seen::Unreadable("x".to_owned());
+        }),
+        ("policy", Reason::PolicyUnreadable, |sim| {
+            sim.world.objects.policy = Seen::Unreadable("x".to_owned());
+        }),
+        ("health check", Reason::HealthCheckUnreadable, |sim| {
+            sim.world
+                .objects
+                .health_checks
+                .push(Seen::Unreadable("x".to_owned()));
+        }),
+    ];
+    for (what, reason, unknown) in unknowns {
+        for start in [Sim::new(), before_the_last_look()] {
+            let mut sim = start;
+            unknown(&mut sim);
+            sim.run();
+            assert_eq!(sim.power_offs(), 0, "{what}");
+            assert_eq!(sim.journal.phase, Phase::Failed, "{what}");
+            assert!(
+                sim.journal.message.contains(reason.as_str()),
+                "{what}: {}",
+                sim.journal.message
+            );
+        }
+    }
+}
+
+#[test]
+fn invariant_12_control_plane_hosts_are_refused() {
+    let of_machine = {
+        let mut sim = Sim::new();
+        sim.world.edit_machine(|machine| machine.control_plane = true);
+        sim
+    };
+    let of_node = {
+        let mut sim = Sim::new();
+        sim.world.edit_node(|node| node.control_plane = true);
+        sim
+    };
+    for mut sim in [of_machine, of_node] {
+        sim.run();
+        assert_eq!(sim.power_offs(), 0);
+        assert!(sim.journal.message.contains(Reason::ControlPlaneRefused.as_str()));
+    }
+}
+
+#[test]
+fn a_request_needs_no_trigger_and_clears_none() {
+    let mut sim = Sim::new();
+    sim.origin = Origin::Request;
+    sim.world.objects.health_checks.clear();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded);
+    assert!(sim.world.triggered());
+    let outside = sim
+        .world
+        .host
+        .edges
+        .iter()
+        .any(|edge| edge.cause == Cause::Outside);
+    assert!(!outside);
+}

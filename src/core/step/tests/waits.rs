@@ -1,0 +1,153 @@
+//! No wait lasts for ever, hurries, or hides its reason.
+
+use super::shell::Sim;
+use super::world::at;
+use crate::core::decision::Effect;
+use crate::core::facts::{Obstacle, Policy, Seen};
+use crate::core::phase::{Phase, Reason};
+
+fn paused(paused: bool) -> Seen<Policy> {
+    Seen::Present(Policy { paused })
+}
+
+#[test]
+fn a_pause_does_not_use_up_the_time_to_begin() {
+    let mut sim = Sim::new();
+    sim.world.objects.policy = paused(true);
+    sim.run_until(|sim| sim.world.now > 3_600_000);
+    assert_eq!(sim.journal.reason, Reason::PolicyPaused.as_str());
+    assert_eq!(sim.counts.journal_writes, 1);
+
+    sim.world.objects.policy = paused(false);
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+#[test]
+fn a_last_look_that_always_objects_ends_with_the_time_to_begin() {
+    let mut sim = Sim::new();
+    sim.world.lease.lease_renewed = Some(at(100_000_000));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(
+        sim.journal.message.contains(Reason::NodeStillReporting.as_str()),
+        "{}",
+        sim.journal.message
+    );
+    assert!(sim.world.now <= 11 * 60_000, "ended after {} ms", sim.world.now);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn an_invalid_spec_is_waited_for_but_not_for_ever() {
+    let mut sim = Sim::new();
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(sim.journal.message.contains(Reason::SpecInvalid.as_str()));
+    assert!(!sim.has_finalizer);
+}
+
+#[test]
+fn an_invalid_spec_does_not_keep_the_finalizer() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.has_finalizer);
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+    sim.deletion_requested = true;
+
+    sim.run();
+
+    assert!(sim.gone);
+}
+
+#[test]
+fn a_node_that_recovered_is_reported_as_recovered() {
+    let mut sim = Sim::new();
+    sim.world.revive();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled);
+    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
+    assert!(!sim.world.triggered());
+}
+
+#[test]
+fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.objects.machine = Seen::Unreadable("metadata.annotations".to_owned());
+    let turns = sim.counts.turns;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::MachineUnreadable.as_str());
+    assert!(
+        sim.counts.turns - turns < 120,
+        "{} turns",
+        sim.counts.turns - turns
+    );
+}
+
+#[test]
+fn a_write_that_is_always_refused_is_named_and_not_repeated_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.refuses = |effect| matches!(effect, Effect::ClearTrigger { .. });
+    sim.run_until(|sim| sim.journal.phase.is_final());
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::ApiWriteRefused.as_str());
+    assert!(sim.journal.message.contains("the server said no"));
+    let (writes, began) = (sim.counts.api_writes, sim.world.now);
+    sim.run_until(|sim| sim.world.now > began + 600_000);
+    assert!(
+        sim.counts.api_writes - writes <= 21,
+        "{} writes",
+        sim.counts.api_writes - writes
+    );
+}
+
+#[test]
+fn without_the_lead_nothing_is_done() {
+    for phase in [
+        Phase::Pending,
+        Phase::PoweringOff,
+        Phase::Fencing,
+        Phase::PoweringOn,
+        Phase::Booting,
+    ] {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.journal.phase == phase);
+
+        sim.leads = false;
+        let decision = sim.decide();
+
+        assert_eq!(decision.act, None, "{phase:?}");
+        assert_eq!(decision.journal, sim.journal, "{phase:?}");
+    }
+}
+
+#[test]
+fn a_node_that_comes_back_without_a_reboot_is_a_failure_of_its_own_kind() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.revive();
+    assert_eq!(
+        sim.world.node().and_then(|node| node.boot_id.as_deref()),
+        Some("boot-1")
+    );
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::BootIdUnchanged.as_str());
+    assert!(sim.journal.message.contains("taint"), "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+}
