@@ -65,6 +65,10 @@ fn of_kind<'a>(served: &'a Value, kind: &str) -> &'a Value {
 
 /// Notes every property of ours that the served schema does not have.
 fn compare(path: &str, ours: &Value, served: &Value, missing: &mut Vec<String>) {
+    // Nothing is dropped below this.
+    if served.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+        return;
+    }
     let properties = |schema: &Value| schema.get("properties").and_then(Value::as_object).cloned();
     let there: Map<String, Value> = properties(served).unwrap_or_default();
     for (name, property) in properties(ours).unwrap_or_default() {
