@@ -162,6 +162,10 @@ async fn metal3_remediation(client: &Client, machine: &Machine) -> Result<Option
     let namespace = machine.namespace().unwrap_or_default();
     let remediations = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
     let name = machine.name_any();
-    let found = within("reading the Metal3Remediation", remediations.get_opt(&name)).await?;
-    Ok(found.map(|found| found.name_any()))
+    match within("reading the Metal3Remediation", remediations.get(&name)).await {
+        Ok(found) => Ok(Some(found.name_any())),
+        // Also where the kind is not served at all: OpenShift has metal3 without it.
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
