@@ -1,5 +1,9 @@
 //! The two ways to release workloads leave a Node as it was, and a request that is taken back leaves
 //! a host as it was.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names the phases it is about"
+)]
 
 mod world;
 

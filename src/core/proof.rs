@@ -8,6 +8,9 @@ use super::journal::{OffRead, Subject};
 use super::observed::{PowerRead, ReportRead};
 use super::power::PowerState;
 
+#[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
+compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
+
 /// Literal-Off reads in a row that a proof needs.
 pub const READS_NEEDED: usize = 2;
 
@@ -46,7 +49,7 @@ pub enum OffProof {
 /// power-off, or a later sign of life of the Node.
 pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
-        return sabotaged(reads, now);
+        return sabotaged(reads);
     }
     let mut counted: Vec<&PowerRead> = Vec::new();
     for read in reads.iter().rev().take_while(|read| read.began >= not_before) {
@@ -80,11 +83,14 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
 }
 
 /// The check switched off, for the test that shows that the tests would notice.
-fn sabotaged(reads: &[PowerRead], now: Timestamp) -> OffProof {
-    OffProof::Proven {
-        reads: reads.last().map(evidence).into_iter().collect(),
-        began: now,
-        newest: now,
+fn sabotaged(reads: &[PowerRead]) -> OffProof {
+    match reads.last() {
+        Some(read) => OffProof::Proven {
+            reads: vec![evidence(read)],
+            began: read.began,
+            newest: read.ended,
+        },
+        None => OffProof::NotYet,
     }
 }
 

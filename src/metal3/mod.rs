@@ -164,7 +164,7 @@ async fn metal3_remediation(client: &Client, machine: &Machine) -> Result<Option
     let name = machine.name_any();
     match within("reading the Metal3Remediation", remediations.get(&name)).await {
         Ok(found) => Ok(Some(found.name_any())),
-        // There is none, or the kind is not served.
+        // Also where the kind is not served at all: OpenShift has metal3 without it.
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
