@@ -214,11 +214,11 @@ fn assert_bmc_cost(session: &WorldHost, basic: &WorldHost, slow: &WorldHost) {
     );
     assert_eq!(with_session.system_get, 4 + watched);
     assert_eq!(with_session.service_root + with_session.system_collection, 0);
-    // Learning that there are no sessions is counted apart: two refused places and the root.
+    // Learning that there are no sessions is counted apart: one refused login and the root.
     let asked = with_basic.session_create + with_basic.other + with_basic.service_root;
     let watched = watch_reads(&with_basic, 6 + asked);
     assert!(
-        asked <= 3 && watched <= 1,
+        asked <= 2 && watched <= 1,
         "{asked} questions for sessions, {watched} reads while releasing"
     );
     assert_eq!((with_basic.reset, with_basic.system_get), (2, 4 + watched));

@@ -94,6 +94,8 @@ impl Redfish {
                     self.standing = Standing::Session(session);
                     return Ok(());
                 }
+                // The password is not offered at another place before the root says that there is one.
+                Attempt::NoSuchPlace if may_fall_back && self.has_no_sessions().await => break,
                 Attempt::NoSuchPlace => {}
                 // The other place is the same table.
                 Attempt::Full(_) if may_fall_back => break,

@@ -149,13 +149,30 @@ impl Step<'_> {
 
     /// The release was decided, but is not in the world: prove again, then write it.
     fn release_on_fresh_proof(
-        self,
+        mut self,
         release: &Release,
         subject: &Subject,
         evidence: &OffEvidence,
     ) -> Decision {
         match self.off_and_silent(subject, evidence.acknowledged) {
-            Standing::Proven { newest, .. } => self.release(subject, release.by, newest),
+            Standing::Proven {
+                reads,
+                newest,
+                silent,
+            } => {
+                // What is released on is what stands in the journal, also when a predecessor had
+                // proven Off before us.
+                let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.ended);
+                if self.now.duration_since(journalled) > proof::MAX_AGE {
+                    let acknowledged = evidence.acknowledged;
+                    self.journal.evidence = Some(OffEvidence {
+                        acknowledged,
+                        reads,
+                        node_silent: silent,
+                    });
+                }
+                self.release(subject, release.by, newest)
+            }
             Standing::Report => self.observe(Observation::Report),
             Standing::Wait(at) => match self.watch_due() {
                 Ok(()) => self.observe(Observation::Power),
