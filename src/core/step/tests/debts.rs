@@ -275,3 +275,18 @@ fn a_host_is_not_powered_on_while_a_predecessor_may_still_power_it_off() {
     let powered_on = sim.sent.last().expect("sent with the intent").0;
     assert!(at(powered_on) >= intent.not_after);
 }
+
+#[test]
+fn a_deletion_whose_last_write_is_refused_stays_a_deletion() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| sim.power_offs() == 1);
+    sim.deletion_requested = true;
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::RemoveFinalizer))));
+
+    sim.turn(Fault::Refused);
+    sim.run();
+
+    assert!(sim.gone);
+    assert_ne!(sim.journal.reason, Reason::JournalUnreadable.as_str());
+}
