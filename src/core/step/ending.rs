@@ -111,7 +111,8 @@ impl Step<'_> {
         let left = self.left_behind();
         self.journal.intent = None;
         self.enter(Phase::Failed, obstacle.reason, None);
-        self.journal.message = format!("{}{left}. {}", obstacle.detail, obstacle.reason.advice());
+        let detail = obstacle.detail.trim_end_matches('.');
+        self.journal.message = format!("{detail}{left}. {}", obstacle.reason.advice());
         if self.facts.deletion_requested {
             self.let_go()
         } else {

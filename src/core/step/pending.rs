@@ -91,11 +91,11 @@ impl Step<'_> {
     fn approach(self, strategy: &Strategy, machine: &Machine, node: &Node, cause: &str) -> Decision {
         let host = match &self.facts.host {
             Ok(host) => host,
-            Err(obstacle) => return self.held_up(strategy, obstacle, None),
+            Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
         let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
             let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
-            return self.held_up(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
+            return self.obstructed(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
         };
         if let Some(failure) = &self.facts.observed.read_failure {
             let retry = after(failure.at, read_backoff(failure.consecutive));
@@ -207,6 +207,15 @@ impl Step<'_> {
         if unasked || self.now < self.pending_deadline(strategy) {
             return go_on(self);
         }
+        let limit = self.pending_deadline(strategy);
+        match self.settle_power(strategy, limit) {
+            ControlFlow::Continue(step) => step.never_begun(),
+            ControlFlow::Break(decision) => decision,
+        }
+    }
+
+    /// The time to begin is over.
+    fn never_begun(self) -> Decision {
         let detail = match &self.facts.observed.read_failure {
             Some(failure) => format!(
                 "{}: {}",

@@ -182,16 +182,16 @@ impl Step<'_> {
 
     /// The producer took the request back after the power-off was journalled.
     fn deleted_while_powering_off(
-        mut self,
+        self,
         strategy: &Strategy,
         intent: &Intent,
         delivery: &Delivery,
     ) -> Decision {
+        let deleted = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
         let since = match delivery {
             Delivery::Unsent if intent.sends == 1 => {
-                let obstacle = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
                 let now = self.now;
-                return self.back_to_pending(&obstacle, Some(now));
+                return self.back_to_pending(&deleted, Some(now));
             }
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
@@ -200,8 +200,8 @@ impl Step<'_> {
         match self.last_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
             Some(PowerState::On) if settled => {
-                self.journal.intent = None;
-                self.leave(strategy)
+                let now = self.now;
+                self.back_to_pending(&deleted, Some(now))
             }
             _ if self.journal.is_overdue(self.now) => self.fail(&Obstacle::new(
                 Reason::PowerOffNotConfirmed,

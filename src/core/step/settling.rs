@@ -52,7 +52,7 @@ impl Step<'_> {
         let Some(read) = read.filter(|read| read.began >= since) else {
             // A phase that began in the future, by a predecessor's clock, must not make us hurry.
             let at = read.map(|read| after(read.began, proof::READ_SPACING));
-            return match at.filter(|at| *at > self.now) {
+            return match at.filter(|at| *at > self.now && since > self.now) {
                 Some(_) if self.now >= limit => ControlFlow::Continue(self),
                 Some(at) => ControlFlow::Break(self.rest_until(at)),
                 None => ControlFlow::Break(self.observe(Observation::Power)),

@@ -81,7 +81,7 @@ fn is_whole(journal: &Journal) -> bool {
 
 #[test]
 fn any_journal_is_decided_on_and_a_broken_one_stops() {
-    let result = runner(20_000).run(&sims(), |sim| {
+    let result = runner(8_000).run(&sims(), |sim| {
         let decision = sim.decide();
 
         if !is_whole(&sim.journal) {

@@ -3,7 +3,7 @@
 use super::shell::{Fault, Sim};
 use super::world::{Kubelet, at};
 use crate::core::decision::{Act, Effect, Observation};
-use crate::core::phase::Phase;
+use crate::core::phase::{Phase, Reason};
 
 fn with_node_deletion() -> Sim {
     let mut sim = Sim::new();
@@ -242,4 +242,51 @@ fn a_successor_releases_on_a_proof_of_its_own() {
     assert!(sim.world.now >= restarted + 15_000);
     sim.run();
     assert_eq!(sim.journal.phase, Phase::Succeeded);
+}
+
+#[test]
+fn a_host_that_is_off_without_a_proof_is_powered_on_at_once() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| !sim.world.host.on);
+    // Another host renews the Lease of this Node.
+    let next_beat = sim.world.now;
+    sim.world.host.kubelet = Kubelet::Alive { next_beat };
+
+    sim.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
+
+    assert_eq!(sim.journal.phase, Phase::PoweringOn, "{}", sim.journal.message);
+    assert!(sim.released_at.is_empty());
+    let failed = sim.journal.failed_attempts.last().expect("the attempt failed");
+    assert_eq!(failed.reason, Reason::NodeStillReporting.as_str());
+}
+
+#[test]
+fn a_host_is_not_powered_on_while_a_predecessor_may_still_power_it_off() {
+    let mut sim = Sim::new();
+    sim.world.pods.clear();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. }))));
+    sim.turn(Fault::AnswerLost);
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    let intent = sim.journal.intent.clone().expect("kept until the power-on");
+    assert_eq!(intent.sends, 2);
+
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+
+    let powered_on = sim.sent.last().expect("sent with the intent").0;
+    assert!(at(powered_on) >= intent.not_after);
+}
+
+#[test]
+fn a_deletion_whose_last_write_is_refused_stays_a_deletion() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| sim.power_offs() == 1);
+    sim.deletion_requested = true;
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::RemoveFinalizer))));
+
+    sim.turn(Fault::Refused);
+    sim.run();
+
+    assert!(sim.gone);
+    assert_ne!(sim.journal.reason, Reason::JournalUnreadable.as_str());
 }

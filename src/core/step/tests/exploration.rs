@@ -1,6 +1,8 @@
 //! Exhaustive exploration of the real `step` against the model: every fault and every event at every
 //! turn, and every pair of them.
 
+use jiff::SignedDuration;
+
 use super::explorer::{Explorer, Menu};
 
 use super::shell::Sim;
@@ -68,6 +70,7 @@ fn every_fault_with_a_host_that_ignores_the_power_off() {
 fn every_fault_with_a_host_that_ignores_the_power_on() {
     let mut sim = Sim::new();
     sim.world.bmc.obeys_on = false;
+    sim.strategy.as_mut().expect("valid").deadlines.power_on = SignedDuration::from_mins(1);
     explore("ignores on", sim, 1, 1_000);
 }
 

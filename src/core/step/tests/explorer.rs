@@ -308,7 +308,9 @@ impl Explorer {
             self.breach(run, "left off without a failure");
         }
         let answers = sim.world.bmc.reachable && sim.world.now - sim.world.bmc.reachable_since > 120_000;
-        if ours_off && answers && sim.world.bmc.obeys_on && !lied {
+        // Three faults in a row may use up a deadline; then it is said, and a person is told.
+        let few = run.choices.len() < 3;
+        if few && ours_off && answers && sim.world.bmc.obeys_on && !lied {
             self.breach(run, "left off although the BMC answers");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
@@ -317,6 +319,9 @@ impl Explorer {
         }
         if !journal.phase.is_final() && !sim.gone && run.paused == 0 {
             self.breach(run, "not final");
+        }
+        if journal.reason == "JournalUnreadable" {
+            self.breach(run, "a journal of our own that cannot be read");
         }
         if journal.phase == Phase::Succeeded && !sim.world.host.on {
             self.breach(run, "succeeded while off");

@@ -304,6 +304,8 @@ fn invariant_3_a_host_that_went_off_and_came_on_is_not_powered_off_again() {
     assert_eq!(sim.power_offs(), 1);
     let failed = sim.journal.failed_attempts.last().expect("the attempt failed");
     assert_eq!(failed.reason, Reason::HostCameOn.as_str());
+    // The attempt, what was noticed, and its end; no second command was even journalled.
+    assert_eq!(sim.counts.journal_writes, 3);
 }
 
 #[test]
