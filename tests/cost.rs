@@ -141,6 +141,8 @@ async fn a_remediation_costs_what_the_protocol_needs() -> Result<()> {
     };
     basic.bmc.inject(Fault::NoSessionService)?;
 
+    world.is_judged().await?;
+
     // Healthy hosts are left alone. The time is what is tested here: nothing may happen in it.
     let settled = cluster.audit_cursor()?;
     tokio::time::sleep(STEADY).await;

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{PowerCycleRemediation, RemediationPolicy};
+use baremetal_remediator::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
@@ -112,6 +112,32 @@ impl World {
 
     pub fn remediations(&self) -> Api<PowerCycleRemediation> {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Waits until the daemon has said of every BMCEndpoint and of the policy whether it can be used;
+    /// after that it has nothing to do.
+    pub async fn is_judged(&self) -> Result<()> {
+        let judged = |conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
+            conditions.iter().any(|condition| condition.type_ == "Accepted")
+        };
+        let wait = async {
+            let endpoints = Api::<BMCEndpoint>::namespaced(self.client.clone(), &self.namespace);
+            for host in &self.hosts {
+                let is_judged = |endpoint: Option<&BMCEndpoint>| {
+                    let status = endpoint.and_then(|endpoint| endpoint.status.as_ref());
+                    status.is_some_and(|status| judged(&status.conditions))
+                };
+                await_condition(endpoints.clone(), &host.name, is_judged).await?;
+            }
+            let is_judged = |policy: Option<&RemediationPolicy>| {
+                let status = policy.and_then(|policy| policy.status.as_ref());
+                status.is_some_and(|status| judged(&status.conditions))
+            };
+            let policies = Api::<RemediationPolicy>::all(self.client.clone());
+            await_condition(policies, "default", is_judged).await?;
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(30), wait).await?
     }
 
     /// Waits until the remediation of a name is as wanted.

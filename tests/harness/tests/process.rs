@@ -19,7 +19,7 @@ fn shell(script: &str) -> DaemonCommand {
 
 #[tokio::test]
 async fn both_streams_are_heard_and_kept() {
-    let child = shell("echo \"hello $NAME\"; echo trouble >&2; exec sleep 600")
+    let child = shell("echo \"hello $NAME\"; echo trouble >&2; sleep 600; true")
         .env("NAME", "you")
         .spawn()
         .unwrap();
