@@ -161,6 +161,11 @@ pub enum BmcError {
         /// What it lists.
         offered: String,
     },
+    /// The time of a command had passed before it could be sent. It was not sent.
+    #[error(
+        "the command was not sent, because its time had passed while the BMC was being connected. Check the BMC's network if this goes on."
+    )]
+    TooLate,
     /// A command was asked for without a successful reading before it.
     #[error("no successful reading precedes the command. Read the power state first.")]
     NotRead,
@@ -207,6 +212,7 @@ impl BmcError {
             Self::MissingResetTarget => "BmcResetMissing",
             Self::ForeignReference { .. } => "BmcForeignReference",
             Self::CommandNotOffered { .. } => "BmcCommandNotOffered",
+            Self::TooLate => "BmcTooLate",
             Self::NotRead => "BmcNotRead",
             Self::Http { .. } => "BmcHttpError",
             Self::TooLarge { .. } => "BmcAnswerTooLarge",
@@ -219,7 +225,8 @@ impl BmcError {
             Self::Unresolvable { .. }
             | Self::Unreachable { .. }
             | Self::NoAnswer { .. }
-            | Self::UnknownOutcome { .. } => true,
+            | Self::UnknownOutcome { .. }
+            | Self::TooLate => true,
             Self::Tls { failure } => failure.is_transient(),
             // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
             // "not ready yet"; what a 4xx otherwise says does not change by itself.

@@ -20,6 +20,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 pub use address::{
     AddressError, BadPath, BmcAddress, Host, HostName, Privilege, Protocol, ResourcePath, Transport,
@@ -275,24 +276,25 @@ impl Bmc {
         }
     }
 
-    /// Sends `ForceOff` once to the system that the last reading came from.
+    /// Sends `ForceOff` once to the system that the last reading came from, and not after the given
+    /// time, however long connecting took.
     ///
     /// # Errors
     /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
     /// that it was not.
-    pub async fn power_off(&mut self) -> Result<CommandAnswer, BmcError> {
+    pub async fn power_off(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.command(PowerCommand::ForceOff).await,
+            Driver::Redfish(redfish) => redfish.command(PowerCommand::ForceOff, not_after).await,
         }
     }
 
-    /// Sends `On` once to the system that the last reading came from.
+    /// Sends `On` once to the system that the last reading came from, and not after the given time.
     ///
     /// # Errors
     /// As [`Bmc::power_off`].
-    pub async fn power_on(&mut self) -> Result<CommandAnswer, BmcError> {
+    pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.command(PowerCommand::On).await,
+            Driver::Redfish(redfish) => redfish.command(PowerCommand::On, not_after).await,
         }
     }
 

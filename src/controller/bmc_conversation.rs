@@ -1,8 +1,12 @@
 //! The talk with one BMC during one remediation: one login, one connection, closed at the end.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::Api;
+use tokio::time::Instant;
 
 use super::api_call::{ShellError, within};
 use super::caches;
@@ -103,11 +107,14 @@ impl Conversation {
         })
     }
 
-    /// Sends one power command, once.
-    pub(crate) async fn command(&mut self, context: &Context, verb: Verb) -> Answer {
+    /// Sends one power command, once, and not after the given time.
+    pub(crate) async fn command(&mut self, context: &Context, verb: Verb, not_after: Timestamp) -> Answer {
+        let left = Duration::try_from(not_after.duration_since(context.clock.now())).unwrap_or_default();
+        let now = Instant::now();
+        let not_after = now.checked_add(left).unwrap_or(now);
         let answer = match verb {
-            Verb::PowerOff => self.bmc.power_off().await,
-            Verb::PowerOn => self.bmc.power_on().await,
+            Verb::PowerOff => self.bmc.power_off(not_after).await,
+            Verb::PowerOn => self.bmc.power_on(not_after).await,
         };
         match answer {
             Ok(CommandAnswer::Accepted { .. } | CommandAnswer::AlreadyThereOrConflict { .. }) => {
@@ -215,7 +222,8 @@ fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::Unresolvable { .. }
         | BmcError::Unreachable { .. }
         | BmcError::NoAnswer { .. }
-        | BmcError::UnknownOutcome { .. } => Reason::BmcUnreachable,
+        | BmcError::UnknownOutcome { .. }
+        | BmcError::TooLate => Reason::BmcUnreachable,
         BmcError::Tls { .. } | BmcError::TrustUnusable { .. } => Reason::BmcTlsUntrusted,
         BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
         BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,

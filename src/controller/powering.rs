@@ -28,7 +28,7 @@ impl Acting<'_> {
             return;
         }
         let answer = match &mut memory.conversation {
-            Some(conversation) => Some(conversation.command(self.context, verb).await),
+            Some(conversation) => Some(conversation.command(self.context, verb, not_after).await),
             None => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
@@ -56,7 +56,7 @@ impl Acting<'_> {
         match (&mut memory.conversation, verb) {
             (Some(_), Verb::PowerOff) => None,
             (Some(conversation), Verb::PowerOn) if self.context.clock.now() < not_after => {
-                Some(conversation.command(self.context, verb).await)
+                Some(conversation.command(self.context, verb, not_after).await)
             }
             (Some(_) | None, _) => {
                 let failure = memory.observed.read_failure.as_ref();

@@ -5,6 +5,8 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::json;
 
+use tokio::time::Instant;
+
 use super::login::Standing;
 use super::resource::{ActionInfo, ResetAction};
 use super::said::{Said, retry_after};
@@ -19,7 +21,11 @@ impl Redfish {
     /// The list of reset types is used when the system carries it. When it only stands behind
     /// `@Redfish.ActionInfo` the command is simply tried: reading the list first would cost every
     /// remediation a request; it is read after a 400, to say in the answer what is offered.
-    pub(in crate::bmc) async fn command(&mut self, command: PowerCommand) -> Result<CommandAnswer, BmcError> {
+    pub(in crate::bmc) async fn command(
+        &mut self,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
         if let Standing::Rejected { status, text } = &self.standing {
             return Err(BmcError::AuthenticationRejected {
                 status: *status,
@@ -51,6 +57,7 @@ impl Redfish {
             path: &target,
             authorization,
             body: Some(wiped(body)),
+            not_after: Some(not_after),
         };
         let answer = match self.wire.exchange(&call).await {
             Ok(answer) => answer,

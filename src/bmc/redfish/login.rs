@@ -116,6 +116,7 @@ impl Redfish {
             path: &ResourcePath::fixed(SERVICE_ROOT),
             authorization: None,
             body: None,
+            not_after: None,
         };
         let Ok(answer) = self.wire.exchange(&call).await else {
             return false;
@@ -143,6 +144,7 @@ impl Redfish {
             path: place,
             authorization: None,
             body: Some(wiped(body)),
+            not_after: None,
         };
         self.wire.counts.logins = self.wire.counts.logins.saturating_add(1);
         let answer = self.wire.exchange(&call).await.map_err(read_failure)?;

@@ -138,6 +138,7 @@ impl Redfish {
             path: &path,
             authorization,
             body: None,
+            not_after: None,
         };
         let answer = match self.wire.exchange(&call).await {
             Ok(answer) => answer,
@@ -187,6 +188,7 @@ impl Redfish {
             path,
             authorization,
             body: None,
+            not_after: None,
         };
         match self.wire.exchange(&call).await {
             Ok(answer) => Ok(answer),

@@ -113,3 +113,8 @@ fn well_behaved() -> impl Fn(Seen) -> Option<Response<Body>> + Clone + Send + Sy
         }
     }
 }
+
+/// Time enough for any test.
+fn soon() -> tokio::time::Instant {
+    tokio::time::Instant::now() + Duration::from_mins(1)
+}

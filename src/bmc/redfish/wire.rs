@@ -39,6 +39,8 @@ pub(super) struct Call<'a> {
     pub(super) path: &'a ResourcePath,
     pub(super) authorization: Option<(HeaderName, HeaderValue)>,
     pub(super) body: Option<Bytes>,
+    /// Not sent later than this: connecting may have taken its time.
+    pub(super) not_after: Option<Instant>,
 }
 
 /// A status line came. The body may still have failed.
@@ -158,6 +160,14 @@ impl Wire {
                 .await
                 .map_err(|error| SendFailure::NotSent { error, reused })?,
         };
+        if call
+            .not_after
+            .is_some_and(|not_after| Instant::now() >= not_after)
+        {
+            self.live = Some(live);
+            let error = BmcError::TooLate;
+            return Err(SendFailure::NotSent { error, reused });
+        }
         let request = self.request(call);
         self.counts.requests = self.counts.requests.saturating_add(1);
         let now = Instant::now();

@@ -7,12 +7,15 @@ use crate::core::power::PowerState;
 async fn remediate(bmc: &mut Bmc) -> Vec<Reading> {
     let mut readings = vec![bmc.read().await.unwrap()];
     assert!(matches!(
-        bmc.power_off().await,
+        bmc.power_off(soon()).await,
         Ok(CommandAnswer::Accepted { .. })
     ));
     readings.push(bmc.read().await.unwrap());
     readings.push(bmc.read().await.unwrap());
-    assert!(matches!(bmc.power_on().await, Ok(CommandAnswer::Accepted { .. })));
+    assert!(matches!(
+        bmc.power_on(soon()).await,
+        Ok(CommandAnswer::Accepted { .. })
+    ));
     readings.push(bmc.read().await.unwrap());
     readings
 }
@@ -76,8 +79,13 @@ async fn a_session_costs_two_requests_more_and_is_ended() {
 #[tokio::test]
 async fn auto_falls_back_over_the_old_place_to_basic() {
     let inner = well_behaved();
+    let root = json!({
+        "Systems": {"@odata.id": "/redfish/v1/Systems"},
+        "Links": {"Sessions": {"@odata.id": "/redfish/v1/Sessions"}},
+    });
     let fake = Fake::start(move |seen: Seen| match seen.line().as_str() {
         "POST /redfish/v1/SessionService/Sessions" => reply(405, &[], ""),
+        "GET /redfish/v1/" => answer(200, &root),
         "POST /redfish/v1/Sessions" => reply(404, &[], ""),
         _ => inner(seen),
     })
@@ -92,7 +100,7 @@ async fn auto_falls_back_over_the_old_place_to_basic() {
     assert_eq!(
         bmc.counts(),
         RequestCounts {
-            requests: 4,
+            requests: 5,
             connections: 1,
             logins: 2
         }
@@ -154,7 +162,7 @@ async fn an_ended_session_is_renewed_for_reads_only() {
     bmc.read().await.unwrap();
     assert_eq!(bmc.counts().logins, 2);
     *ended.lock().unwrap() = true;
-    let refused = bmc.power_off().await.unwrap();
+    let refused = bmc.power_off(soon()).await.unwrap();
     assert!(
         matches!(
             refused,
@@ -165,10 +173,10 @@ async fn an_ended_session_is_renewed_for_reads_only() {
         ),
         "{refused:?}"
     );
-    assert_eq!(bmc.power_off().await, Err(BmcError::NotRead));
+    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
     assert!(matches!(
-        bmc.power_off().await,
+        bmc.power_off(soon()).await,
         Ok(CommandAnswer::Accepted { .. })
     ));
     assert_eq!(bmc.counts().logins, 3);
@@ -199,7 +207,7 @@ async fn rejected_credentials_are_tried_once() {
             assert_fit_to_show(&error);
         }
         assert_eq!(
-            bmc.power_off().await.unwrap_err().reason(),
+            bmc.power_off(soon()).await.unwrap_err().reason(),
             "BmcCredentialsRejected"
         );
         assert_eq!(fake.log().len(), 1, "{auth:?}");
@@ -273,11 +281,11 @@ async fn a_command_needs_a_successful_reading_before_it() {
     })
     .await;
     let mut bmc = connect(of(&fake)).await;
-    assert_eq!(bmc.power_off().await, Err(BmcError::NotRead));
+    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
     *fail.lock().unwrap() = true;
     assert!(bmc.read().await.unwrap_err().is_transient());
-    assert_eq!(bmc.power_on().await, Err(BmcError::NotRead));
+    assert_eq!(bmc.power_on(soon()).await, Err(BmcError::NotRead));
     assert!(fake.log().iter().all(|line| line.starts_with("GET")));
 }
 
@@ -334,7 +342,7 @@ async fn answers_to_commands_are_told_apart() {
         .await;
         let mut bmc = connect(of(&fake)).await;
         bmc.read().await.unwrap();
-        assert_eq!(kind(&bmc.power_off().await), expected, "{status} {shown}");
+        assert_eq!(kind(&bmc.power_off(soon()).await), expected, "{status} {shown}");
         assert_eq!(
             fake.log().iter().filter(|line| line.starts_with("POST")).count(),
             1
@@ -359,7 +367,7 @@ async fn action_info_is_read_only_after_a_refusal() {
     .await;
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
-    let answer = bmc.power_off().await.unwrap();
+    let answer = bmc.power_off(soon()).await.unwrap();
     let CommandAnswer::Refused {
         class: Refusal::Unsupported,
         text,
@@ -390,8 +398,22 @@ async fn a_command_that_is_not_offered_is_not_sent() {
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
     assert_eq!(
-        bmc.power_off().await.unwrap_err().reason(),
+        bmc.power_off(soon()).await.unwrap_err().reason(),
         "BmcCommandNotOffered"
     );
     assert_eq!(fake.log().len(), 1);
+}
+
+#[tokio::test]
+async fn a_command_whose_time_has_passed_is_not_sent() {
+    let fake = Fake::start(well_behaved()).await;
+    let mut bmc = connect(of(&fake)).await;
+    bmc.read().await.unwrap();
+    let before = fake.log().len();
+
+    let late = bmc.power_off(tokio::time::Instant::now()).await;
+
+    assert_eq!(late, Err(BmcError::TooLate));
+    assert!(!BmcError::TooLate.may_have_been_executed());
+    assert_eq!(fake.log().len(), before);
 }

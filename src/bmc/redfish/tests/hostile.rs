@@ -63,7 +63,7 @@ async fn a_dropped_command_is_of_unknown_outcome_and_sent_once() {
         .await;
         let mut bmc = connect(plain(address)).await;
         bmc.read().await.unwrap();
-        let error = bmc.power_off().await.unwrap_err();
+        let error = bmc.power_off(soon()).await.unwrap_err();
         assert!(error.may_have_been_executed() && error.is_transient(), "{error}");
         assert_fit_to_show(&error);
         assert_eq!(posts(&seen), 1);
@@ -79,7 +79,7 @@ async fn a_status_line_acknowledges_even_if_the_body_breaks_off() {
     let mut bmc = connect(plain(address)).await;
     bmc.read().await.unwrap();
     assert!(matches!(
-        bmc.power_off().await,
+        bmc.power_off(soon()).await,
         Ok(crate::bmc::CommandAnswer::Accepted { .. })
     ));
     assert_eq!(posts(&seen), 1);
@@ -109,9 +109,9 @@ async fn a_bmc_that_closes_after_every_answer_is_served() {
     let (address, seen) = scripted(scripts.to_vec()).await;
     let mut bmc = connect(plain(address)).await;
     bmc.read().await.unwrap();
-    bmc.power_off().await.unwrap();
+    bmc.power_off(soon()).await.unwrap();
     bmc.read().await.unwrap();
-    bmc.power_on().await.unwrap();
+    bmc.power_on(soon()).await.unwrap();
     bmc.read().await.unwrap();
     assert_eq!(
         (posts(&seen), bmc.counts().requests, bmc.counts().connections),
@@ -155,7 +155,7 @@ async fn deadlines_are_met() {
     let fake = Fake::start(move |seen: Seen| if seen.method == "POST" { None } else { inner(seen) }).await;
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
-    assert!(bmc.power_off().await.unwrap_err().may_have_been_executed());
+    assert!(bmc.power_off(soon()).await.unwrap_err().may_have_been_executed());
 }
 
 #[tokio::test]
@@ -272,7 +272,7 @@ async fn references_to_other_places_are_not_used() {
         .await;
         let mut bmc = connect(of(&fake)).await;
         bmc.read().await.unwrap();
-        let error = bmc.power_off().await.unwrap_err();
+        let error = bmc.power_off(soon()).await.unwrap_err();
         assert_eq!(error.reason(), "BmcForeignReference");
         assert_fit_to_show(&error);
         assert_eq!(fake.log().len(), 1);
@@ -375,7 +375,7 @@ async fn echoed_secrets_are_shown_nowhere() {
     for auth in [AuthMethod::Basic, AuthMethod::Session] {
         let mut bmc = connect(BmcTarget { auth, ..of(&fake) }).await;
         let reading = bmc.read().await.unwrap();
-        let answered = bmc.power_off().await;
+        let answered = bmc.power_off(soon()).await;
         let shown = format!("{reading:?} {answered:?} {bmc:?}");
         assert!(!shown.contains(CANARY) && !shown.contains("cm9vd"), "{shown}");
         assert!(auth == AuthMethod::Basic || !shown.contains("t0ken"), "{shown}");
