@@ -76,7 +76,7 @@ impl Redfish {
             AuthMethod::Auto => true,
             AuthMethod::Session => false,
         };
-        for place in SESSIONS {
+        for (index, place) in SESSIONS.into_iter().enumerate() {
             let attempt = match self.open_session(&ResourcePath::fixed(place)).await {
                 // A service without sessions may demand Basic before it looks at the path at all
                 // (sushy-emulator). Its root, read without credentials, tells that from a wrong
@@ -95,7 +95,7 @@ impl Redfish {
                     return Ok(());
                 }
                 // The password is not offered at another place before the root says that there is one.
-                Attempt::NoSuchPlace if may_fall_back && self.has_no_sessions().await => break,
+                Attempt::NoSuchPlace if may_fall_back && index == 0 && self.has_no_sessions().await => break,
                 Attempt::NoSuchPlace => {}
                 // The other place is the same table.
                 Attempt::Full(_) if may_fall_back => break,
