@@ -70,12 +70,17 @@ impl ShellError {
         self.status().is_some_and(|status| status.code == 403)
     }
 
-    /// Whether a precondition of the write did not hold: a resourceVersion, or a JSON patch test.
+    /// Whether the resourceVersion that the write named was not the present one.
     pub(crate) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict { .. })
-            || self.status().is_some_and(|status| {
-                status.code == 409 || (status.code == 422 && status.message.contains("test"))
-            })
+        matches!(self, Self::Conflict { .. }) || self.status().is_some_and(|status| status.code == 409)
+    }
+
+    /// Whether the server definitely refused the call, for whatever reason.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.is_conflict()
+            || self
+                .status()
+                .is_some_and(|status| (400..500).contains(&status.code) && status.code != 429)
     }
 
     /// Whether the object exists already.

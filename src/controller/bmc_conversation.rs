@@ -12,7 +12,8 @@ use super::api_call::{ShellError, within};
 use super::caches;
 use super::context::Context;
 use super::host::ResolvedHost;
-use crate::api::remediation_policy::{POLICY_NAME, Transport};
+use crate::api::PowerCycleRemediation;
+use crate::api::remediation_policy::{BmcRules, POLICY_NAME, Transport};
 use crate::bmc::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Refusal, ServerTrust,
     TransportSecurity,
@@ -43,11 +44,16 @@ impl Conversation {
     /// The outer error is a failed call to the API server, the inner one what stands in the way.
     pub(crate) async fn open(
         context: &Context,
-        namespace: &str,
+        remediation: &PowerCycleRemediation,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
+        let namespace = remediation.namespace().unwrap_or_default();
+        let begun = remediation
+            .status
+            .as_ref()
+            .is_some_and(|status| status.journal.intent.is_some());
+        let secrets = Api::<Secret>::namespaced(context.client.clone(), &namespace);
         let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await {
             Ok(Some(secret)) => secret,
             Ok(None) => {
@@ -65,7 +71,8 @@ impl Conversation {
             Err(error) => return Err(error),
         };
         let version = secret.resource_version().unwrap_or_default();
-        let name = format!("{namespace}/{}", host.secret);
+        // One BMC's rejection says nothing about another one that shares the Secret.
+        let name = format!("{namespace}/{} at {}", host.secret, host.host.bmc);
         if context.is_latched(&name, &version) {
             let detail = format!(
                 "the BMC rejected Secret {} before; this version is not tried again",
@@ -73,7 +80,7 @@ impl Conversation {
             );
             return Ok(Err(Obstacle::new(Reason::BmcCredentialsRejected, detail)));
         }
-        let target = match target(context, host, &secret, &version, expected_uuid) {
+        let target = match target(rules(context, begun), host, &secret, &version, expected_uuid) {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -152,24 +159,28 @@ impl Conversation {
     }
 }
 
+/// The rules for talking to BMCs. What was begun under rules that are gone is ended under them.
+fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let missing = match policy.as_deref().map(|guarded| &guarded.0) {
+        Some(Ok(policy)) => {
+            context.remember_rules(&policy.spec.bmc);
+            return Ok(policy.spec.bmc.clone());
+        }
+        Some(Err(invalid)) => Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone()),
+        None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
+    };
+    context.last_rules().filter(|_| begun).ok_or(missing)
+}
+
 fn target(
-    context: &Context,
+    rules: Result<BmcRules, Obstacle>,
     host: &ResolvedHost,
     secret: &Secret,
     version: &str,
     expected_uuid: Option<SystemUuid>,
 ) -> Result<BmcTarget, Obstacle> {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
-    let rules = match policy.as_deref().map(|guarded| &guarded.0) {
-        Some(Ok(policy)) => policy.spec.bmc.clone(),
-        Some(Err(invalid)) => return Err(Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone())),
-        None => {
-            return Err(Obstacle::new(
-                Reason::PolicyMissing,
-                "there is no RemediationPolicy",
-            ));
-        }
-    };
+    let rules = rules?;
     let empty = std::collections::BTreeMap::new();
     let data = secret.data.as_ref().unwrap_or(&empty);
     let bytes = data

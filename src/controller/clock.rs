@@ -1,15 +1,20 @@
 //! The one clock of the process.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Wall time that never steps: the wall clock at start plus the monotonic time since. Ages and
-/// deadlines computed from it cannot be shortened or stretched by somebody setting the clock.
-#[derive(Clone, Copy, Debug)]
+/// Wall time that never goes back and never runs slower than the machine's own time: the wall clock at
+/// start plus the monotonic time since, moved on when the wall clock is ahead of that. A clock that is
+/// set back stretches nothing. One that is set on, or a machine that was frozen, makes everything that
+/// was seen before old: evidence and commands expire early, never late.
+#[derive(Clone, Debug)]
 pub struct Clock {
     wall_at_start: Timestamp,
     start: Instant,
+    ahead_ms: Arc<AtomicI64>,
 }
 
 impl Clock {
@@ -18,16 +23,44 @@ impl Clock {
         Self {
             wall_at_start: Timestamp::now(),
             start: Instant::now(),
+            ahead_ms: Arc::default(),
         }
     }
 
     /// The present time, in whole milliseconds.
     pub fn now(&self) -> Timestamp {
+        self.at(Timestamp::now())
+    }
+
+    fn at(&self, wall: Timestamp) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.start.elapsed()).unwrap_or(SignedDuration::MAX);
-        let now = self
+        let steady = self
             .wall_at_start
             .saturating_add(elapsed)
             .unwrap_or(Timestamp::MAX);
-        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+        let ahead = wall.as_millisecond().saturating_sub(steady.as_millisecond());
+        let ahead = self.ahead_ms.fetch_max(ahead, Ordering::Relaxed).max(ahead);
+        let now = steady.as_millisecond().saturating_add(ahead);
+        Timestamp::from_millisecond(now).unwrap_or(steady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::{Clock, Timestamp};
+
+    #[test]
+    fn a_wall_clock_that_jumps_on_is_followed_and_one_that_is_set_back_is_not() {
+        let clock = Clock::start();
+        let hour = SignedDuration::from_hours(1);
+        let before = clock.at(Timestamp::now());
+
+        let jumped = clock.at(Timestamp::now().saturating_add(hour).unwrap());
+        let set_back = clock.at(Timestamp::now().saturating_sub(hour).unwrap());
+
+        assert!(jumped.duration_since(before) >= hour);
+        assert!(set_back >= jumped);
     }
 }

@@ -7,8 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 
 use super::caches::Caches;
+use super::claims::Claims;
 use super::clock::Clock;
 use super::memory::Memories;
+use crate::api::remediation_policy::BmcRules;
 use crate::core::facts::Leadership;
 use crate::report::Reporter;
 
@@ -24,8 +26,9 @@ pub struct Context {
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
     epoch: i64,
-    claims: Mutex<BTreeMap<String, String>>,
+    pub(crate) claims: Claims,
     rejected: Mutex<BTreeMap<String, String>>,
+    last_rules: Mutex<Option<BmcRules>>,
 }
 
 impl Context {
@@ -44,8 +47,9 @@ impl Context {
             out_of_service_supported,
             // There is one replica and no election yet: every process leads, in the first term.
             epoch: 1,
-            claims: Mutex::default(),
+            claims: Claims::default(),
             rejected: Mutex::default(),
+            last_rules: Mutex::default(),
         }
     }
 
@@ -57,25 +61,19 @@ impl Context {
         }
     }
 
-    /// Claims a Machine for a remediation. `Err`: another remediation, by UID, has it.
-    pub(crate) fn claim(&self, machine: &str, remediation: &str) -> Result<(), String> {
-        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        let holder = claims
-            .entry(machine.to_owned())
-            .or_insert_with(|| remediation.to_owned());
-        if holder == remediation {
-            Ok(())
-        } else {
-            Err(holder.clone())
-        }
+    /// Remembers the rules that were in force last.
+    pub(crate) fn remember_rules(&self, rules: &BmcRules) {
+        let mut last = self.last_rules.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(rules.clone());
     }
 
-    /// Gives a Machine back.
-    pub(crate) fn disclaim(&self, remediation: &str) {
-        self.claims
+    /// The rules that were in force last: a host that was switched off under them is switched on under
+    /// them, also when the policy was deleted or broken since.
+    pub(crate) fn last_rules(&self) -> Option<BmcRules> {
+        self.last_rules
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .retain(|_, holder| holder != remediation);
+            .clone()
     }
 
     /// Notes that a BMC rejected this version of a Secret: no second try, which could lock the account.

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::memory::Memory;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
-use crate::core::facts::{Facts, Host, Obstacle, Origin, Policy, Seen, World};
+use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
 use crate::core::phase::{Phase, Reason};
 
@@ -83,13 +83,13 @@ pub(crate) fn machine_name(remediation: &PowerCycleRemediation) -> String {
 fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory) -> World {
     let namespace = remediation.namespace().unwrap_or_default();
     let machine = machine(context, &namespace, &machine_name(remediation));
-    let node_name = match (
-        &machine,
-        remediation
-            .status
-            .as_ref()
-            .and_then(|status| status.journal.subject.as_ref()),
-    ) {
+    // Until something is begun, the Machine may still be given another Node.
+    let subject = remediation
+        .status
+        .as_ref()
+        .filter(|status| status.journal.phase != Phase::Pending || status.journal.attempt > 0)
+        .and_then(|status| status.journal.subject.as_ref());
+    let node_name = match (&machine, subject) {
         (_, Some(subject)) => Some(subject.node.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
         (Seen::Absent | Seen::Unreadable(_), None) => None,
@@ -105,9 +105,29 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
         machine: machine.map(|machine| machine.facts()),
         node: node_name
             .map_or(Seen::Absent, |name| node(context, &name, memory))
-            .map(|node| node.facts()),
+            .map(|node| node_facts(context, remediation, &node)),
         health_checks,
     }
+}
+
+/// What decisions about a remediation are based on. The taint of another remediation that is still at
+/// work is not ours to remove.
+pub(crate) fn node_facts(context: &Context, remediation: &PowerCycleRemediation, node: &Node) -> facts::Node {
+    let mut node = node.facts();
+    if let OutOfService::Ours(uid) = &node.out_of_service
+        && remediation.uid().as_ref() != Some(uid)
+        && context.caches.readable_remediations().any(|other| {
+            let phase = other
+                .status
+                .as_ref()
+                .map(|status| status.journal.phase)
+                .unwrap_or_default();
+            other.uid().as_ref() == Some(uid) && !phase.is_final()
+        })
+    {
+        node.out_of_service = OutOfService::Foreign;
+    }
+    node
 }
 
 /// A Machine as the cache has it.
@@ -199,40 +219,4 @@ pub(crate) fn unreadable_remediation(context: &Context, namespace: &str, machine
     let detail =
         format!("PowerCycleRemediation {name} cannot be read, so it may be at work on Machine {machine}");
     Some(Obstacle::new(Reason::JournalUnreadable, detail))
-}
-
-/// Whether another remediation of the same Machine is under way.
-pub(crate) fn another_active(
-    context: &Context,
-    remediation: &PowerCycleRemediation,
-    holder: Option<&str>,
-) -> Option<Obstacle> {
-    let machine = machine_name(remediation);
-    let namespace = remediation.namespace();
-    let uid = remediation.uid();
-    if let Some(obstacle) =
-        unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &machine)
-    {
-        return Some(obstacle);
-    }
-    let others = context.caches.readable_remediations().filter(|other| {
-        other.uid() != uid && other.namespace() == namespace && machine_name(other) == machine
-    });
-    for other in others {
-        let phase = other
-            .status
-            .as_ref()
-            .map(|status| status.journal.phase)
-            .unwrap_or_default();
-        let holds = holder.is_some() && other.uid().as_deref() == holder;
-        let beyond_pending = phase != Phase::Pending;
-        if !phase.is_final() && (holds || beyond_pending) {
-            let detail = format!(
-                "PowerCycleRemediation {} is at work on Machine {machine}",
-                other.name_any()
-            );
-            return Some(Obstacle::new(Reason::AnotherRemediationActive, detail));
-        }
-    }
-    None
 }

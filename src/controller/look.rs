@@ -61,7 +61,7 @@ pub(crate) async fn look(
     let world = World {
         policy: gather::policy(policy?.as_ref()),
         machine: machine.map(|machine| machine.facts()),
-        node: node.map(|node| node.facts()),
+        node: node.map(|node| gather::node_facts(context, remediation, &node)),
         health_checks,
     };
     Ok((

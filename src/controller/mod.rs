@@ -5,6 +5,7 @@ mod acting;
 mod api_call;
 mod bmc_conversation;
 pub(crate) mod caches;
+mod claims;
 mod clock;
 mod context;
 pub(crate) mod gather;

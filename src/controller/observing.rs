@@ -14,15 +14,34 @@ use super::memory::Memory;
 use crate::core::decision::Observation;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::observed::{CleanupRead, ReportRead};
+use crate::core::observed::{CleanupRead, ReportRead, WriteFailure};
 use crate::fencing::cleanup;
 
 impl Acting<'_> {
+    /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
+    /// keep a released host from being watched.
     pub(super) async fn observe(
         &self,
         observation: Observation,
         memory: &mut Memory,
     ) -> Result<(), ShellError> {
+        let Err(error) = self.look_at(observation, memory).await else {
+            return Ok(());
+        };
+        let detail = crate::report::chain(&error);
+        let noted = memory.observed.write_failure.as_ref();
+        if noted.is_none_or(|noted| noted.detail != detail) {
+            tracing::warn!(remediation = %self.remediation.name_any(), error = %detail, "a look failed; it is tried again");
+        }
+        memory.observed.write_failure = Some(WriteFailure {
+            at: self.context.clock.now(),
+            detail,
+            decided_on: self.facts.world.versions(),
+        });
+        Ok(())
+    }
+
+    async fn look_at(&self, observation: Observation, memory: &mut Memory) -> Result<(), ShellError> {
         match observation {
             Observation::Power => self.read_power(memory).await,
             Observation::Look => {
@@ -89,11 +108,22 @@ impl Acting<'_> {
             Ok(host) => host,
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
-        let namespace = self.remediation.namespace().unwrap_or_default();
-        Conversation::open(self.context, &namespace, host, self.expected_uuid(host)).await
+        Conversation::open(self.context, self.remediation, host, self.expected_uuid(host)).await
     }
 
     fn expected_uuid(&self, host: &ResolvedHost) -> Option<SystemUuid> {
+        // Once something was begun, the host is the journalled one.
+        let journalled = self.remediation.status.as_ref().and_then(|status| {
+            let subject = status
+                .journal
+                .subject
+                .as_ref()
+                .filter(|_| status.journal.attempt > 0)?;
+            SystemUuid::parse(&subject.system_uuid).ok()
+        });
+        if journalled.is_some() {
+            return journalled;
+        }
         let of_node = match &self.facts.world.node {
             Seen::Present(node) => node
                 .system_uuid

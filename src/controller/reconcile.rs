@@ -12,7 +12,7 @@ use super::api_call::ShellError;
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
-use super::{gather, host, journal, look};
+use super::{claims, gather, host, journal, look};
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
@@ -119,7 +119,7 @@ async fn to_rest(
     Ok(Action::requeue(Duration::ZERO))
 }
 
-/// Resolves the host, unless another remediation is at work on the same Machine.
+/// Resolves the host, unless another remediation is at work on it.
 async fn resolve(
     context: &Context,
     remediation: &PowerCycleRemediation,
@@ -135,17 +135,12 @@ async fn resolve(
         let detail = "the remediation has ended";
         return Ok(Err(Obstacle::new(Reason::HostNotFound, detail)));
     }
-    let namespace = remediation.namespace().unwrap_or_default();
-    let machine = format!("{namespace}/{}", gather::machine_name(remediation));
-    let claim = context.claim(&machine, &remediation.uid().unwrap_or_default());
     let nothing_begun = phase == Phase::Pending;
-    if let Some(obstacle) =
-        gather::another_active(context, remediation, claim.err().as_deref()).filter(|_| nothing_begun)
-    {
-        return Ok(Err(obstacle));
-    }
     let resolved = host::resolve(context, remediation, memory, now).await?;
     if nothing_begun && let Ok(host) = &resolved {
+        if let Err(obstacle) = claims::claim(context, remediation, host) {
+            return Ok(Err(obstacle));
+        }
         let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
         memory
@@ -217,14 +212,15 @@ async fn settle(context: &Context, remediation: &PowerCycleRemediation, memory: 
         .unwrap_or_default();
     let needs_bmc = match journal.phase {
         Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
-        Phase::Pending => false,
-        Phase::Booting | Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
+        // A host that may be off because of us is read on.
+        Phase::Pending | Phase::Booting => journal.may_have_left_off(),
+        Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
     };
     if !needs_bmc && let Some(conversation) = memory.conversation.take() {
         conversation.close().await;
     }
     if journal.phase.is_final() {
-        context.disclaim(&remediation.uid().unwrap_or_default());
+        context.claims.release(&remediation.uid().unwrap_or_default());
     }
 }
 
@@ -233,7 +229,7 @@ async fn forget(context: &Context, remediation: &PowerCycleRemediation, memory: 
         conversation.close().await;
     }
     let uid = remediation.uid().unwrap_or_default();
-    context.disclaim(&uid);
+    context.claims.release(&uid);
     context.memories.forget(&uid);
 }
 
@@ -255,11 +251,13 @@ pub(crate) fn error_policy(
     error: &ShellError,
     context: Arc<Context>,
 ) -> Action {
-    if error.is_conflict() {
-        return Action::requeue(Duration::from_millis(50));
-    }
     let memory = context.memories.of(&guarded.uid().unwrap_or_default());
     let failures = memory.try_lock().map_or(1, |memory| memory.failures);
+    if error.is_conflict() {
+        // The cache catches up within moments, unless its watch has stalled.
+        let pause = 50_u64.saturating_mul(1_u64.checked_shl(failures.saturating_sub(1).min(7)).unwrap_or(1));
+        return Action::requeue(Duration::from_millis(pause));
+    }
     let seconds = 1_u64.checked_shl(failures.min(5)).unwrap_or(30);
     tracing::warn!(remediation = %guarded.name_any(), error = %crate::report::chain(error), "reconciliation failed; it is tried again");
     Action::requeue(Duration::from_secs(seconds.min(30)))

@@ -151,8 +151,8 @@ impl Acting<'_> {
                 memory.observed.write_failure = None;
                 Ok(())
             }
-            Err(error) if error.is_conflict() || error.is_not_found() => {
-                tracing::info!(remediation = %self.remediation.name_any(), %error, "decided on a stale view");
+            Err(error) if error.is_refusal() => {
+                tracing::info!(remediation = %self.remediation.name_any(), %error, "the API server refused a write; it is decided anew");
                 memory.observed.write_failure = Some(WriteFailure {
                     at: self.context.clock.now(),
                     detail: error.to_string(),

@@ -150,6 +150,8 @@ pub struct Policy {
 /// What we read of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
+    /// Namespace.
+    pub namespace: String,
     /// Name.
     pub name: String,
     /// UID.

@@ -37,7 +37,7 @@ pub fn decide(machine: &Machine, checks: &[Seen<HealthCheck>], remediations: &[R
     }
     let newest = remediations
         .iter()
-        .max_by_key(|one| (number(&one.name), one.name.clone()));
+        .max_by_key(|one| (number(machine, &one.name), one.name.clone()));
     if let Some(newest) = newest {
         if newest.phase == Phase::Failed {
             let detail = format!(
@@ -58,7 +58,7 @@ pub fn decide(machine: &Machine, checks: &[Seen<HealthCheck>], remediations: &[R
     }
     let next = remediations
         .iter()
-        .filter_map(|one| number(&one.name))
+        .filter_map(|one| number(machine, &one.name))
         .max()
         .unwrap_or(0)
         .saturating_add(1);
@@ -80,10 +80,18 @@ fn is_older_view(machine: &Machine, newest: &Remediation) -> bool {
 const NAME_LIMIT: usize = 240;
 
 fn name(machine: &str, number: u32) -> String {
-    let stem: String = machine.chars().take(NAME_LIMIT).collect();
-    format!("{}-{number}", stem.trim_end_matches(['-', '.']))
+    format!("{}-{number}", stem(machine))
 }
 
-fn number(name: &str) -> Option<u32> {
-    name.rsplit_once('-')?.1.parse().ok()
+fn stem(machine: &str) -> String {
+    let stem: String = machine.chars().take(NAME_LIMIT).collect();
+    stem.trim_end_matches(['-', '.']).to_owned()
+}
+
+/// The number in a name that we gave. A name that a person gave has none, whatever it ends in.
+fn number(machine: &Machine, name: &str) -> Option<u32> {
+    name.strip_prefix(stem(&machine.name).as_str())?
+        .strip_prefix('-')?
+        .parse()
+        .ok()
 }

@@ -125,6 +125,9 @@ pub struct OffEvidence {
     pub reads: Vec<OffRead>,
     /// When the Node was found silent after the proof.
     pub node_silent: Timestamp,
+    /// The last heartbeat of the silent Node; a later one shows that it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_heartbeat: Option<Timestamp>,
 }
 
 /// One fresh read of the power state.

@@ -32,8 +32,10 @@ pub enum OffProof {
         reads: Vec<OffRead>,
         /// Start of the oldest.
         began: Timestamp,
-        /// End of the newest.
+        /// Start of the newest: what it says is at most as new as that.
         newest: Timestamp,
+        /// End of the newest.
+        ended: Timestamp,
     },
     /// Not proven yet, or not any more.
     NotYet,
@@ -45,7 +47,8 @@ pub enum OffProof {
 ///
 /// Off is proven when the newest reads in a row, at least [`READS_NEEDED`] of them and at least
 /// [`READ_SPACING`] apart, each begun at or after `not_before`, said the literal `Off` for the right
-/// system, and the newest is at most [`MAX_AGE`] old. `not_before` is the acknowledgement of our
+/// system, and the newest was begun at most [`MAX_AGE`] ago: a BMC may have looked at its host as soon
+/// as it was asked, however late it answers. `not_before` is the acknowledgement of our
 /// power-off, or a later sign of life of the Node.
 pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
@@ -56,7 +59,7 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
         if let Some(detail) = wrong_host(read, subject) {
             return OffProof::WrongHost(detail);
         }
-        if read.power != PowerState::Off {
+        if read.power != PowerState::Off || !names_host(read, subject) {
             break;
         }
         counted.push(read);
@@ -65,11 +68,11 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
         return OffProof::NotYet;
     };
     let spaced = newest.began.duration_since(oldest.began) >= READ_SPACING;
-    let fresh = now.duration_since(newest.ended) <= MAX_AGE;
+    let fresh = now.duration_since(newest.began) <= MAX_AGE;
     if counted.len() < READS_NEEDED || !spaced || !fresh {
         return OffProof::NotYet;
     }
-    let (began, newest) = (oldest.began, newest.ended);
+    let (began, newest, ended) = (oldest.began, newest.began, newest.ended);
     OffProof::Proven {
         reads: counted
             .iter()
@@ -79,6 +82,7 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
             .collect(),
         began,
         newest,
+        ended,
     }
 }
 
@@ -88,7 +92,8 @@ fn sabotaged(reads: &[PowerRead]) -> OffProof {
         Some(read) => OffProof::Proven {
             reads: vec![evidence(read)],
             began: read.began,
-            newest: read.ended,
+            newest: read.began,
+            ended: read.ended,
         },
         None => OffProof::NotYet,
     }
@@ -102,7 +107,8 @@ fn evidence(read: &PowerRead) -> OffRead {
     }
 }
 
-/// What is wrong with the origin of a read; `None` when it came from the journalled host.
+/// What is wrong with the origin of a read; `None` when nothing speaks against the journalled host. A
+/// BMC that gives no UUID while its host is off is not another host, but proves nothing either.
 pub fn wrong_host(read: &PowerRead, subject: &Subject) -> Option<String> {
     if read.system != subject.system {
         return Some(format!(
@@ -110,17 +116,23 @@ pub fn wrong_host(read: &PowerRead, subject: &Subject) -> Option<String> {
             read.system, subject.system
         ));
     }
-    let said = read.uuid.as_deref().unwrap_or("<none>");
-    let agrees = SystemUuid::parse(&subject.system_uuid)
-        .ok()
-        .zip(SystemUuid::parse(said).ok())
-        .is_some_and(|(journalled, read)| journalled.matches(&read).is_some());
-    (!agrees).then(|| {
+    let said = read.uuid.as_deref().unwrap_or_default();
+    let another = SystemUuid::parse(said).is_ok() && !names_host(read, subject);
+    another.then(|| {
         format!(
             "the BMC said system UUID {said}, and the host's is {}",
             subject.system_uuid
         )
     })
+}
+
+/// Whether a read names the journalled host by its system UUID.
+pub fn names_host(read: &PowerRead, subject: &Subject) -> bool {
+    let said = read.uuid.as_deref().unwrap_or_default();
+    SystemUuid::parse(&subject.system_uuid)
+        .ok()
+        .zip(SystemUuid::parse(said).ok())
+        .is_some_and(|(journalled, read)| journalled.matches(&read).is_some())
 }
 
 /// Whether the Node is silent, as a host that is off must be.

@@ -46,7 +46,7 @@ pub(crate) async fn resolve(
         .as_ref()
         .is_some_and(|status| status.journal.intent.is_some());
     let read = match &memory.bare_metal_host {
-        Some((at, view)) if begun || now.duration_since(*at) <= HOST_AGE => view.clone(),
+        Some((at, Ok(view))) if begun || now.duration_since(*at) <= HOST_AGE => Ok(view.clone()),
         Some(_) | None => {
             let view = read(&context.client, machine, reference).await?;
             memory.bare_metal_host = Some((now, view.clone()));

@@ -36,7 +36,7 @@ pub fn of(
         (SUCCEEDED, succeeded(journal.phase)),
         (
             POWER_OFF_PROVEN,
-            if journal.evidence.is_some() {
+            if journal.evidence.is_some() && !withdrawn {
                 "True"
             } else {
                 "False"

@@ -147,10 +147,17 @@ impl World {
         within: Duration,
         wanted: impl Fn(&Journal) -> bool + Send,
     ) -> Result<PowerCycleRemediation> {
-        let condition = Wanted(wanted);
-        let wait = await_condition(self.remediations(), name, condition);
+        let wait = async {
+            loop {
+                // A kind whose definition was just changed is not served for a moment.
+                match await_condition(self.remediations(), name, Wanted(&wanted)).await {
+                    Ok(found) => break found,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+                }
+            }
+        };
         match tokio::time::timeout(within, wait).await {
-            Ok(found) => found?.context("the remediation vanished"),
+            Ok(found) => found.context("the remediation vanished"),
             Err(_) => {
                 let present = self.remediations().get_opt(name).await?;
                 let status = present

@@ -116,6 +116,7 @@ impl Machine {
             .contains_key(keys::CAPBM_POWERED_OFF_ANNOTATION);
         let role = self.labels().get(keys::MACHINE_ROLE_LABEL).map(String::as_str);
         facts::Machine {
+            namespace: self.namespace().unwrap_or_default(),
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
             deleting: self.metadata.deletion_timestamp.is_some(),

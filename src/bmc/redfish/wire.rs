@@ -278,6 +278,9 @@ impl Wire {
         };
         let stream = TcpStream::connect(peer).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
+        // Dropping a connection must take back what was not delivered yet: a command whose answer was
+        // given up on would otherwise still be delivered by the kernel, minutes later.
+        stream.set_zero_linger().map_err(unreachable)?;
         self.counts.connections = self.counts.connections.saturating_add(1);
         match &self.tls {
             None => handshake(stream).await,

@@ -1,6 +1,6 @@
 //! How remediations end, and what is still owed to the world after that.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::sending::{Delivery, SETTLE};
 use super::{RECHECK, Step, after};
@@ -182,8 +182,9 @@ impl Step<'_> {
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.
     fn left_off(&self, obstacle: &Obstacle) -> bool {
+        let since = self.now.saturating_sub(LEFT_OFF_AGE).unwrap_or(Timestamp::MIN);
         let off = self
-            .fresh_read(LEFT_OFF_AGE)
+            .right_read_since(since)
             .is_some_and(|read| read.power == PowerState::Off);
         self.journal.phase == Phase::PoweringOff && off && obstacle.reason != Reason::IdentityMismatch
     }

@@ -135,10 +135,14 @@ impl Step<'_> {
                 .last()
                 .map(|read| read.remaining.join(", "));
             let detail = left.unwrap_or_else(|| "the release could not be written".to_owned());
-            return self.begin_power_on(
-                strategy,
-                &format!("released as far as possible; still there: {detail}"),
+            let story = format!("released as far as possible; still there: {detail}");
+            let mut decision = self.begin_power_on(strategy, &story);
+            let advice = Reason::ReleaseIncomplete.advice();
+            decision.journal.because(
+                Reason::ReleaseIncomplete,
+                format!("powering on: {story}. {advice}"),
             );
+            return decision;
         }
         if self.is_released(&release, &subject) {
             self.watch_and_clean_up(strategy, &release, &evidence)
@@ -162,14 +166,9 @@ impl Step<'_> {
             } => {
                 // What is released on is what stands in the journal, also when a predecessor had
                 // proven Off before us.
-                let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.ended);
+                let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.began);
                 if self.now.duration_since(journalled) > proof::MAX_AGE {
-                    let acknowledged = evidence.acknowledged;
-                    self.journal.evidence = Some(OffEvidence {
-                        acknowledged,
-                        reads,
-                        node_silent: silent,
-                    });
+                    self.journal.evidence = Some(self.evidence(evidence.acknowledged, reads, silent));
                 }
                 self.release(subject, release.by, newest)
             }
@@ -193,13 +192,21 @@ impl Step<'_> {
         }
     }
 
-    fn watch_and_clean_up(self, strategy: &Strategy, release: &Release, evidence: &OffEvidence) -> Decision {
+    fn watch_and_clean_up(
+        mut self,
+        strategy: &Strategy,
+        release: &Release,
+        evidence: &OffEvidence,
+    ) -> Decision {
         if let Err(at) = self.watch_due() {
             let off_since = evidence.reads.first().map_or(release.decided, |read| read.began);
             let off_long_enough = after(off_since, MINIMUM_OFF).max(self.last_late_command());
             if self.is_clean(release) {
                 if self.now >= off_long_enough {
                     let took = self.since(release.decided);
+                    if let Some(release) = &mut self.journal.release {
+                        release.finished = Some(self.now);
+                    }
                     return self.begin_power_on(strategy, &format!("workloads released after {took}"));
                 }
                 return self.rest_until(off_long_enough.min(at));
@@ -286,7 +293,7 @@ impl Step<'_> {
             }
         }
         match &self.facts.world.node {
-            Seen::Present(node) if self.reports_again(node, subject, release) => {
+            Seen::Present(node) if Self::reports_again(node, subject, evidence, release) => {
                 let detail = format!("Node {} reports while the BMC says Off", node.name);
                 Some(Obstacle::new(Reason::NodeStillReporting, detail))
             }
@@ -295,22 +302,15 @@ impl Step<'_> {
     }
 
     /// Whether the Node's own words changed since it was found silent.
-    fn reports_again(&self, node: &Node, subject: &Subject, release: &Release) -> bool {
+    fn reports_again(node: &Node, subject: &Subject, evidence: &OffEvidence, release: &Release) -> bool {
         // Only a kubelet that lives registers a Node.
         let re_registered = node.uid != subject.node_uid;
         let rebooted = node
             .boot_id
             .as_deref()
             .is_some_and(|boot_id| boot_id != release.boot_id);
-        let silent_heartbeat = self
-            .facts
-            .observed
-            .reports
-            .last()
-            .map(|read| read.report.heartbeat);
         // A cache may lag behind the live read that found the Node silent.
-        let newer_heartbeat = silent_heartbeat.is_some_and(|heartbeat| node.heartbeat > heartbeat);
-        re_registered || rebooted || newer_heartbeat
+        re_registered || rebooted || node.heartbeat > evidence.node_heartbeat
     }
 
     /// The host is not off: stop releasing, and see whether it comes back by itself.

@@ -17,6 +17,9 @@ use crate::core::strategy::Strategy;
 /// Age at which the last look before a power-off has to be repeated.
 const LOOK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
+/// Distance of looks when the API server is too slow for a fresh one.
+const LOOK_PACE: SignedDuration = SignedDuration::from_secs(4);
+
 impl Step<'_> {
     pub(super) fn powering_off(self, strategy: &Strategy) -> Decision {
         let intent = self.journal.intent.clone();
@@ -55,7 +58,13 @@ impl Step<'_> {
             return self.poll(intent, intent.journalled);
         }
         let Some(look) = facts.look.as_ref().filter(fresh) else {
-            return self.observe(Observation::Look);
+            // A look that took too long to be fresh is not hurried: the API server is slow already.
+            let slow = facts.look.as_ref().filter(|look| look.began >= intent.journalled);
+            let pace = slow.map(|look| after(look.began, LOOK_PACE));
+            return match pace.filter(|pace| *pace > now) {
+                Some(pace) => self.rest_until(pace),
+                None => self.observe(Observation::Look),
+            };
         };
         let verdict = match subject::examine(facts, &look.world, self.now) {
             Verdict::Unhealthy {
@@ -197,7 +206,7 @@ impl Step<'_> {
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
         };
         let settled = self.now >= after(since, SETTLE);
-        match self.last_read_since(since).map(|read| read.power) {
+        match self.right_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
             Some(PowerState::On) if settled => {
                 let now = self.now;

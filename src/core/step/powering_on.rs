@@ -12,11 +12,6 @@ use crate::core::strategy::Strategy;
 impl Step<'_> {
     /// Writes the power-on down and sends it.
     pub(super) fn begin_power_on(mut self, strategy: &Strategy, story: &str) -> Decision {
-        if let Some(release) = &mut self.journal.release
-            && self.journal.phase == Phase::Fencing
-        {
-            release.finished = Some(self.now);
-        }
         self.enter(
             Phase::PoweringOn,
             Reason::PowerOnRequested,
@@ -38,7 +33,7 @@ impl Step<'_> {
         else {
             return self.journal_unreadable("phase PoweringOn without its intent");
         };
-        match self.last_read_since(intent.journalled).map(|read| read.power) {
+        match self.right_read_since(intent.journalled).map(|read| read.power) {
             Some(PowerState::On) => return self.begin_booting(strategy),
             Some(
                 PowerState::Off | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown,
@@ -55,7 +50,7 @@ impl Step<'_> {
             }),
             Delivery::Unsent => self.power_on_again(intent.sends),
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => {
-                let not_on = self.last_read_since(*at).is_some_and(|read| match read.power {
+                let not_on = self.right_read_since(*at).is_some_and(|read| match read.power {
                     PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => true,
                     PowerState::On | PowerState::PoweringOn => false,
                 });

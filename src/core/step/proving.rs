@@ -46,11 +46,7 @@ impl Step<'_> {
                 newest,
                 silent,
             } => {
-                let evidence = OffEvidence {
-                    acknowledged,
-                    reads,
-                    node_silent: silent,
-                };
+                let evidence = self.evidence(acknowledged, reads, silent);
                 self.begin_release(strategy, subject, evidence, newest)
             }
             Standing::WrongHost(detail) => {
@@ -69,6 +65,22 @@ impl Step<'_> {
         }
     }
 
+    /// The proof as it is journalled, with what the silent Node had last said.
+    pub(super) fn evidence(
+        &self,
+        acknowledged: Timestamp,
+        reads: Vec<OffRead>,
+        node_silent: Timestamp,
+    ) -> OffEvidence {
+        let reported = self.facts.observed.reports.last();
+        OffEvidence {
+            acknowledged,
+            reads,
+            node_silent,
+            node_heartbeat: reported.and_then(|read| read.report.heartbeat),
+        }
+    }
+
     /// Judges reads and signs of life together.
     pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
         let standing = self.off_and_silent_since(subject, acknowledged);
@@ -84,12 +96,17 @@ impl Step<'_> {
 
     fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
         let observed = &self.facts.observed;
-        let (reads, began, newest) = match proof::off(&observed.reads, not_before, subject, self.now) {
-            OffProof::Proven { reads, began, newest } => (reads, began, newest),
+        let (reads, began, newest, ended) = match proof::off(&observed.reads, not_before, subject, self.now) {
+            OffProof::Proven {
+                reads,
+                began,
+                newest,
+                ended,
+            } => (reads, began, newest, ended),
             OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
             OffProof::NotYet => return Err(Standing::NotYet),
         };
-        match proof::silence(&observed.reports, self.known_silent(), began, newest) {
+        match proof::silence(&observed.reports, self.known_silent(), began, ended) {
             Silence::Silent(silent) => Err(Standing::Proven {
                 reads,
                 newest,

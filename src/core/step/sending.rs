@@ -117,6 +117,13 @@ impl Step<'_> {
         self.observe(then)
     }
 
+    /// The newest read begun at or after a time, unless another host gave it.
+    pub(super) fn right_read_since(&self, since: Timestamp) -> Option<&PowerRead> {
+        let subject = self.journal.subject.as_ref()?;
+        self.last_read_since(since)
+            .filter(|read| proof::wrong_host(read, subject).is_none())
+    }
+
     /// The newest read begun at or after a time.
     pub(super) fn last_read_since(&self, since: Timestamp) -> Option<&PowerRead> {
         self.facts.observed.last_read().filter(|read| read.began >= since)
@@ -139,7 +146,8 @@ impl Step<'_> {
         let begun = self.journal.phase_started.unwrap_or(since);
         let reads: Vec<&PowerRead> = observed.reads.iter().filter(|read| read.began >= begun).collect();
         let newest = reads.last().copied();
-        let from = newest.map_or(since, |read| read.began.max(since));
+        // Whatever the journal's times are, reads are never hurried.
+        let from = observed.last_read().map_or(since, |read| read.began.max(since));
         let at = match (self.failed_read_retry(), newest.map(|read| read.power)) {
             (Some(retry), _) => retry,
             // A BMC that contradicts the Node is not worth a read a second.

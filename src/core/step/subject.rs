@@ -200,13 +200,13 @@ fn node<'a>(machine: &Machine, world: &'a World) -> Result<&'a Node, Obstacle> {
         Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     };
     if let Some(link) = &node.machine_link
-        && link.split('/').next_back() != Some(machine.name.as_str())
+        && *link != format!("{}/{}", machine.namespace, machine.name)
     {
         return Err(Obstacle::new(
             Reason::NodeMachineMismatch,
             format!(
-                "Node {name} says it belongs to Machine {link}, not to {}",
-                machine.name
+                "Node {name} says it belongs to Machine {link}, not to {}/{}",
+                machine.namespace, machine.name
             ),
         ));
     }

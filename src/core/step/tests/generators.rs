@@ -78,6 +78,7 @@ fn evidence() -> impl Strategy<Value = OffEvidence> {
             acknowledged,
             reads,
             node_silent,
+            node_heartbeat: Some(node_silent),
         }
     })
 }

@@ -40,6 +40,7 @@ pub(super) fn node(uid: &str, boot_id: &str, ready: &str, since: Timestamp, hear
 
 pub(super) fn machine() -> Machine {
     Machine {
+        namespace: "openshift-machine-api".to_owned(),
         name: "machine-1".to_owned(),
         uid: "machine-uid-1".to_owned(),
         deleting: false,

@@ -69,13 +69,13 @@ fn off_is_proven_by_two_fresh_reads_after_the_acknowledgement_only() {
         (
             "five seconds old",
             vec![read(10_000, "Off"), read(11_000, "Off")],
-            16_020,
+            16_000,
             true,
         ),
         (
             "older",
             vec![read(10_000, "Off"), read(11_000, "Off")],
-            16_021,
+            16_001,
             false,
         ),
         (
@@ -132,18 +132,26 @@ fn off_is_proven_by_two_fresh_reads_after_the_acknowledgement_only() {
 #[test]
 fn off_of_another_host_proves_nothing() {
     let right = || vec![read(10_000, "Off"), read(11_000, "Off")];
-    let wrongs: [fn(&mut PowerRead); 4] = [
-        |read| read.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned()),
-        |read| read.uuid = None,
-        |read| read.uuid = Some("00000000-0000-0000-0000-000000000000".to_owned()),
-        |read| read.system = "/redfish/v1/Systems/2".to_owned(),
+    let wrongs: [(bool, fn(&mut PowerRead)); 4] = [
+        (true, |read| {
+            read.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned())
+        }),
+        (false, |read| read.uuid = None),
+        (false, |read| {
+            read.uuid = Some("00000000-0000-0000-0000-000000000000".to_owned())
+        }),
+        (true, |read| read.system = "/redfish/v1/Systems/2".to_owned()),
     ];
-    for wrong in wrongs {
+    for (is_another, wrong) in wrongs {
         for index in [0, 1] {
             let mut reads = right();
             wrong(&mut reads[index]);
             let proof = off(&reads, at(10_000), &subject(), at(11_020));
-            assert!(matches!(proof, OffProof::WrongHost(_)), "{proof:?}");
+            match proof {
+                OffProof::WrongHost(_) => assert!(is_another),
+                OffProof::NotYet => assert!(!is_another),
+                OffProof::Proven { .. } => panic!("{proof:?}"),
+            }
         }
     }
 }
@@ -154,13 +162,19 @@ fn evidence_is_the_newest_reads_and_not_more_than_fit() {
 
     let proof = off(&reads, at(10_000), &subject(), at(25_020));
 
-    let OffProof::Proven { reads, began, newest } = proof else {
+    let OffProof::Proven {
+        reads,
+        began,
+        newest,
+        ended,
+    } = proof
+    else {
         panic!("not proven: {proof:?}");
     };
     assert_eq!(reads.len(), 10);
     assert_eq!(
-        (reads[9].began, newest, began),
-        (at(25_000), at(25_020), at(10_000))
+        (reads[9].began, newest, ended, began),
+        (at(25_000), at(25_000), at(25_020), at(10_000))
     );
 }
 

@@ -1,0 +1,141 @@
+//! At most one remediation at a time for one Machine, one Node and one BMC.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use kube::ResourceExt as _;
+
+use super::context::Context;
+use super::gather;
+use super::host::ResolvedHost;
+use crate::api::PowerCycleRemediation;
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::phase::{Phase, Reason};
+
+/// Who has what, by remediation UID. Decides between remediations that the caches cannot tell apart
+/// yet; what has begun is found in the caches, also after a restart.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    holders: Mutex<BTreeMap<String, String>>,
+}
+
+impl Claims {
+    /// Takes all of `keys`, or none and names the holder of one. A holder that is not at work any more
+    /// has lost its claims.
+    fn take(&self, keys: &[String], uid: &str, at_work: impl Fn(&str) -> bool) -> Result<(), String> {
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        holders.retain(|_, holder| holder == uid || at_work(holder));
+        let taken = keys
+            .iter()
+            .filter_map(|key| holders.get(key))
+            .find(|holder| *holder != uid);
+        if let Some(holder) = taken {
+            return Err(holder.clone());
+        }
+        holders.extend(keys.iter().map(|key| (key.clone(), uid.to_owned())));
+        Ok(())
+    }
+
+    /// Gives everything back.
+    pub(crate) fn release(&self, uid: &str) {
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        holders.retain(|_, holder| holder != uid);
+    }
+}
+
+/// Claims Machine, Node and BMC for a remediation that has not begun.
+///
+/// # Errors
+/// The obstacle: another remediation is at work on one of them, or one that cannot be read may be.
+pub(crate) fn claim(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    host: &ResolvedHost,
+) -> Result<(), Obstacle> {
+    let machine = gather::machine_name(remediation);
+    let namespace = remediation.namespace().unwrap_or_default();
+    if let Some(obstacle) = gather::unreadable_remediation(context, &namespace, &machine) {
+        return Err(obstacle);
+    }
+    let mut keys = vec![machine_key(remediation), bmc_key(&host.host.bmc)];
+    if let Seen::Present(machine) = gather::machine(context, &namespace, &machine) {
+        keys.extend(machine.node_name().map(node_key));
+    }
+    let uid = remediation.uid().unwrap_or_default();
+    let others: Vec<PowerCycleRemediation> = context
+        .caches
+        .readable_remediations()
+        .filter(|other| other.uid().as_deref() != Some(&uid) && !phase(other).is_final())
+        .collect();
+    let begun = others.iter().find(|other| {
+        phase(other) != Phase::Pending && keys_of_begun(other).iter().any(|key| keys.contains(key))
+    });
+    if let Some(other) = begun {
+        return Err(at_work(&other.name_any()));
+    }
+    let is_at_work = |holder: &str| others.iter().any(|other| other.uid().as_deref() == Some(holder));
+    context.claims.take(&keys, &uid, is_at_work).map_err(|holder| {
+        let other = others
+            .iter()
+            .find(|other| other.uid().as_deref() == Some(&holder));
+        at_work(&other.map(kube::ResourceExt::name_any).unwrap_or_default())
+    })
+}
+
+fn at_work(other: &str) -> Obstacle {
+    let detail = format!("PowerCycleRemediation {other} is at work on the same Machine, Node or BMC");
+    Obstacle::new(Reason::AnotherRemediationActive, detail)
+}
+
+fn phase(remediation: &PowerCycleRemediation) -> Phase {
+    let status = remediation.status.as_ref();
+    status.map(|status| status.journal.phase).unwrap_or_default()
+}
+
+fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
+    let mut keys = vec![machine_key(remediation)];
+    let subject = remediation
+        .status
+        .as_ref()
+        .and_then(|status| status.journal.subject.as_ref());
+    if let Some(subject) = subject {
+        keys.extend([node_key(&subject.node), bmc_key(&subject.bmc)]);
+    }
+    keys
+}
+
+fn machine_key(remediation: &PowerCycleRemediation) -> String {
+    let namespace = remediation.namespace().unwrap_or_default();
+    format!("Machine {namespace}/{}", gather::machine_name(remediation))
+}
+
+fn node_key(name: &str) -> String {
+    format!("Node {name}")
+}
+
+fn bmc_key(address: &str) -> String {
+    format!("BMC {address}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Claims;
+
+    #[test]
+    fn what_one_holds_another_cannot_take_until_it_is_not_at_work_any_more() {
+        let claims = Claims::default();
+        let keys = ["Machine a/1".to_owned(), "Node 1".to_owned()];
+        let same_node = ["Machine b/1".to_owned(), "Node 1".to_owned()];
+
+        assert_eq!(claims.take(&keys, "one", |_| true), Ok(()));
+        assert_eq!(claims.take(&same_node, "two", |_| true), Err("one".to_owned()));
+        assert_eq!(
+            claims.take(&same_node[..1], "three", |_| true),
+            Ok(()),
+            "none was taken"
+        );
+        claims.release("three");
+        assert_eq!(claims.take(&same_node, "two", |holder| holder != "one"), Ok(()));
+        assert_eq!(claims.take(&keys, "one", |_| true), Err("two".to_owned()));
+    }
+}
