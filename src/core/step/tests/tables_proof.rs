@@ -132,20 +132,18 @@ fn off_is_proven_by_two_fresh_reads_after_the_acknowledgement_only() {
 #[test]
 fn off_of_another_host_proves_nothing() {
     let right = || vec![read(10_000, "Off"), read(11_000, "Off")];
-    let wrongs: [(bool, fn(&mut PowerRead)); 4] = [
-        (true, |read| {
-            read.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned())
-        }),
-        (false, |read| read.uuid = None),
-        (false, |read| {
-            read.uuid = Some("00000000-0000-0000-0000-000000000000".to_owned())
-        }),
-        (true, |read| read.system = "/redfish/v1/Systems/2".to_owned()),
+    let elsewhere = "/redfish/v1/Systems/2";
+    let wrongs = [
+        (true, Some("11111111-2222-3333-4444-555555555555"), SYSTEM),
+        (false, None, SYSTEM),
+        (false, Some("00000000-0000-0000-0000-000000000000"), SYSTEM),
+        (true, Some(UUID), elsewhere),
     ];
-    for (is_another, wrong) in wrongs {
+    for (is_another, uuid, system) in wrongs {
         for index in [0, 1] {
             let mut reads = right();
-            wrong(&mut reads[index]);
+            reads[index].uuid = uuid.map(str::to_owned);
+            system.clone_into(&mut reads[index].system);
             let proof = off(&reads, at(10_000), &subject(), at(11_020));
             match proof {
                 OffProof::WrongHost(_) => assert!(is_another),
