@@ -200,3 +200,26 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
     assert!(truth::breaches(&world, cursor).await?.is_empty());
     Ok(())
 }
+
+#[tokio::test]
+async fn a_taint_that_a_deleted_remediation_left_behind_goes_when_the_node_is_ready() -> Result<()> {
+    let world = world_of("leftover", vec![HostOptions::default()]).await?;
+    let host = &world.hosts[0];
+    decorate(&world, host).await?;
+    let left = kube::api::Patch::Merge(json!({
+        "metadata": {"annotations": {"baremetal-remediator.io/out-of-service-for": "uid-of-a-deleted-one"}},
+        "spec": {"taints": [dedicated(), {
+            "key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute",
+        }]},
+    }));
+    let nodes = Api::<Node>::all(world.client.clone());
+
+    nodes
+        .patch(&host.name, &kube::api::PatchParams::default(), &left)
+        .await?;
+
+    world.is_untainted(host, LONG).await?;
+    assert_decorated(&objects::node(&world, &host.name).await?);
+    assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}

@@ -48,6 +48,7 @@ pub(crate) struct Changes {
     /// Health checks once more, for the intake.
     pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
     pub(crate) nodes: ReflectHandle<Guarded<Node>>,
+    pub(crate) returning: ReflectHandle<Guarded<Node>>,
 }
 
 /// Starts all watches in `tasks`.
@@ -97,7 +98,7 @@ pub(crate) fn start(
     );
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
-    let node_changes = subscribe(&writer)?;
+    let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(client, "Node", Node::narrow, writer, tasks);
 
     let caches = Caches {
@@ -120,6 +121,7 @@ pub(crate) fn start(
         health_checks: health_check_changes,
         vouching,
         nodes: node_changes,
+        returning,
     };
     Ok((caches, changes))
 }

@@ -11,6 +11,7 @@ mod context;
 pub(crate) mod gather;
 mod host;
 mod journal;
+mod leftover;
 mod look;
 mod memory;
 mod observing;

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::caches::{self, Caches, Changes, Guarded};
 use super::context::Context;
-use super::{acceptance, api_call, gather, reconcile, served_schema};
+use super::{acceptance, api_call, gather, leftover, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy, keys};
 use crate::intake::annotation::{self, Intakes};
@@ -133,6 +133,7 @@ fn supports_out_of_service(major: &str, minor: &str) -> bool {
 
 /// Starts the two controllers: remediations, and triggers on Machines.
 fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static str>) {
+    sweep(context, changes.returning, tasks);
     judge(
         context,
         Judged {
@@ -205,6 +206,19 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
 struct Judged {
     endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     policies: ReflectHandle<Guarded<RemediationPolicy>>,
+}
+
+/// Starts the one that removes leftover taints.
+fn sweep(context: &Arc<Context>, returning: ReflectHandle<Guarded<Node>>, tasks: &mut JoinSet<&'static str>) {
+    let nodes = Controller::for_shared_stream(returning, context.caches.nodes.clone()).run(
+        leftover::reconcile,
+        leftover::error_policy,
+        Arc::clone(context),
+    );
+    tasks.spawn(async move {
+        nodes.for_each(|_| std::future::ready(())).await;
+        "leftover taint"
+    });
 }
 
 /// The Machines of a namespace that carry the trigger.
