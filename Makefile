@@ -31,6 +31,7 @@ demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=
 test: check prerequisites peers ## Run every check and every test
 	cargo test --workspace --no-fail-fast
 	tests/sabotage.sh
+	tests/demos.sh
 
 .PHONY: check
 check: ## Formatting, lints, generated files, licences

@@ -92,7 +92,7 @@ pub(super) async fn wrong_password(stage: &Stage, baseline: &Baseline) -> Result
     Ok(
         "BMCs lock a user out after a few bad logins, and then nobody can reach the host. What protected you: this \
          version of the Secret was tried once and never again, however often the remediation was looked at. Put the \
-         right password into the Secret and it is tried at once. Login attempts: 1; power commands sent: 0."
+         right password into the Secret and it is tried within two minutes. Login attempts: 1; power commands sent: 0."
             .to_owned(),
     )
 }
@@ -101,9 +101,8 @@ pub(super) async fn recovers(stage: &Stage, baseline: &Baseline) -> Result<Strin
     let host = stage.host()?;
     let (name, bmc) = (&host.name, &host.bmc);
     let remediation = world::remediation_name(name, 1);
-    let wait = |journal: &Journal| {
-        journal.phase == Phase::Pending && journal.reason == Reason::BmcProtocolError.as_str()
-    };
+    let wait =
+        |journal: &Journal| journal.phase == Phase::Pending && journal.reason == Reason::BmcNotReady.as_str();
     stage
         .world
         .remediation_until(&remediation, PATIENCE, wait)
@@ -141,9 +140,9 @@ pub(super) async fn recovers(stage: &Stage, baseline: &Baseline) -> Result<Strin
         "it is still there",
     )?;
     Ok(format!(
-        "{name} lost nothing but a few seconds. What protected it: health is judged anew until the very last moment \
-         before a power-off, and a Node that is Ready again ends the remediation. The trigger was removed, so the \
-         next real failure is a new one. Power commands sent: 0."
+        "{name} lost nothing but a few seconds. What protected it: health is judged anew before a power-off, and a \
+         Node that is Ready again ends the remediation. The trigger was removed, so the next real failure is a \
+         new one. Power commands sent: 0."
     ))
 }
 
