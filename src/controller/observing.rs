@@ -80,7 +80,7 @@ impl Acting<'_> {
                 Err(obstacle) => {
                     memory
                         .observed
-                        .note_read_failure(self.context.clock.now(), obstacle);
+                        .note_own_failure(self.context.clock.now(), obstacle);
                     return Ok(());
                 }
             }

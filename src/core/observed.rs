@@ -12,6 +12,9 @@ use super::power::PowerState;
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
 
+/// What a failure on our side counts as, in failures in a row: a pause of 20 s while nothing is begun.
+const OWN_FAILURE: u32 = 3;
+
 /// Observations of one remediation.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
@@ -146,6 +149,16 @@ impl Observed {
             .map_or(1, |failure| failure.consecutive.saturating_add(1));
         self.read_failure = Some(ReadFailure {
             consecutive,
+            at,
+            obstacle,
+        });
+    }
+
+    /// Notes that the BMC could not even be asked, because of something on our side that a person
+    /// corrects. No BMC is spared by waiting longer each time, so the pauses do not grow.
+    pub fn note_own_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
+        self.read_failure = Some(ReadFailure {
+            consecutive: OWN_FAILURE,
             at,
             obstacle,
         });

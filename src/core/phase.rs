@@ -186,7 +186,7 @@ reasons! {
     /// The Secret does not exist or lacks a key.
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
-    BmcCredentialsRejected => "A new version of the Secret is tried within two minutes.",
+    BmcCredentialsRejected => "A new version of the Secret is tried within half a minute.",
     /// The BMC's certificate could not be verified.
     BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
     /// The BMC does not answer.

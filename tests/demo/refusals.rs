@@ -92,7 +92,7 @@ pub(super) async fn wrong_password(stage: &Stage, baseline: &Baseline) -> Result
     Ok(
         "BMCs lock a user out after a few bad logins, and then nobody can reach the host. What protected you: this \
          version of the Secret was tried once and never again, however often the remediation was looked at. Put the \
-         right password into the Secret and it is tried within two minutes. Login attempts: 1; power commands sent: 0."
+         right password into the Secret and it is tried within half a minute. Login attempts: 1; power commands sent: 0."
             .to_owned(),
     )
 }
