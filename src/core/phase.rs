@@ -113,8 +113,6 @@ reasons! {
     PolicyUnreadable => "Correct the RemediationPolicy named \"default\".",
     /// The pause switch is on.
     PolicyPaused => "Set spec.paused of the RemediationPolicy \"default\" to false to go on.",
-    /// This process does not lead.
-    NotLeading => "Nothing to do; the leading replica acts.",
     /// The spec of the remediation contradicts itself.
     SpecInvalid => "Correct the field that the message names.",
 

@@ -87,11 +87,6 @@ impl Reporter {
         }
     }
 
-    /// Reports why a trigger on a Machine is not taken up.
-    pub async fn warn_machine(&self, machine: &Machine, obstacle: &Obstacle) {
-        self.warn(&machine.object_ref(&()), obstacle).await;
-    }
-
     /// Reports an obstacle on an object.
     pub async fn warn(&self, regarding: &ObjectReference, obstacle: &Obstacle) {
         let name = regarding.name.as_deref().unwrap_or_default();
