@@ -23,7 +23,7 @@ use world::{World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
-/// One policy after the other, and why it holds the remediation up. All BMCs are on 127.0.0.1.
+/// One policy after the other, and why it holds the remediation up. The BMC of the first world is on 127.0.0.1.
 /// No two in a row have the same reason, so that each is seen to be obeyed.
 fn limits() -> Vec<(Option<Value>, Reason, Vec<&'static str>)> {
     let networks = |networks: Value| Some(json!({"bmc": {"allowedNetworks": networks}}));

@@ -110,7 +110,7 @@ async fn a_redirect_is_not_followed_and_gets_no_credentials() -> Result<()> {
         Case::new("after the login", Reason::BmcProtocolError, &says),
     ];
     let thief = bmc_simulator::Simulator::builder()
-        .host(bmc_simulator::HostSpec::new("thief"))
+        .host(bmc_simulator::HostSpec::new("thief").bind(crate::world::own_address()))
         .start()
         .await?;
     let thief = thief.host("thief")?;

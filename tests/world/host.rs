@@ -1,5 +1,7 @@
 //! One host of the world: simulated BMC, Node, Machine, BMCEndpoint, Secret.
 
+use std::net::IpAddr;
+
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Change, Delays, Host, HostSpec};
 use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid};
@@ -46,8 +48,9 @@ impl Default for HostOptions {
 }
 
 impl HostOptions {
-    pub fn spec(&self, name: &str) -> HostSpec {
+    pub fn spec(&self, name: &str, address: IpAddr) -> HostSpec {
         let spec = HostSpec::new(name)
+            .bind(address)
             .credentials("admin", "canary-Pa55word")
             .delays(self.delays);
         (self.simulated)(spec)

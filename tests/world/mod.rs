@@ -21,7 +21,9 @@ pub mod record;
 pub mod refusal;
 pub mod truth;
 
+use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -84,8 +86,9 @@ impl World {
         install(cluster).await?;
         let client = cluster.client().await?;
         let mut builder = Simulator::builder().control(([127, 0, 0, 1], 0).into());
+        let address = own_address();
         for (index, options) in options.iter().enumerate() {
-            builder = builder.host(options.spec(&host_name(&prefix, index)));
+            builder = builder.host(options.spec(&host_name(&prefix, index), address));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;
         allow_secrets(&client, &namespace).await?;
@@ -207,6 +210,14 @@ pub fn journal(remediation: &PowerCycleRemediation) -> Journal {
 /// The phase of a remediation.
 pub fn phase(remediation: &PowerCycleRemediation) -> Phase {
     journal(remediation).phase
+}
+
+/// A loopback address that no other world of this process uses. A daemon that outlives a world goes on
+/// calling its BMCs, and their ports may be given to the hosts of the next world.
+pub fn own_address() -> IpAddr {
+    static WORLDS: AtomicU16 = AtomicU16::new(0);
+    let [high, low] = WORLDS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    IpAddr::from([127, high, low, 1])
 }
 
 fn host_name(prefix: &str, index: usize) -> String {
