@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
@@ -51,13 +51,14 @@ pub(crate) struct Changes {
     pub(crate) returning: ReflectHandle<Guarded<Node>>,
 }
 
-/// Starts all watches in `tasks`.
+/// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is.
 ///
 /// # Errors
 /// When a store cannot be shared.
 pub(crate) fn start(
     client: &Client,
     tasks: &mut JoinSet<&'static str>,
+    on_node: impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static,
 ) -> Result<(Caches, Changes), ShellError> {
     let (remediations, writer) = reflector::store_shared(BUFFER);
     let (remediation_changes, finished) = (subscribe(&writer)?, subscribe(&writer)?);
@@ -65,6 +66,7 @@ pub(crate) fn start(
         client,
         "PowerCycleRemediation",
         strip::<PowerCycleRemediation>,
+        |_| {},
         writer,
         tasks,
     );
@@ -75,17 +77,18 @@ pub(crate) fn start(
         client,
         "RemediationPolicy",
         strip::<RemediationPolicy>,
+        |_| {},
         writer,
         tasks,
     );
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
     let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "BMCEndpoint", strip::<BMCEndpoint>, writer, tasks);
+    drive(client, "BMCEndpoint", strip::<BMCEndpoint>, |_| {}, writer, tasks);
 
     let (machines, writer) = reflector::store_shared(BUFFER);
     let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "Machine", Machine::narrow, writer, tasks);
+    drive(client, "Machine", Machine::narrow, |_| {}, writer, tasks);
 
     let (health_checks, writer) = reflector::store_shared(BUFFER);
     let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
@@ -93,13 +96,14 @@ pub(crate) fn start(
         client,
         "MachineHealthCheck",
         MachineHealthCheck::narrow,
+        |_| {},
         writer,
         tasks,
     );
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "Node", Node::narrow, writer, tasks);
+    drive(client, "Node", Node::narrow, on_node, writer, tasks);
 
     let caches = Caches {
         remediations,
@@ -141,6 +145,7 @@ fn drive<K>(
     client: &Client,
     kind: &'static str,
     narrow: fn(&mut K),
+    mut note: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
     writer: Writer<Guarded<K>>,
     tasks: &mut JoinSet<&'static str>,
 ) where
@@ -153,6 +158,7 @@ fn drive<K>(
             Ok(object) => narrow(object),
             Err(invalid) => invalid.metadata.managed_fields = None,
         })
+        .inspect_ok(move |event| note(event))
         .reflect_shared(writer);
     tasks.spawn(async move {
         let mut events = std::pin::pin!(events);

@@ -9,6 +9,7 @@ use kube::Client;
 use super::caches::Caches;
 use super::claims::Claims;
 use super::clock::Clock;
+use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use crate::api::remediation_policy::BmcRules;
 use crate::core::facts::Leadership;
@@ -22,6 +23,7 @@ pub struct Context {
     pub(crate) client: Client,
     pub(crate) clock: Clock,
     pub(crate) caches: Caches,
+    pub(crate) lost_nodes: LostNodes,
     pub(crate) memories: Memories,
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
@@ -34,14 +36,16 @@ pub struct Context {
 impl Context {
     pub(crate) fn new(
         client: Client,
-        caches: Caches,
+        clock: Clock,
+        (caches, lost_nodes): (Caches, LostNodes),
         reporter: Reporter,
         out_of_service_supported: bool,
     ) -> Self {
         Self {
             client,
-            clock: Clock::start(),
+            clock,
             caches,
+            lost_nodes,
             memories: Memories::default(),
             reporter,
             out_of_service_supported,

@@ -113,7 +113,11 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
 /// What decisions about a remediation are based on. The taint of another remediation that is still at
 /// work is not ours to remove.
 pub(crate) fn node_facts(context: &Context, remediation: &PowerCycleRemediation, node: &Node) -> facts::Node {
-    let mut node = node.facts();
+    let lost_since = context.lost_nodes.since(node);
+    let mut node = facts::Node {
+        lost_since,
+        ..node.facts()
+    };
     if let OutOfService::Ours(uid) = &node.out_of_service
         && remediation.uid().as_ref() != Some(uid)
         && context.caches.readable_remediations().any(|other| {

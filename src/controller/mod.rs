@@ -13,6 +13,7 @@ mod host;
 mod journal;
 mod leftover;
 mod look;
+mod lost_nodes;
 mod memory;
 mod observing;
 mod powering;

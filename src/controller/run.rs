@@ -11,7 +11,9 @@ use kube::{Client, ResourceExt as _};
 use tokio::task::JoinSet;
 
 use super::caches::{self, Caches, Changes, Guarded};
+use super::clock::Clock;
 use super::context::Context;
+use super::lost_nodes::LostNodes;
 use super::{acceptance, api_call, gather, leftover, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy, keys};
@@ -45,12 +47,17 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         supported = prepare(&client) => supported?,
     };
     let mut tasks = JoinSet::new();
-    let (caches, changes) = caches::start(&client, &mut tasks)?;
+    let (clock, lost_nodes) = (Clock::start(), LostNodes::default());
+    let (caches, changes) = caches::start(&client, &mut tasks, {
+        let (clock, lost_nodes) = (clock.clone(), lost_nodes.clone());
+        move |event| lost_nodes.note(event, clock.now())
+    })?;
     let reporter = Reporter::new(client.clone(), options.instance);
-    let context = Arc::new(Context::new(client, caches.clone(), reporter, supported));
+    let caches = (caches, lost_nodes);
+    let context = Arc::new(Context::new(client, clock, caches, reporter, supported));
     tokio::select! {
         () = &mut stop => return Ok(()),
-        ready = caches.ready() => ready.context("a watch ended before it had listed everything")?,
+        ready = context.caches.ready() => ready.context("a watch ended before it had listed everything")?,
     }
     tracing::info!(out_of_service_taint = supported, "ready");
     drive(&context, changes, &mut tasks);

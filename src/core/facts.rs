@@ -203,6 +203,9 @@ pub struct Node {
     pub out_of_service: OutOfService,
     /// Newest `lastHeartbeatTime`, which only the kubelet writes. Compared for change only.
     pub heartbeat: Option<Timestamp>,
+    /// Since when this process has seen its Ready at Unknown without a change, by its watch: the node
+    /// lifecycle controller gave it up, and its kubelet has not objected. No clock of the Node counts.
+    pub lost_since: Option<Timestamp>,
 }
 
 impl Node {

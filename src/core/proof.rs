@@ -155,8 +155,8 @@ pub enum Silence {
 /// Judges the signs of life of a Node against a proof of Off that began at `proof_began` and whose
 /// newest read ended at `proof_newest`. Signs are compared for change; no clock of the Node counts.
 ///
-/// `known_silent`: the Node's silence was already established before the power-off (Ready=Unknown and
-/// an expired Lease), so that an unchanged Lease is enough. Otherwise a kubelet may be alive between
+/// `known_silent`: the Node's silence was already established before the power-off, so that an
+/// unchanged Lease is enough. Otherwise a kubelet may be alive between
 /// two renewals, and one and a half renewal intervals without a change are waited for.
 pub fn silence(
     reports: &[ReportRead],
@@ -197,7 +197,7 @@ pub fn silence(
 
 /// One and a half renewal intervals. A kubelet renews its Lease every quarter of its duration.
 /// Source: kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`.
-fn quiet_window(report: &NodeReport) -> SignedDuration {
+pub fn quiet_window(report: &NodeReport) -> SignedDuration {
     let duration = report.lease_duration.unwrap_or(SignedDuration::from_secs(40));
     let window = duration.checked_mul(3).and_then(|tripled| tripled.checked_div(8));
     window

@@ -131,6 +131,7 @@ impl Node {
                 .collect(),
             out_of_service: self.out_of_service(),
             heartbeat: self.heartbeat(),
+            lost_since: None,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::Step;
 use super::sending::Resend;
+use super::{Step, after};
 use crate::core::decision::{Decision, Observation};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};
@@ -119,18 +119,19 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the last look already found the Node silent: lost to the node lifecycle controller,
-    /// with an expired Lease.
+    /// Whether the last look already found the Node silent: lost to the node lifecycle controller, and
+    /// seen so without a change for as long as a living kubelet would take to object, which writes
+    /// Ready within 10 s (kubernetes `pkg/kubelet/apis/config/v1beta1/defaults.go`,
+    /// `nodeStatusUpdateFrequency`). A Lease that is valid by its own words speaks against it too.
     fn known_silent(&self) -> bool {
         self.facts.look.as_ref().is_some_and(|look| {
-            let unknown = match &look.world.node {
-                Seen::Present(node) => node
-                    .conditions
-                    .iter()
-                    .any(|condition| condition.kind == "Ready" && condition.status == "Unknown"),
-                Seen::Absent | Seen::Unreadable(_) => false,
+            let lost_since = match &look.world.node {
+                Seen::Present(node) => node.lost_since,
+                Seen::Absent | Seen::Unreadable(_) => None,
             };
-            unknown && !look.report.lease_is_fresh(look.began)
+            let window = proof::quiet_window(&look.report);
+            let long_lost = lost_since.is_some_and(|since| after(since, window) <= look.began);
+            long_lost && !look.report.lease_is_fresh(look.began)
         })
     }
 }

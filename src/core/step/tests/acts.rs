@@ -23,7 +23,7 @@ impl Sim {
             began,
             report: self.world.lease.clone(),
         };
-        let objects = self.world.objects.clone();
+        let objects = self.seen();
         let remaining = self.world.pods.clone();
         self.pass(API_LATENCY);
         if fault == Fault::Refused {

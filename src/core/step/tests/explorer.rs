@@ -369,7 +369,7 @@ fn fingerprint(run: &Run) -> u64 {
     let sim = &run.sim;
     write!(
         hashing,
-        "{:?}{:?}{:?}{:?}{}{}{}{}",
+        "{:?}{:?}{:?}{:?}{}{}{}{}{}",
         sim.world,
         sim.journal,
         sim.observed,
@@ -377,6 +377,7 @@ fn fingerprint(run: &Run) -> u64 {
         sim.deletion_requested,
         sim.has_finalizer,
         sim.gone,
+        sim.process_started,
         run.budget
     )
     .expect("hashing does not fail");

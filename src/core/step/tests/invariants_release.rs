@@ -166,6 +166,28 @@ fn invariant_1_a_node_that_reported_once_more_is_released_on_a_new_proof() {
 }
 
 #[test]
+fn invariant_1_a_nodes_silence_is_seen_by_change_and_not_by_its_clock() {
+    // Ready=Unknown and a Lease that expired by its own words: a kubelet that came back a moment ago
+    // with a clock that is behind looks the same. This process has not seen it silent for long.
+    let mut sim = Sim::new();
+    sim.process_started = sim.world.now - 3_000;
+
+    sim.run_until(|sim| sim.released_at.len() == 1);
+
+    let first_report = sim
+        .observed
+        .reports
+        .first()
+        .expect("read before the power-off")
+        .began;
+    let waited = at(sim.released_at[0]).duration_since(first_report);
+    assert!(
+        waited >= jiff::SignedDuration::from_secs(15),
+        "released after {waited}"
+    );
+}
+
+#[test]
 fn invariant_1_the_evidence_of_a_release_is_literal_fresh_and_begun_after_the_acknowledgement() {
     let mut sim = Sim::new();
 

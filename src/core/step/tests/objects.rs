@@ -33,6 +33,7 @@ pub(super) fn node(uid: &str, boot_id: &str, ready: &str, since: Timestamp, hear
         conditions: Vec::new(),
         out_of_service: OutOfService::No,
         heartbeat: Some(heartbeat),
+        lost_since: None,
     };
     set_ready(&mut node, ready, since);
     node

@@ -5,7 +5,9 @@ use jiff::SignedDuration;
 
 use super::world::{Cause, World, at};
 use crate::core::decision::{Act, Decision, Effect};
-use crate::core::facts::{Facts, Host, Leadership, Look, Obstacle, Origin};
+use crate::core::facts::{
+    Facts, Host, Leadership, Look, NodeCondition, Obstacle, Origin, Seen, World as Objects,
+};
 use crate::core::journal::Journal;
 use crate::core::observed::{IntentKey, Observed};
 use crate::core::phase::Reason;
@@ -76,6 +78,7 @@ pub(super) struct Sim {
     /// Writes that the API server always refuses.
     pub(super) refuses: fn(&Effect) -> bool,
     pub(super) counts: Counts,
+    pub(super) process_started: i64,
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
     /// This process has read Off in this attempt.
@@ -105,6 +108,7 @@ impl Sim {
             taint_supported: true,
             refuses: |_| false,
             counts: Counts::default(),
+            process_started: -3_600_000,
             sent: Vec::new(),
             released_at: Vec::new(),
             saw_off: None,
@@ -124,13 +128,24 @@ impl Sim {
                 epoch: 1,
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),
             },
-            world: self.world.objects.clone(),
+            world: self.seen(),
             look: self.look.clone(),
             host: self.host.clone(),
             out_of_service_supported: self.taint_supported,
             node_metadata: self.world.node().map(|_| self.world.metadata.clone()),
             observed: self.observed.clone(),
         }
+    }
+
+    /// The objects as this process knows them. How long a Node has been lost is known since the start.
+    pub(super) fn seen(&self) -> Objects {
+        let mut objects = self.world.objects.clone();
+        if let Seen::Present(node) = &mut objects.node {
+            let lost = |condition: &&NodeCondition| condition.status == "Unknown";
+            let since = node.conditions.iter().find(lost).and_then(|lost| lost.since);
+            node.lost_since = since.map(|since| since.max(at(self.process_started)));
+        }
+        objects
     }
 
     pub(super) fn decide(&self) -> Decision {
@@ -211,6 +226,7 @@ impl Sim {
         self.look = None;
         self.saw_off = None;
         self.pass(RESTART);
+        self.process_started = self.world.now;
         Turn::Acted
     }
 
