@@ -79,13 +79,21 @@ pub enum BmcError {
         /// What is wrong.
         cause: String,
     },
-    /// User name or password are wrong or lack the right. Not tried again by this connection.
+    /// The login was rejected. Not tried again by this connection.
     #[error(
         "the BMC rejected the credentials (HTTP {status}: {text}). Correct the Secret; this version of it is not tried again."
     )]
     AuthenticationRejected {
         /// HTTP status.
         status: u16,
+        /// What the BMC said.
+        text: String,
+    },
+    /// The login is right, but does not allow this. Nothing was done.
+    #[error(
+        "the BMC denies this to the account (HTTP 403: {text}). Give the account the role Operator, and see that its password is not due to be changed."
+    )]
+    Forbidden {
         /// What the BMC said.
         text: String,
     },
@@ -203,6 +211,7 @@ impl BmcError {
             Self::Tls { .. } => "BmcTlsFailed",
             Self::TrustUnusable { .. } => "BmcTrustUnusable",
             Self::AuthenticationRejected { .. } => "BmcCredentialsRejected",
+            Self::Forbidden { .. } => "BmcForbidden",
             Self::SessionsUnsupported => "BmcSessionsUnsupported",
             Self::NotRedfish { .. } => "BmcNotRedfish",
             Self::Redirected { .. } => "BmcRedirected",
@@ -236,6 +245,7 @@ impl BmcError {
             | Self::AddressNotAllowed { .. }
             | Self::TrustUnusable { .. }
             | Self::AuthenticationRejected { .. }
+            | Self::Forbidden { .. }
             | Self::SessionsUnsupported
             | Self::NotRedfish { .. }
             | Self::Redirected { .. }

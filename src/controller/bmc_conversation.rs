@@ -248,6 +248,7 @@ fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         | BmcError::NotRead
         | BmcError::Http { .. }
         | BmcError::TooLarge { .. } => Reason::BmcProtocolError,
+        BmcError::Forbidden { .. } => Reason::BmcForbidden,
         BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
     };
     Obstacle::new(reason, format!("{place}: {error}"))

@@ -185,6 +185,8 @@ reasons! {
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
     BmcCredentialsRejected => "A new version of the Secret is tried within half a minute.",
+    /// The BMC does not let the account do this.
+    BmcForbidden => "Give the BMC account the role Operator; it is asked again by itself.",
     /// The BMC's certificate could not be verified.
     BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
     /// The BMC does not answer.

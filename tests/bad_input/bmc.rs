@@ -47,6 +47,12 @@ fn cases() -> Vec<Case> {
             &[named, "HTTP 503"],
         ),
         faulty(
+            "an account without the right",
+            Fault::http_status(403).on(RequestClass::SystemGet),
+            Reason::BmcForbidden,
+            &[named, "HTTP 403", "role Operator"],
+        ),
+        faulty(
             "hangs",
             Fault::Hang,
             Reason::BmcUnreachable,

@@ -27,7 +27,10 @@ pub(super) enum Standing {
     /// Not logged in yet, or not any more.
     New,
     /// Credentials go with every request.
-    Basic,
+    Basic {
+        /// One of them was answered: a refusal from then on is not about the login.
+        accepted: bool,
+    },
     /// A token does.
     Session(Session),
     /// The BMC rejected the credentials.
@@ -59,7 +62,7 @@ impl Redfish {
     /// Logs in if that has not happened yet.
     pub(super) async fn log_in(&mut self) -> Result<(), BmcError> {
         match &self.standing {
-            Standing::Basic | Standing::Session(_) => return Ok(()),
+            Standing::Basic { .. } | Standing::Session(_) => return Ok(()),
             Standing::Rejected { status, text } => {
                 return Err(BmcError::AuthenticationRejected {
                     status: *status,
@@ -70,7 +73,7 @@ impl Redfish {
         }
         let may_fall_back = match self.auth {
             AuthMethod::Basic => {
-                self.standing = Standing::Basic;
+                self.standing = Standing::Basic { accepted: false };
                 return Ok(());
             }
             AuthMethod::Auto => true,
@@ -105,7 +108,7 @@ impl Redfish {
         if !may_fall_back {
             return Err(BmcError::SessionsUnsupported);
         }
-        self.standing = Standing::Basic;
+        self.standing = Standing::Basic { accepted: false };
         Ok(())
     }
 
@@ -216,7 +219,7 @@ impl Redfish {
     /// The header that says who we are.
     pub(super) fn authorization(&self) -> Result<Option<(HeaderName, HeaderValue)>, BmcError> {
         let (name, text) = match &self.standing {
-            Standing::Basic => {
+            Standing::Basic { .. } => {
                 let token = basic_token(&self.credentials);
                 (
                     header::AUTHORIZATION,

@@ -91,7 +91,7 @@ impl Redfish {
     pub(super) fn session(&self) -> Option<&str> {
         match &self.standing {
             Standing::Session(session) => session.path.as_ref().map(ResourcePath::as_str),
-            Standing::New | Standing::Basic | Standing::Rejected { .. } => None,
+            Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
         }
     }
 
@@ -162,7 +162,8 @@ impl Redfish {
             self.log_in().await?;
             answer = self.fetch(path).await?;
         }
-        if answer.status.as_u16() == 401 {
+        let status = answer.status.as_u16();
+        if status == 401 || status == 403 && matches!(self.standing, Standing::Basic { accepted: false }) {
             return Err(self.reject(&answer));
         }
         if !answer.status.is_success() {
@@ -175,6 +176,9 @@ impl Redfish {
         if said.denies_success() {
             Err(self.complaint(&answer))
         } else {
+            if let Standing::Basic { accepted } = &mut self.standing {
+                *accepted = true;
+            }
             Ok(answer)
         }
     }
@@ -223,8 +227,8 @@ impl Redfish {
         }
         let said = Said::of(answer.body.as_deref().unwrap_or_default());
         let text = said.text(&self.redactor);
-        if matches!(status, 401 | 403) {
-            return BmcError::AuthenticationRejected { status, text };
+        if status == 403 {
+            return BmcError::Forbidden { text };
         }
         BmcError::Http {
             status,

@@ -91,11 +91,8 @@ impl Redfish {
                 // A decoy may answer 503 while the host is off (NVIDIA/infra-controller issue
                 // 5418) or deny access. It cannot be the match; the match proves itself.
                 Ok(_)
-                | Err(
-                    BmcError::Http { .. }
-                    | BmcError::NoSuchSystem { .. }
-                    | BmcError::AuthenticationRejected { status: 403, .. },
-                ) => {}
+                | Err(BmcError::Http { .. } | BmcError::NoSuchSystem { .. } | BmcError::Forbidden { .. }) => {
+                }
                 Err(error) => return Err(error),
             }
         }

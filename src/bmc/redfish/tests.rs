@@ -3,6 +3,7 @@
 mod conversation;
 mod fake;
 mod hostile;
+mod logins;
 mod selection;
 mod trust;
 

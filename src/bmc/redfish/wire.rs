@@ -81,7 +81,8 @@ impl Drop for Live {
 
 /// A peer whose addresses were checked, and the connection to it while there is one.
 pub(super) struct Wire {
-    peers: Vec<SocketAddr>,
+    /// Of the one address that answered, once one did.
+    pub(super) peers: Vec<SocketAddr>,
     host: Host,
     port: u16,
     host_header: HeaderValue,
@@ -243,7 +244,7 @@ impl Wire {
         request
     }
 
-    /// Connects to the first checked address that answers.
+    /// Connects to the first checked address that answers, and to no other from then on.
     async fn open(&mut self) -> Result<Live, BmcError> {
         let count = u32::try_from(self.peers.len()).unwrap_or(u32::MAX).max(1);
         let share = self
@@ -262,7 +263,12 @@ impl Wire {
                 }),
             };
             match opened {
-                Ok(live) => return Ok(live),
+                Ok(live) => {
+                    // Another address of the name may be another BMC: a command goes where the
+                    // reading before it came from. A new conversation resolves the name anew.
+                    self.peers = vec![peer];
+                    return Ok(live);
+                }
                 // A verdict on the peer's identity is final: trying its other addresses until
                 // one fits would only hide that something is wrong.
                 Err(tls @ BmcError::Tls { .. }) => return Err(tls),

@@ -9,7 +9,7 @@ use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Look, Machine, Node, Obstacle};
 use crate::core::journal::{Intent, Subject, Verb};
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
 use crate::core::strategy::Strategy;
@@ -212,13 +212,19 @@ impl Step<'_> {
                 let now = self.now;
                 self.back_to_pending(&deleted, Some(now))
             }
-            _ if self.journal.is_overdue(self.now) => self.fail(&Obstacle::new(
-                Reason::PowerOffNotConfirmed,
-                "deleted before the host was proven On or Off",
-            )),
+            _ if self.journal.is_overdue(self.now) => self.settle_before_leaving(&deleted),
             Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
             | None => self.poll(intent, since),
         }
+    }
+
+    /// Neither On nor Off was seen in time, and the host may still go off: it is read on for as long as
+    /// an attempt may be held up, and powered on if it did, before the remediation vanishes.
+    fn settle_before_leaving(mut self, deleted: &Obstacle) -> Decision {
+        self.enter(Phase::Pending, deleted.reason, None);
+        self.journal.next_attempt = Some(self.now);
+        let now = self.now;
+        self.waiting_until(deleted, Some(now))
     }
 }
 

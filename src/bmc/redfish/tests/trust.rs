@@ -2,7 +2,7 @@
 
 use super::fake::Identity;
 use super::*;
-use crate::bmc::{Fingerprint, TlsFailure};
+use crate::bmc::{Driver, Fingerprint, TlsFailure};
 
 async fn failure(fake: &Fake, target: BmcTarget) -> TlsFailure {
     let error = connect(target).await.read().await.unwrap_err();
@@ -147,4 +147,25 @@ async fn ipmi_is_refused_for_now() {
         Bmc::connect(ipmi).await.unwrap_err().reason(),
         "BmcProtocolNotSupported"
     );
+}
+
+#[tokio::test]
+async fn a_command_goes_to_the_address_that_was_read_and_to_no_other() {
+    let read = Fake::start(|_| reply(200, &[("connection", "close")], &system("On").to_string())).await;
+    let other = Fake::start(well_behaved()).await;
+    let mut bmc = connect(BmcTarget {
+        trust: ServerTrust::Fingerprints(vec![read.pin, other.pin]),
+        ..of(&read)
+    })
+    .await;
+    let Driver::Redfish(redfish) = &mut bmc.driver;
+    redfish.wire.peers.push(other.address);
+    bmc.read().await.unwrap();
+    drop(read);
+
+    let error = bmc.power_off(soon()).await.unwrap_err();
+
+    assert_eq!(error.reason(), "BmcUnreachable");
+    assert!(!error.may_have_been_executed());
+    assert_eq!(other.accepted(), 0);
 }

@@ -142,3 +142,18 @@ fn a_request_needs_no_trigger_and_clears_none() {
         .any(|edge| edge.cause == Cause::Outside);
     assert!(!outside);
 }
+
+#[test]
+fn invariant_8_a_host_that_goes_off_after_the_deadline_of_a_deleted_remediation_gets_its_power_back() {
+    let mut sim = Sim::new();
+    sim.world.host.off_delay = 200_000;
+    sim.world.bmc.going_off_word = "PoweringOff";
+    sim.run_until(|sim| sim.power_offs() == 1);
+    sim.deletion_requested = true;
+
+    sim.run();
+
+    assert!(sim.gone, "{:?}: {}", sim.journal.phase, sim.journal.message);
+    assert_eq!((sim.edges(false, 1), sim.edges(true, 1)), (1, 1));
+    assert!(sim.world.host.on);
+}
