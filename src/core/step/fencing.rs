@@ -1,6 +1,6 @@
 //! Fencing: Off is proven; workloads are released while the host stays watched.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::proving::Standing;
 use super::{Step, after};
@@ -11,21 +11,6 @@ use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
 use crate::core::strategy::{FencingMode, Strategy};
-
-/// How often the host is read while its workloads are being released.
-const WATCH_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
-
-/// Time for evictions to start after the release, before the first look at what is left.
-const EVICTION_START: SignedDuration = SignedDuration::from_secs(2);
-
-/// Distance of the looks at what is left.
-const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(2);
-
-/// Looks in a row that must find nothing left.
-const CLEAN_LOOKS: usize = 2;
-
-/// Shortest time a host stays off, so that a late power-off command cannot hit it after On.
-const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
 
 impl Step<'_> {
     /// Writes the evidence and the decision to release down; the release itself follows.
@@ -189,87 +174,6 @@ impl Step<'_> {
             (ReleaseBy::NodeDeletion, Seen::Absent) => true,
             (ReleaseBy::NodeDeletion, Seen::Present(node)) => node.uid != subject.node_uid,
             (ReleaseBy::NodeDeletion, Seen::Unreadable(_)) => false,
-        }
-    }
-
-    fn watch_and_clean_up(
-        mut self,
-        strategy: &Strategy,
-        release: &Release,
-        evidence: &OffEvidence,
-    ) -> Decision {
-        if let Err(at) = self.watch_due() {
-            let off_since = evidence.reads.first().map_or(release.decided, |read| read.began);
-            let off_long_enough = after(off_since, MINIMUM_OFF).max(self.last_late_command());
-            if self.is_clean(release) {
-                if self.now >= off_long_enough {
-                    let took = self.since(release.decided);
-                    if let Some(release) = &mut self.journal.release {
-                        release.finished = Some(self.now);
-                    }
-                    return self.begin_power_on(strategy, &format!("workloads released after {took}"));
-                }
-                return self.rest_until(off_long_enough.min(at));
-            }
-            let look = self.cleanup_due(release);
-            if look <= self.now {
-                return self.observe(Observation::Cleanup);
-            }
-            return self.rest_until(look.min(at));
-        }
-        self.observe(Observation::Power)
-    }
-
-    /// Until when a power-off of a predecessor may still go out: one that was sent again after a crash
-    /// may have been sent by both.
-    fn last_late_command(&self) -> Timestamp {
-        let intent = self.journal.intent.as_ref().filter(|intent| intent.sends > 1);
-        intent.map_or(Timestamp::MIN, |intent| intent.not_after)
-    }
-
-    /// Goes on reading the host at its times.
-    fn watch(self) -> Decision {
-        match self.watch_due() {
-            Ok(()) => self.observe(Observation::Power),
-            Err(at) => self.rest_until(at),
-        }
-    }
-
-    /// Whether the host has to be read again, else when.
-    fn watch_due(&self) -> Result<(), Timestamp> {
-        let observed = &self.facts.observed;
-        let last = match (&observed.read_failure, observed.last_read()) {
-            (Some(failure), _) => failure.at,
-            (None, Some(read)) => read.began,
-            (None, None) => self.journal.phase_started.unwrap_or(self.now),
-        };
-        let at = after(last, WATCH_INTERVAL);
-        if at <= self.now { Ok(()) } else { Err(at) }
-    }
-
-    /// Whether enough looks in a row found nothing left.
-    fn is_clean(&self, release: &Release) -> bool {
-        let earliest = after(release.decided, EVICTION_START);
-        let cleanups = &self.facts.observed.cleanups;
-        let looks = cleanups
-            .iter()
-            .rev()
-            .take_while(|read| read.began >= earliest && read.remaining.is_empty());
-        looks.count() >= CLEAN_LOOKS
-    }
-
-    fn cleanup_due(&self, release: &Release) -> Timestamp {
-        let first = after(release.decided, EVICTION_START);
-        match self
-            .facts
-            .observed
-            .cleanups
-            .iter()
-            .rev()
-            .find(|read| read.began >= first)
-        {
-            Some(read) => after(read.began, CLEANUP_INTERVAL),
-            None => first,
         }
     }
 

@@ -4,6 +4,7 @@
 //! says what to write down, at most one thing to do, and when to look again.
 
 mod booting;
+mod clearing;
 mod ending;
 mod fencing;
 mod pending;

@@ -151,3 +151,20 @@ fn a_node_that_comes_back_without_a_reboot_is_a_failure_of_its_own_kind() {
     assert!(sim.journal.message.contains("taint"), "{}", sim.journal.message);
     assert_eq!(sim.power_offs(), 1);
 }
+
+#[test]
+fn a_release_that_takes_long_says_what_it_waits_for() {
+    let mut sim = Sim::new();
+    sim.world.pods = (0..5).map(|pod| format!("Pod shop/db-{pod}")).collect();
+    sim.run_until(|sim| sim.released_at.len() == 1);
+    sim.world.hold_pods(100_000);
+    let writes = sim.counts.journal_writes;
+
+    sim.run_until(|sim| sim.world.pods.is_empty());
+
+    assert_eq!(
+        sim.journal.message,
+        "workloads are released; waiting for Pod shop/db-0, Pod shop/db-1, Pod shop/db-2 and 2 more to go"
+    );
+    assert_eq!(sim.counts.journal_writes - writes, 1);
+}
