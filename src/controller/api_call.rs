@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use kube::Client;
+use kube::api::{Api, ListParams};
 use kube::config::Config;
+use serde::de::DeserializeOwned;
 
 /// The longest a call to the API server may take.
 pub(crate) const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Objects asked for at once, so that a list of a large cluster is never in memory as a whole.
+const PAGE: u32 = 500;
 
 /// Why a reconciliation stopped half way. It is tried again from what the world says then.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +62,35 @@ pub(crate) async fn within<T>(
         }),
         Err(_) => Err(ShellError::Timeout { call }),
     }
+}
+
+/// Lists objects page by page and keeps those that are wanted. All pages together have the time of one
+/// call: a list is part of a look that must not be held up.
+///
+/// # Errors
+/// Also when the list went out of date before its last page (410); whoever looks, looks again.
+pub(crate) async fn list<K>(
+    call: &'static str,
+    api: &Api<K>,
+    wanted: &ListParams,
+    keep: impl Fn(&K) -> bool,
+) -> Result<Vec<K>, ShellError>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let pages = async {
+        let mut kept = Vec::new();
+        let mut ask = wanted.clone().limit(PAGE);
+        loop {
+            let page = api.list(&ask).await?;
+            kept.extend(page.items.into_iter().filter(&keep));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => ask = ask.continue_token(&token),
+                None => return Ok(kept),
+            }
+        }
+    };
+    within(call, pages).await
 }
 
 impl ShellError {
@@ -112,4 +146,80 @@ pub(crate) async fn client() -> Result<Client, anyhow::Error> {
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
     Ok(Client::try_from(config)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use axum::extract::Query;
+    use axum::http::StatusCode;
+    use axum::{Json, Router};
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::ResourceExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A server with three pages of one pod each; the token of the last page is answered with `last`.
+    async fn pods(last: StatusCode) -> Api<Pod> {
+        let answer = move |Query(asked): Query<BTreeMap<String, String>>| async move {
+            assert_eq!(asked.get("limit").map(String::as_str), Some("500"));
+            assert_eq!(
+                asked.get("fieldSelector").map(String::as_str),
+                Some("spec.nodeName=one")
+            );
+            let page = |name: &str, next: &str| {
+                let metadata = json!({"resourceVersion": "1", "continue": next});
+                json!({"metadata": metadata, "items": [{"metadata": {"name": name}}]})
+            };
+            let (code, body): (StatusCode, Value) = match asked.get("continue").map(String::as_str) {
+                None => (StatusCode::OK, page("a", "second page/")),
+                Some("second page/") => (StatusCode::OK, page("b", "third")),
+                Some(_) if last == StatusCode::OK => (StatusCode::OK, page("c", "")),
+                Some(_) => (
+                    last,
+                    json!({"status": "Failure", "reason": "Expired", "message": "", "code": last.as_u16()}),
+                ),
+            };
+            (code, Json(body))
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().fallback(answer);
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let config = Config::new(format!("http://{address}").parse().unwrap());
+        Api::all(Client::try_from(config).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_list_is_read_to_its_last_page_and_only_what_is_wanted_is_kept() {
+        let on_node = ListParams::default().fields("spec.nodeName=one");
+        let api = pods(StatusCode::OK).await;
+
+        let all = list("listing", &api, &on_node, |_| true).await.unwrap();
+        let some = list("listing", &api, &on_node, |pod| pod.name_any() != "b")
+            .await
+            .unwrap();
+
+        let names = |pods: Vec<Pod>| pods.iter().map(Pod::name_any).collect::<Vec<_>>();
+        assert_eq!(
+            (names(all), names(some)),
+            (vec_of(&["a", "b", "c"]), vec_of(&["a", "c"]))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_list_that_went_out_of_date_is_an_error_and_not_a_part_of_the_list() {
+        let on_node = ListParams::default().fields("spec.nodeName=one");
+        let api = pods(StatusCode::GONE).await;
+
+        let error = list("listing", &api, &on_node, |_| true).await.unwrap_err();
+
+        assert!(error.is_refusal(), "{error:?}");
+    }
+
+    fn vec_of(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
 }

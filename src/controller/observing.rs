@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 
 use super::acting::Acting;
-use super::api_call::{ShellError, within};
+use super::api_call::{ShellError, list, within};
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use super::look;
@@ -138,23 +138,21 @@ impl Acting<'_> {
         let began = self.context.clock.now();
         let node = self.node_name();
         let client = &self.context.client;
-        let pods = Api::<Pod>::all(client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let pods = within("listing the Node's pods", pods.list(&on_node))
-            .await?
-            .items;
+        let api = Api::<Pod>::all(client.clone());
+        let pods = list("listing the Node's pods", &api, &on_node, |_| true).await?;
         let mut remaining = cleanup::pods_left(&pods);
         if !remaining.is_empty() {
             // Volumes are detached after their pods are gone, so there is no need to look yet.
             return Ok(CleanupRead { began, remaining });
         }
-        let attachments = Api::<VolumeAttachment>::all(client.clone());
+        let api = Api::<VolumeAttachment>::all(client.clone());
+        let attached_here = |attachment: &VolumeAttachment| cleanup::is_of_node(attachment, &node);
+        // No field selects them by Node, so all are looked through.
         let all = ListParams::default();
-        let attachments = within("listing the VolumeAttachments", attachments.list(&all))
-            .await?
-            .items;
+        let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
         let staying = cleanup::claims_that_stay(&pods);
-        for attachment in cleanup::of_node(&attachments, &node) {
+        for attachment in &attachments {
             let stays = match cleanup::volume_of(attachment) {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;

@@ -93,12 +93,9 @@ fn claims(pod: &Pod) -> Vec<Claim> {
         .collect()
 }
 
-/// The attachments of a Node.
-pub fn of_node<'a>(attachments: &'a [VolumeAttachment], node: &str) -> Vec<&'a VolumeAttachment> {
-    attachments
-        .iter()
-        .filter(|attachment| attachment.spec.node_name == node)
-        .collect()
+/// Whether a volume is attached to a Node.
+pub fn is_of_node(attachment: &VolumeAttachment, node: &str) -> bool {
+    attachment.spec.node_name == node
 }
 
 /// The PersistentVolume of an attachment, if it has one.
