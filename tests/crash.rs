@@ -12,20 +12,19 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::journal::{Journal, Verb};
 use baremetal_remediator::core::phase::Phase;
-use bmc_simulator::{Command, Event};
+use bmc_simulator::{Command, Event, Fault};
 use harness::process::Signal;
 use harness::{ControlPlane, Cursor, Options};
 use world::park::{self, Boundary};
-use world::{World, WorldHost, objects, record, truth};
+use world::{HostOptions, World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
 
 /// A control plane for one test: its daemons come and go.
-async fn own_world(name: &str, boundaries: &[Boundary]) -> Result<(ControlPlane, World)> {
+async fn own_world(name: &str, options: Vec<HostOptions>) -> Result<(ControlPlane, World)> {
     let plane = ControlPlane::start(Options::default()).await?;
     world::install::install_into(&plane).await?;
-    let options = boundaries.iter().copied().map(park::options).collect();
     let world = World::new(&plane, name, options).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
@@ -77,7 +76,7 @@ async fn all_succeed(world: &World) -> Result<()> {
 
 #[tokio::test]
 async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
-    let (plane, world) = own_world("crash", &Boundary::ALL).await?;
+    let (plane, world) = own_world("crash", Boundary::ALL.map(park::options).into()).await?;
     park::refuse_writes(&world).await?;
     let daemon = world::daemon::start(&plane, DAEMON, "info")?;
     let cursor = plane.audit_cursor()?;
@@ -102,7 +101,7 @@ async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
 /// The daemon dies whenever a power command goes out or the next phase is written, nine times.
 #[tokio::test]
 async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
-    let (plane, world) = own_world("crashes", &[Boundary::Released]).await?;
+    let (plane, world) = own_world("crashes", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let cursor = plane.audit_cursor()?;
     let remediation = world.falls_silent_and_is_reported(host).await?;
@@ -154,7 +153,7 @@ async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
 /// Frozen past the end of its intent and thawed, it sends nothing late; told to end, it ends at once.
 #[tokio::test]
 async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()> {
-    let (plane, world) = own_world("frozen", &[Boundary::Released]).await?;
+    let (plane, world) = own_world("frozen", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let cursor = plane.audit_cursor()?;
     let remediation = world.falls_silent_and_is_reported(host).await?;
@@ -176,5 +175,60 @@ async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()
 
     assert!(status.success(), "SIGTERM ended it with {status}");
     assert!(took < Duration::from_secs(2), "SIGTERM took {took:?}");
+    assert_each_power_cycled_once(&world, cursor, 2).await
+}
+
+/// Told to end while hosts go off, it gives their BMCs the sessions back, and does not wait for one
+/// that hangs.
+#[tokio::test]
+async fn told_to_end_it_leaves_no_session_behind() -> Result<()> {
+    let slowly = || {
+        let mut options = HostOptions::default();
+        options.delays.off = Duration::from_secs(15);
+        options
+    };
+    let (plane, world) = own_world("farewell", vec![slowly(), slowly(), slowly()]).await?;
+    let cursor = plane.audit_cursor()?;
+    let daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    let silent = world
+        .hosts
+        .iter()
+        .map(|host| world.falls_silent_and_is_reported(host));
+    futures::future::try_join_all(silent).await?;
+    for host in &world.hosts {
+        let told = |event: &Event| matches!(event, Event::Command { .. });
+        host.sees("the power-off", LONG, told).await?;
+        assert_eq!(host.bmc.snapshot().sessions.len(), 1, "sessions of {}", host.name);
+    }
+    let [hanging, others @ ..] = &world.hosts[..] else {
+        anyhow::bail!("three hosts were asked for");
+    };
+    hanging.bmc.inject(Fault::Hang)?;
+
+    let asked = tokio::time::Instant::now();
+    daemon.signal(Signal::Term)?;
+    let status = daemon.exited(Duration::from_secs(10)).await?;
+    let took = asked.elapsed();
+
+    assert!(status.success(), "SIGTERM ended it with {status}");
+    assert!(took < Duration::from_secs(7), "SIGTERM took {took:?}");
+    for host in others {
+        assert_eq!(
+            host.bmc.snapshot().sessions,
+            Vec::<String>::new(),
+            "of {}",
+            host.name
+        );
+    }
+    daemon
+        .wait_for_line("deleted=2 late=1", Duration::from_secs(5))
+        .await?;
+    for host in &world.hosts {
+        let found = world.remediations().get(&host.remediation()).await?;
+        assert_eq!(world::phase(&found), Phase::PoweringOff);
+    }
+    hanging.bmc.clear_faults();
+    let _successor = world::daemon::start(&plane, DAEMON, "info")?;
+    all_succeed(&world).await?;
     assert_each_power_cycled_once(&world, cursor, 2).await
 }

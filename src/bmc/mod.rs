@@ -313,11 +313,11 @@ impl Bmc {
         }
     }
 
-    /// Ends the session, if there is one, and the connection.
+    /// Ends the session, if there is one, and the connection. Answers whether there was a session.
     ///
     /// # Errors
     /// [`BmcError`] if a session may have stayed on the BMC. Nothing else is lost by it.
-    pub async fn close(self) -> Result<(), BmcError> {
+    pub async fn close(self) -> Result<bool, BmcError> {
         match self.driver {
             Driver::Redfish(redfish) => redfish.close().await,
         }

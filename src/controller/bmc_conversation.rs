@@ -143,10 +143,14 @@ impl Conversation {
         }
     }
 
-    /// Ends the talk; a session is deleted at the BMC.
-    pub(crate) async fn close(self) {
-        if let Err(error) = self.bmc.close().await {
-            tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+    /// Ends the talk; a session is deleted at the BMC. Answers whether one was.
+    pub(crate) async fn close(self) -> bool {
+        match self.bmc.close().await {
+            Ok(had_session) => had_session,
+            Err(error) => {
+                tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+                false
+            }
         }
     }
 

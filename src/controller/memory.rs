@@ -68,6 +68,12 @@ impl Memories {
         Arc::clone(by_uid.entry(uid.to_owned()).or_default())
     }
 
+    /// Every memory there is.
+    pub(crate) fn all(&self) -> Vec<Arc<tokio::sync::Mutex<Memory>>> {
+        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        by_uid.values().map(Arc::clone).collect()
+    }
+
     /// Forgets a remediation.
     pub(crate) fn forget(&self, uid: &str) {
         self.by_uid

@@ -8,6 +8,7 @@ pub(crate) mod caches;
 mod claims;
 mod clock;
 mod context;
+mod farewell;
 pub(crate) mod gather;
 mod host;
 mod journal;

@@ -14,7 +14,7 @@ use super::caches::{self, Caches, Changes, Guarded};
 use super::clock::Clock;
 use super::context::Context;
 use super::lost_nodes::LostNodes;
-use super::{acceptance, api_call, gather, leftover, reconcile, served_schema};
+use super::{acceptance, api_call, farewell, gather, leftover, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy, keys};
 use crate::intake::annotation::{self, Intakes};
@@ -61,13 +61,17 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     }
     tracing::info!(out_of_service_taint = supported, "ready");
     drive(&context, changes, &mut tasks);
-    tokio::select! {
-        () = &mut stop => {
-            tracing::info!("stopping");
-            tasks.shutdown().await;
-            Ok(())
-        }
-        ended = tasks.join_next() => bail!("the {} task ended; the process starts anew", name(ended)),
+    let ended = tokio::select! {
+        () = &mut stop => None,
+        ended = tasks.join_next() => Some(name(ended)),
+    };
+    tracing::info!("stopping");
+    // First those who talk to BMCs, so that no talk is begun after the last one was ended.
+    tasks.shutdown().await;
+    farewell::end_talks(&context.memories).await;
+    match ended {
+        None => Ok(()),
+        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
     }
 }
 

@@ -121,10 +121,10 @@ impl Redfish {
         Ok(reading)
     }
 
-    /// Ends the session, if there is one.
-    pub(super) async fn close(mut self) -> Result<(), BmcError> {
+    /// Ends the session, if there is one. Answers whether there was one.
+    pub(super) async fn close(mut self) -> Result<bool, BmcError> {
         let Standing::Session(session) = &self.standing else {
-            return Ok(());
+            return Ok(false);
         };
         let Some(path) = session.path.clone() else {
             return Err(BmcError::ForeignReference {
@@ -146,7 +146,7 @@ impl Redfish {
         };
         // 401 and 404: it has ended by itself.
         if answer.status.is_success() || matches!(answer.status.as_u16(), 401 | 404) {
-            Ok(())
+            Ok(true)
         } else {
             Err(self.complaint(&answer))
         }

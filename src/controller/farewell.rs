@@ -1,0 +1,35 @@
+//! What the process owes BMCs before it ends: the sessions that it holds there. A BMC has few, and one
+//! that is left behind is taken until it times out, often for half an hour.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::{Instant, timeout_at};
+
+use super::memory::Memories;
+
+/// The longest that all talks together may take to end. The process is killed when it takes too long to
+/// stop (`terminationGracePeriodSeconds` in `deploy/base/deployment.yaml`).
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Ends every talk with a BMC, all at once. Whoever may begin one has to be stopped before.
+pub(super) async fn end_talks(memories: &Memories) {
+    let now = Instant::now();
+    let deadline = now.checked_add(DEADLINE).unwrap_or(now);
+    let endings = memories.all().into_iter().map(|memory| async move {
+        let end = async {
+            // A reconciliation that was stopped holds its memory until it has been dropped.
+            let talk = memory.lock().await.conversation.take()?;
+            Some(talk.close().await)
+        };
+        timeout_at(deadline, end).await
+    });
+    let ended = join_all(endings).await;
+    let deleted = ended.iter().filter(|end| matches!(end, Ok(Some(true)))).count();
+    let late = ended.iter().filter(|end| end.is_err()).count();
+    tracing::info!(
+        deleted,
+        late,
+        "sessions at BMCs ended; those of BMCs that were late end by themselves"
+    );
+}
