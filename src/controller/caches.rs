@@ -190,11 +190,22 @@ impl Caches {
     }
 
     /// The remediations that can be read.
-    pub(crate) fn readable_remediations(&self) -> impl Iterator<Item = PowerCycleRemediation> {
-        self.remediations
-            .state()
-            .into_iter()
-            .filter_map(|guarded| guarded.0.clone().ok())
+    pub(crate) fn readable_remediations(&self) -> ReadableRemediations {
+        ReadableRemediations(self.remediations.state())
+    }
+}
+
+/// The remediations that could be read at one moment, shared with the cache: each holds a journal and
+/// its timeline, and all of them are looked through at every change.
+pub(crate) struct ReadableRemediations(Vec<Arc<Guarded<PowerCycleRemediation>>>);
+
+impl ReadableRemediations {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
+        self.0.iter().filter_map(|guarded| guarded.0.as_ref().ok())
+    }
+
+    pub(crate) fn any(&self, wanted: impl FnMut(&PowerCycleRemediation) -> bool) -> bool {
+        self.iter().any(wanted)
     }
 }
 

@@ -62,9 +62,9 @@ pub(crate) fn claim(
         keys.extend(machine.node_name().map(node_key));
     }
     let uid = remediation.uid().unwrap_or_default();
-    let others: Vec<PowerCycleRemediation> = context
-        .caches
-        .readable_remediations()
+    let readable = context.caches.readable_remediations();
+    let others: Vec<&PowerCycleRemediation> = readable
+        .iter()
         .filter(|other| other.uid().as_deref() != Some(&uid) && !phase(other).is_final())
         .collect();
     let begun = others.iter().find(|other| {
@@ -78,7 +78,7 @@ pub(crate) fn claim(
         let other = others
             .iter()
             .find(|other| other.uid().as_deref() == Some(&holder));
-        at_work(&other.map(kube::ResourceExt::name_any).unwrap_or_default())
+        at_work(&other.map(|other| other.name_any()).unwrap_or_default())
     })
 }
 

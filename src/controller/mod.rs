@@ -7,6 +7,7 @@ mod bmc_conversation;
 pub(crate) mod caches;
 mod claims;
 mod clock;
+mod concerned;
 mod context;
 mod farewell;
 pub(crate) mod gather;

@@ -10,13 +10,14 @@ use kube::runtime::reflector::{ObjectRef, ReflectHandle};
 use kube::{Client, ResourceExt as _};
 use tokio::task::JoinSet;
 
-use super::caches::{self, Caches, Changes, Guarded};
+use super::caches::{self, Changes, Guarded};
 use super::clock::Clock;
+use super::concerned::{active, of_machine, of_namespace, of_node, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
 use super::{acceptance, api_call, farewell, gather, leftover, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy, keys};
+use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
 use crate::report::Reporter;
 
@@ -161,7 +162,7 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
         .watches_shared_stream(changes.endpoints, of_namespace::<BMCEndpoint>(&caches))
         .watches_shared_stream(changes.policies, {
             let caches = caches.clone();
-            move |_| active(&caches).map(|one| reference(&one)).collect::<Vec<_>>()
+            move |_| active(&caches, |_| true)
         })
         .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
@@ -230,74 +231,4 @@ fn sweep(context: &Arc<Context>, returning: ReflectHandle<Guarded<Node>>, tasks:
         nodes.for_each(|_| std::future::ready(())).await;
         "leftover taint"
     });
-}
-
-/// The Machines of a namespace that carry the trigger.
-fn triggered(caches: &Caches, namespace: Option<&str>) -> Vec<ObjectRef<Guarded<Machine>>> {
-    let of_namespace = caches.machines.state_filter(|machine| {
-        machine.namespace().as_deref() == namespace
-            && machine.annotations().contains_key(keys::TRIGGER_ANNOTATION)
-    });
-    of_namespace
-        .iter()
-        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
-        .collect()
-}
-
-type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
-
-fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycleRemediation>> {
-    ObjectRef::new(&remediation.name_any()).within(&remediation.namespace().unwrap_or_default())
-}
-
-/// The remediations that may have something to do.
-fn active(caches: &Caches) -> impl Iterator<Item = PowerCycleRemediation> {
-    caches.readable_remediations().filter(|one| {
-        let phase = one
-            .status
-            .as_ref()
-            .map(|status| status.journal.phase)
-            .unwrap_or_default();
-        phase != crate::core::phase::Phase::Succeeded && phase != crate::core::phase::Phase::Cancelled
-    })
-}
-
-fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
-    let caches = caches.clone();
-    move |machine| {
-        let (name, namespace) = (machine.name_any(), machine.namespace());
-        let of_machine =
-            active(&caches).filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
-        of_machine.map(|one| reference(&one)).collect()
-    }
-}
-
-fn of_node(caches: &Caches) -> impl Fn(Arc<Guarded<Node>>) -> Remediations + use<> {
-    let caches = caches.clone();
-    move |node| {
-        let name = node.name_any();
-        let of_node = active(&caches).filter(|one| {
-            let subject = one
-                .status
-                .as_ref()
-                .and_then(|status| status.journal.subject.as_ref());
-            // A remediation that has not named its Node yet may be waiting for this one.
-            subject.is_none_or(|subject| subject.node == name)
-        });
-        of_node.map(|one| reference(&one)).collect()
-    }
-}
-
-fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
-where
-    K: kube::Resource<DynamicType = ()>,
-{
-    let caches = caches.clone();
-    move |object| {
-        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
-        active(&caches)
-            .filter(|one| one.namespace() == namespace)
-            .map(|one| reference(&one))
-            .collect()
-    }
 }

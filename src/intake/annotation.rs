@@ -97,9 +97,9 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     if let Some(obstacle) = of_unknown {
         return Intake::Skip(obstacle);
     }
-    let of_machine = context
-        .caches
-        .readable_remediations()
+    let readable = context.caches.readable_remediations();
+    let of_machine = readable
+        .iter()
         .filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
     let remediations: Vec<Remediation> = of_machine
         .map(|one| {

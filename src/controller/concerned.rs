@@ -1,0 +1,84 @@
+//! Whom a change concerns: which Machines and remediations are looked at again.
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use kube::runtime::reflector::ObjectRef;
+
+use super::caches::{Caches, Guarded};
+use super::gather;
+use crate::api::views::{Machine, Node};
+use crate::api::{PowerCycleRemediation, keys};
+use crate::core::phase::Phase;
+
+/// The Machines of a namespace that carry the trigger.
+pub(super) fn triggered(caches: &Caches, namespace: Option<&str>) -> Vec<ObjectRef<Guarded<Machine>>> {
+    let of_namespace = caches.machines.state_filter(|machine| {
+        machine.namespace().as_deref() == namespace
+            && machine.annotations().contains_key(keys::TRIGGER_ANNOTATION)
+    });
+    of_namespace
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
+}
+
+pub(super) type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
+
+fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycleRemediation>> {
+    ObjectRef::new(&remediation.name_any()).within(&remediation.namespace().unwrap_or_default())
+}
+
+/// The remediations that may have something to do, as far as they are wanted.
+pub(super) fn active(caches: &Caches, wanted: impl Fn(&PowerCycleRemediation) -> bool) -> Remediations {
+    let may_act = |one: &&PowerCycleRemediation| {
+        let phase = one
+            .status
+            .as_ref()
+            .map(|status| status.journal.phase)
+            .unwrap_or_default();
+        phase != Phase::Succeeded && phase != Phase::Cancelled
+    };
+    let readable = caches.readable_remediations();
+    let active = readable.iter().filter(may_act).filter(|one| wanted(one));
+    active.map(reference).collect()
+}
+
+/// For changes of Machines.
+pub(super) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |machine| {
+        let (name, namespace) = (machine.name_any(), machine.namespace());
+        active(&caches, |one| {
+            one.namespace() == namespace && gather::machine_name(one) == name
+        })
+    }
+}
+
+/// For changes of Nodes.
+pub(super) fn of_node(caches: &Caches) -> impl Fn(Arc<Guarded<Node>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |node| {
+        let name = node.name_any();
+        active(&caches, |one| {
+            let subject = one
+                .status
+                .as_ref()
+                .and_then(|status| status.journal.subject.as_ref());
+            // A remediation that has not named its Node yet may be waiting for this one.
+            subject.is_none_or(|subject| subject.node == name)
+        })
+    }
+}
+
+/// For changes of what may matter to a whole namespace.
+pub(super) fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let caches = caches.clone();
+    move |object| {
+        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
+        active(&caches, |one| one.namespace() == namespace)
+    }
+}
