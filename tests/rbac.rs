@@ -195,6 +195,10 @@ async fn exercise(world: &World) -> Result<()> {
             world::journal(ended)
         );
     }
+    for number in 2..=4 {
+        world.false_alarm(by_annotation, number).await?;
+    }
+    world.remediation_gone(&by_annotation.remediation(), LONG).await?;
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
     world.remediation_gone(&name, LONG).await

@@ -9,6 +9,7 @@ use kube::api::{Api, PostParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 
+use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::Guarded;
@@ -65,10 +66,10 @@ pub(crate) async fn reconcile(
         }
         Err(_) => Intake::Nothing,
     };
-    match decision {
+    let action = match decision {
         Intake::Nothing => {
             intakes.is_news(&key, None);
-            Ok(Action::await_change())
+            Action::await_change()
         }
         Intake::Skip(obstacle) => {
             if intakes.is_news(&key, Some(obstacle.reason)) {
@@ -78,16 +79,24 @@ pub(crate) async fn reconcile(
                     .warn(&guarded.object_ref(&()), &obstacle)
                     .await;
             }
-            Ok(Action::requeue(RECHECK))
+            Action::requeue(RECHECK)
         }
         Intake::Create(name) => {
             intakes.is_news(&key, None);
             if let Ok(machine) = &guarded.0 {
                 create(&intakes.context, machine, &name).await?;
             }
-            Ok(Action::await_change())
+            Action::await_change()
         }
+    };
+    // After the trigger was dealt with, which must not wait for this.
+    if let Ok(machine) = &guarded.0
+        && let Err(error) = retention::prune(&intakes.context, machine).await
+    {
+        tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
+        return Ok(Action::requeue(RECHECK));
     }
+    Ok(action)
 }
 
 fn decide(context: &Context, machine: &Machine) -> Intake {

@@ -1,3 +1,4 @@
 //! From signals to remediations.
 
 pub(crate) mod annotation;
+mod retention;

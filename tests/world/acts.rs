@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::api::{PowerCycleRemediation, keys};
+use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Event;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -49,6 +50,16 @@ impl World {
             .create(&PostParams::default(), &remediation)
             .await?;
         Ok(name)
+    }
+
+    /// A Machine is marked although its Node is well; waits until the remediation, the host's `number`-th,
+    /// is over.
+    pub async fn false_alarm(&self, host: &WorldHost, number: u32) -> Result<()> {
+        objects::trigger(self, &host.name).await?;
+        let name = super::remediation_name(&host.name, number);
+        let ended = self.remediation_ended(&name, Duration::from_secs(30)).await?;
+        ensure!(super::phase(&ended) == Phase::Cancelled, "{:?}", ended.status);
+        Ok(())
     }
 
     /// Takes the request back, as its producer would.
