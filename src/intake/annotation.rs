@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt as _};
 use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
-use crate::controller::caches::Guarded;
+use crate::controller::caches::{self, Guarded};
 use crate::controller::{Context, ShellError, gather, within};
 use crate::core::facts::Obstacle;
 use crate::core::intake::{self, Intake, Remediation};
@@ -21,10 +21,17 @@ use crate::core::phase::Reason;
 /// How often a trigger that was not taken up is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
 
+/// Pause before a creation that was refused is decided anew: the cache lags behind by less.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Reason of the event on a Machine whose next remediation cannot be made, because an object that is
+/// none of this Machine's has its name.
+const NAME_TAKEN: &str = "RemediationNameTaken";
+
 /// What intake shares with itself: the reason last told for each Machine, so that it is told once.
 pub(crate) struct Intakes {
     pub(crate) context: Arc<Context>,
-    told: Mutex<BTreeMap<String, Reason>>,
+    told: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl Intakes {
@@ -36,7 +43,7 @@ impl Intakes {
     }
 
     /// Whether a reason is news for a Machine.
-    fn is_news(&self, machine: &str, reason: Option<Reason>) -> bool {
+    fn is_news(&self, machine: &str, reason: Option<&'static str>) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match reason {
             Some(reason) => told.insert(machine.to_owned(), reason) != Some(reason),
@@ -72,7 +79,7 @@ pub(crate) async fn reconcile(
             Action::await_change()
         }
         Intake::Skip(obstacle) => {
-            if intakes.is_news(&key, Some(obstacle.reason)) {
+            if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
                 intakes
                     .context
                     .reporter
@@ -81,13 +88,10 @@ pub(crate) async fn reconcile(
             }
             Action::requeue(RECHECK)
         }
-        Intake::Create(name) => {
-            intakes.is_news(&key, None);
-            if let Ok(machine) = &guarded.0 {
-                create(&intakes.context, machine, &name).await?;
-            }
-            Action::await_change()
-        }
+        Intake::Create(name) => match &guarded.0 {
+            Ok(machine) => take_up(&intakes, machine, &key, &name).await?,
+            Err(_) => Action::await_change(),
+        },
     };
     // After the trigger was dealt with, which must not wait for this.
     if let Ok(machine) = &guarded.0
@@ -127,9 +131,46 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     intake::decide(&machine.facts(), &checks, &remediations)
 }
 
-/// Creates the remediation, with our finalizer from the first moment. Its name is counted up, so that
-/// a second creation for the same trigger is refused by the API server.
-async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), ShellError> {
+/// Takes a trigger up, or says that the name of the remediation is taken.
+async fn take_up(intakes: &Intakes, machine: &Machine, key: &str, name: &str) -> Result<Action, ShellError> {
+    let context = &intakes.context;
+    if create(context, machine, name).await? {
+        intakes.is_news(key, None);
+        return Ok(Action::await_change());
+    }
+    let namespace = machine.namespace();
+    let holder = caches::find(&context.caches.remediations, namespace.as_deref(), name);
+    let Some(note) = holder.and_then(|holder| foreign(&holder, &machine.name_any())) else {
+        // Made for this Machine, and not in the cache yet when it was decided.
+        return Ok(Action::requeue(CATCH_UP));
+    };
+    if intakes.is_news(key, Some(NAME_TAKEN)) {
+        let machine = machine.object_ref(&());
+        context.reporter.warn_of(&machine, NAME_TAKEN, &note).await;
+    }
+    Ok(Action::requeue(RECHECK))
+}
+
+/// What is wrong with the holder of a name that a remediation of this Machine needs, and what to do;
+/// `None` when it is a remediation of this Machine.
+fn foreign(holder: &Guarded<PowerCycleRemediation>, machine: &str) -> Option<String> {
+    let whose = match &holder.0 {
+        Ok(remediation) => match gather::machine_name(remediation) {
+            other if other == machine => return None,
+            other => format!("is about Machine {other}"),
+        },
+        Err(invalid) => format!("cannot be read ({})", invalid.error),
+    };
+    Some(format!(
+        "the trigger of Machine {machine} is not taken up: PowerCycleRemediation {} has the name of its next \
+         remediation and {whose}. Delete that PowerCycleRemediation when it has ended; the trigger is taken up then.",
+        holder.name_any()
+    ))
+}
+
+/// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
+/// counted up, so that a second creation for the same trigger is refused by the API server.
+async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool, ShellError> {
     let namespace = machine.namespace().unwrap_or_default();
     let owner = OwnerReference {
         api_version: Machine::api_version(&()).into_owned(),
@@ -165,9 +206,9 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), 
     match created {
         Ok(_) => {
             tracing::info!(machine = %format_args!("{namespace}/{}", machine.name_any()), remediation = name, "trigger taken up");
-            Ok(())
+            Ok(true)
         }
-        Err(error) if error.is_already_exists() => Ok(()),
+        Err(error) if error.is_already_exists() => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -177,4 +218,35 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<(), 
 pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
     tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
     Action::requeue(Duration::from_secs(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn noted(spec: &Value) -> Option<String> {
+        let holder = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "worker-1"}, "spec": spec,
+        });
+        foreign(&serde_json::from_value(holder).unwrap(), "worker")
+    }
+
+    #[test]
+    fn the_holder_of_a_name_is_named_unless_it_is_of_the_same_machine() {
+        assert_eq!(noted(&json!({"machineName": "worker"})), None);
+        // Made by hand for the Machine of its own name, as the README says.
+        let by_hand = noted(&json!({})).unwrap();
+        assert!(
+            by_hand.contains("worker-1 has the name") && by_hand.contains("about Machine worker-1."),
+            "{by_hand}"
+        );
+        let unreadable = noted(&json!({"machineName": 7})).unwrap();
+        assert!(
+            unreadable.contains("cannot be read (spec.machineName"),
+            "{unreadable}"
+        );
+    }
 }

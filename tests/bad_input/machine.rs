@@ -99,6 +99,48 @@ async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<(
     Ok(())
 }
 
+/// A remediation is named after its Machine and a number, and so may be another Machine.
+#[tokio::test]
+async fn a_trigger_whose_remediation_has_its_name_taken_is_not_passed_over_in_silence() -> Result<()> {
+    let daemon = daemon().await?;
+    let mut cases = [Case::new("name taken", Reason::Accepted, &[])];
+    let world = refusal::make("taken", &mut cases).await?;
+    let host = &world.hosts[0];
+    let taken = host.remediation();
+    objects::create_remediation(&world, &taken, json!({})).await?;
+    world
+        .remediation_waits(&taken, Reason::MachineNotFound.as_str())
+        .await?;
+
+    refusal::fall_ill(&world, host).await?;
+
+    let note = objects::event(&world, &host.name, "RemediationNameTaken").await?;
+    let says = format!(
+        "PowerCycleRemediation {taken} has the name of its next remediation and is about Machine {taken}"
+    );
+    ensure!(note.contains(&says) && note.contains("Delete that"), "{note:?}");
+    daemon
+        .wait_for_line(
+            &format!(
+                "object={}/{} reason=\"RemediationNameTaken\"",
+                world.namespace, host.name
+            ),
+            refusal::PATIENCE,
+        )
+        .await?;
+    refusal::never_contacted(&host.bmc)?;
+    world.take_back(&taken).await?;
+    world.remediation_gone(&taken, refusal::PATIENCE).await?;
+    // Sooner than by itself: any change of the Machine has it looked at.
+    objects::patch_machine(
+        &world,
+        &host.name,
+        json!({"metadata": {"labels": {"looked": "at"}}}),
+    )
+    .await?;
+    refusal::goes_on(&world, host).await
+}
+
 #[tokio::test]
 async fn a_machine_that_must_not_be_touched_is_refused_by_name() -> Result<()> {
     daemon().await?;
