@@ -1,7 +1,6 @@
 //! Everything that can go wrong between us and a BMC.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use super::address::Protocol;
 use super::tls::TlsFailure;
@@ -186,8 +185,6 @@ pub enum BmcError {
         text: String,
         /// Whether the BMC says that it is not ready yet, in whatever status it says so.
         busy: bool,
-        /// The time the BMC asked us to wait, at most 60 s.
-        retry_after: Option<Duration>,
     },
     /// The body exceeds the limit.
     #[error("the answer of the BMC is larger than {limit} bytes. Check that the address is that of a BMC.")]

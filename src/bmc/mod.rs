@@ -103,8 +103,6 @@ pub enum CommandAnswer {
         class: Refusal,
         /// What the BMC said.
         text: String,
-        /// The time the BMC asked us to wait, at most 60 s.
-        retry_after: Option<Duration>,
     },
 }
 
@@ -187,17 +185,6 @@ impl BmcTarget {
             ) => TransportSecurity::VerifiedTls,
         }
     }
-}
-
-/// What a conversation has cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestCounts {
-    /// Requests handed to a connection.
-    pub requests: u64,
-    /// Connections opened; with TLS, each is one handshake.
-    pub connections: u64,
-    /// Attempts to log in.
-    pub logins: u64,
 }
 
 /// How long things may take.
@@ -295,21 +282,6 @@ impl Bmc {
     pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(PowerCommand::On, not_after).await,
-        }
-    }
-
-    /// The session on the BMC, if there is one: worth journalling, because whoever succeeds us
-    /// can end it. Never holds the token.
-    pub fn session(&self) -> Option<&str> {
-        match &self.driver {
-            Driver::Redfish(redfish) => redfish.session(),
-        }
-    }
-
-    /// What the conversation has cost so far.
-    pub fn counts(&self) -> RequestCounts {
-        match &self.driver {
-            Driver::Redfish(redfish) => redfish.counts(),
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::login::Standing;
 use super::resource::{ActionInfo, ResetAction};
-use super::said::{Said, retry_after};
+use super::said::Said;
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own, wiped};
 use crate::bmc::error::BmcError;
@@ -75,7 +75,6 @@ impl Redfish {
                 at,
                 class: Refusal::Unsupported,
                 text,
-                retry_after,
             } if status == 400 => {
                 let text = match self.offered(&reset).await {
                     Some(offered) => format!("{text} (offered: {offered})"),
@@ -85,7 +84,6 @@ impl Redfish {
                     at,
                     class: Refusal::Unsupported,
                     text,
-                    retry_after,
                 })
             }
             answered @ (CommandAnswer::Accepted { .. }
@@ -100,14 +98,7 @@ impl Redfish {
         let body = answer.body.as_deref().unwrap_or_default();
         let said = Said::of(body);
         let text = format!("HTTP {status}: {}", said.text(&self.redactor));
-        let refused = |class, text| {
-            Ok(CommandAnswer::Refused {
-                at,
-                class,
-                text,
-                retry_after: retry_after(&answer.headers),
-            })
-        };
+        let refused = |class, text| Ok(CommandAnswer::Refused { at, class, text });
         if answer.status.is_success() {
             if body.trim_ascii_start().starts_with(b"<") {
                 return Err(BmcError::UnknownOutcome {

@@ -26,7 +26,7 @@ use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
 use super::error::BmcError;
 use super::redact::Redactor;
-use super::{AuthMethod, BmcTarget, Deadlines, Reading, RequestCounts, tls};
+use super::{AuthMethod, BmcTarget, Deadlines, Reading, tls};
 use crate::core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -82,17 +82,6 @@ impl Redfish {
             system: target.address.system_path,
             control: None,
         })
-    }
-
-    pub(super) fn counts(&self) -> RequestCounts {
-        self.wire.counts
-    }
-
-    pub(super) fn session(&self) -> Option<&str> {
-        match &self.standing {
-            Standing::Session(session) => session.path.as_ref().map(ResourcePath::as_str),
-            Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
-        }
     }
 
     /// Reads the system, after logging in and choosing it if that has not happened yet.
@@ -234,7 +223,6 @@ impl Redfish {
             status,
             text,
             busy: said.says_not_ready() || said.says_sessions_full(),
-            retry_after: said::retry_after(&answer.headers),
         }
     }
 }

@@ -1,15 +1,10 @@
 //! What a BMC says in words: Redfish error objects (DSP0266, "Error responses"), in all the shapes
 //! in which they are met.
 
-use std::time::Duration;
-
-use http::{HeaderMap, header};
 use serde_json::Value;
 
 use crate::bmc::redact::Redactor;
 
-/// The longest wait that a BMC may ask for.
-const MAX_RETRY_AFTER: u64 = 60;
 /// "Not ready yet", said in a 400: Dell (`SYS518`, `SWC0700`) and HPE after a power operation
 /// (openstack/sushy `connector.py`, quadsproject/badfish issue 129).
 const NOT_READY: [&str; 3] = ["SYS518", "SWC0700", "InvalidOperationForSystemState"];
@@ -132,19 +127,6 @@ impl Said {
     }
 }
 
-/// `Retry-After` in seconds, capped. The form with a date is not used by BMCs with a clock worth
-/// believing, and counts as absent.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: u64 = headers
-        .get(header::RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds.min(MAX_RETRY_AFTER)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,18 +152,5 @@ mod tests {
             assert_eq!(said.says_already(), already, "{shown}");
             assert_eq!(!said.says_not_ready(), ready, "{shown}");
         }
-    }
-
-    #[test]
-    fn a_wait_is_capped() {
-        let wait = |text: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::RETRY_AFTER, http::HeaderValue::from_static(text));
-            retry_after(&headers)
-        };
-        assert_eq!(wait("5"), Some(Duration::from_secs(5)));
-        assert_eq!(wait("99999999999"), Some(Duration::from_mins(1)));
-        assert_eq!(wait("Wed, 21 Oct 2065 07:28:00 GMT"), None);
-        assert_eq!(wait("-1"), None);
     }
 }

@@ -22,10 +22,10 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
+use crate::bmc::Deadlines;
 use crate::bmc::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::bmc::error::BmcError;
 use crate::bmc::tls::TlsFailure;
-use crate::bmc::{Deadlines, RequestCounts};
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB.
 pub(super) const MAX_BODY: usize = 1024 * 1024;
@@ -79,6 +79,17 @@ impl Drop for Live {
     }
 }
 
+/// What a conversation has cost so far, for its `Debug`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Requests handed to a connection.
+    pub(super) requests: u64,
+    /// Connections opened; with TLS, each is one handshake.
+    pub(super) connections: u64,
+    /// Attempts to log in.
+    pub(super) logins: u64,
+}
+
 /// A peer whose addresses were checked, and the connection to it while there is one.
 pub(super) struct Wire {
     /// Of the one address that answered, once one did.
@@ -89,7 +100,7 @@ pub(super) struct Wire {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     deadlines: Deadlines,
     live: Option<Live>,
-    pub(super) counts: RequestCounts,
+    pub(super) counts: Counts,
 }
 
 impl Wire {
@@ -122,7 +133,7 @@ impl Wire {
             tls: tls.map(|config| (TlsConnector::from(config), name)),
             deadlines,
             live: None,
-            counts: RequestCounts::default(),
+            counts: Counts::default(),
         })
     }
 

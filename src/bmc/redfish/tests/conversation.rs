@@ -1,7 +1,7 @@
 //! The happy path and what it costs, and commands.
 
 use super::*;
-use crate::bmc::{CommandAnswer, Reading, Refusal, RequestCounts};
+use crate::bmc::{CommandAnswer, Reading, Refusal};
 use crate::core::power::PowerState;
 
 async fn remediate(bmc: &mut Bmc) -> Vec<Reading> {
@@ -42,16 +42,8 @@ async fn a_remediation_with_basic_is_six_requests_over_one_connection() {
             (PATH, Some("On"))
         );
         assert!(first.began <= first.ended && first.ended <= readings[1].began);
-        assert_eq!(
-            bmc.counts(),
-            RequestCounts {
-                requests: 6,
-                connections: 1,
-                logins: 0
-            }
-        );
         assert!(!format!("{bmc:?}").contains("canary"));
-        bmc.close().await.unwrap();
+        assert!(!bmc.close().await.unwrap(), "there was no session");
         let (get, post) = (format!("GET {PATH}"), format!("POST {RESET}"));
         assert_eq!(
             fake.log(),
@@ -66,11 +58,9 @@ async fn a_session_costs_two_requests_more_and_is_ended() {
     for auth in [AuthMethod::Session, AuthMethod::Auto] {
         let fake = Fake::start(well_behaved()).await;
         let mut bmc = connect(BmcTarget { auth, ..of(&fake) }).await;
-        assert_eq!(bmc.session(), None);
         remediate(&mut bmc).await;
-        assert_eq!(bmc.session(), Some("/redfish/v1/SessionService/Sessions/7"));
         assert!(!format!("{bmc:?}").contains("canary"));
-        bmc.close().await.unwrap();
+        assert!(bmc.close().await.unwrap(), "there was a session");
         assert_eq!((fake.log().len(), fake.accepted()), (8, 1));
         assert_eq!(fake.log()[7], "DELETE /redfish/v1/SessionService/Sessions/7");
     }
@@ -142,7 +132,7 @@ async fn answers_to_commands_are_told_apart() {
         let shown = body.clone();
         let fake = Fake::start(move |seen: Seen| {
             if seen.method == "POST" {
-                reply(status, &[("retry-after", "7")], &body)
+                reply(status, &[], &body)
             } else {
                 inner(seen)
             }
