@@ -24,10 +24,6 @@ const RECHECK: Duration = Duration::from_mins(1);
 /// Pause before a creation that was refused is decided anew: the cache lags behind by less.
 const CATCH_UP: Duration = Duration::from_secs(1);
 
-/// Reason of the event on a Machine whose next remediation cannot be made, because an object that is
-/// none of this Machine's has its name.
-const NAME_TAKEN: &str = "RemediationNameTaken";
-
 /// What intake shares with itself: the reason last told for each Machine, so that it is told once.
 pub(crate) struct Intakes {
     pub(crate) context: Arc<Context>,
@@ -140,20 +136,19 @@ async fn take_up(intakes: &Intakes, machine: &Machine, key: &str, name: &str) ->
     }
     let namespace = machine.namespace();
     let holder = caches::find(&context.caches.remediations, namespace.as_deref(), name);
-    let Some(note) = holder.and_then(|holder| foreign(&holder, &machine.name_any())) else {
+    let Some(obstacle) = holder.and_then(|holder| foreign(&holder, &machine.name_any())) else {
         // Made for this Machine, and not in the cache yet when it was decided.
         return Ok(Action::requeue(CATCH_UP));
     };
-    if intakes.is_news(key, Some(NAME_TAKEN)) {
-        let machine = machine.object_ref(&());
-        context.reporter.warn_of(&machine, NAME_TAKEN, &note).await;
+    if intakes.is_news(key, Some(obstacle.reason.as_str())) {
+        context.reporter.warn(&machine.object_ref(&()), &obstacle).await;
     }
     Ok(Action::requeue(RECHECK))
 }
 
-/// What is wrong with the holder of a name that a remediation of this Machine needs, and what to do;
-/// `None` when it is a remediation of this Machine.
-fn foreign(holder: &Guarded<PowerCycleRemediation>, machine: &str) -> Option<String> {
+/// What is wrong with the holder of a name that a remediation of this Machine needs; `None` when it is a
+/// remediation of this Machine.
+fn foreign(holder: &Guarded<PowerCycleRemediation>, machine: &str) -> Option<Obstacle> {
     let whose = match &holder.0 {
         Ok(remediation) => match gather::machine_name(remediation) {
             other if other == machine => return None,
@@ -161,11 +156,12 @@ fn foreign(holder: &Guarded<PowerCycleRemediation>, machine: &str) -> Option<Str
         },
         Err(invalid) => format!("cannot be read ({})", invalid.error),
     };
-    Some(format!(
+    let detail = format!(
         "the trigger of Machine {machine} is not taken up: PowerCycleRemediation {} has the name of its next \
-         remediation and {whose}. Delete that PowerCycleRemediation when it has ended; the trigger is taken up then.",
+         remediation and {whose}",
         holder.name_any()
-    ))
+    );
+    Some(Obstacle::new(Reason::RemediationNameTaken, detail))
 }
 
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
@@ -231,7 +227,7 @@ mod tests {
             "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
             "metadata": {"name": "worker-1"}, "spec": spec,
         });
-        foreign(&serde_json::from_value(holder).unwrap(), "worker")
+        foreign(&serde_json::from_value(holder).unwrap(), "worker").map(|obstacle| obstacle.detail)
     }
 
     #[test]
@@ -240,7 +236,7 @@ mod tests {
         // Made by hand for the Machine of its own name, as the README says.
         let by_hand = noted(&json!({})).unwrap();
         assert!(
-            by_hand.contains("worker-1 has the name") && by_hand.contains("about Machine worker-1."),
+            by_hand.contains("worker-1 has the name") && by_hand.contains("about Machine worker-1"),
             "{by_hand}"
         );
         let unreadable = noted(&json!({"machineName": 7})).unwrap();

@@ -90,15 +90,11 @@ impl Reporter {
     /// Reports an obstacle on an object.
     pub async fn warn(&self, regarding: &ObjectReference, obstacle: &Obstacle) {
         let note = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
-        self.warn_of(regarding, obstacle.reason.as_str(), &note).await;
-    }
-
-    /// Reports something that no remediation can stand for. The note ends with what a person can do.
-    pub async fn warn_of(&self, regarding: &ObjectReference, reason: &str, note: &str) {
+        let reason = obstacle.reason.as_str();
         let name = regarding.name.as_deref().unwrap_or_default();
         let namespace = regarding.namespace.as_deref().unwrap_or_default();
         tracing::warn!(object = %format_args!("{namespace}/{name}"), reason, "{note}");
-        self.publish(EventType::Warning, reason, note, "Remediate", regarding, None)
+        self.publish(EventType::Warning, reason, &note, "Remediate", regarding, None)
             .await;
     }
 

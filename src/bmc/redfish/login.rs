@@ -149,7 +149,6 @@ impl Redfish {
             body: Some(wiped(body)),
             not_after: None,
         };
-        self.wire.counts.logins = self.wire.counts.logins.saturating_add(1);
         let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
         let said = Said::of(answer.body.as_deref().unwrap_or_default());
         if answer.status.is_success() {

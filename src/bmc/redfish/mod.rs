@@ -55,7 +55,6 @@ impl fmt::Debug for Redfish {
         formatter
             .debug_struct("Redfish")
             .field("system", &self.system)
-            .field("counts", &self.wire.counts)
             .finish_non_exhaustive()
     }
 }

@@ -79,17 +79,6 @@ impl Drop for Live {
     }
 }
 
-/// What a conversation has cost so far, for its `Debug`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    /// Requests handed to a connection.
-    pub(super) requests: u64,
-    /// Connections opened; with TLS, each is one handshake.
-    pub(super) connections: u64,
-    /// Attempts to log in.
-    pub(super) logins: u64,
-}
-
 /// A peer whose addresses were checked, and the connection to it while there is one.
 pub(super) struct Wire {
     /// Of the one address that answered, once one did.
@@ -100,7 +89,6 @@ pub(super) struct Wire {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     deadlines: Deadlines,
     live: Option<Live>,
-    pub(super) counts: Counts,
 }
 
 impl Wire {
@@ -133,7 +121,6 @@ impl Wire {
             tls: tls.map(|config| (TlsConnector::from(config), name)),
             deadlines,
             live: None,
-            counts: Counts::default(),
         })
     }
 
@@ -181,7 +168,6 @@ impl Wire {
             return Err(SendFailure::NotSent { error, reused });
         }
         let request = self.request(call);
-        self.counts.requests = self.counts.requests.saturating_add(1);
         let now = Instant::now();
         let deadline = now.checked_add(self.deadlines.request).unwrap_or(now);
         let late = || format!("nothing came within {:?}", self.deadlines.request);
@@ -298,7 +284,6 @@ impl Wire {
         // Dropping a connection must take back what was not delivered yet: a command whose answer was
         // given up on would otherwise still be delivered by the kernel, minutes later.
         stream.set_zero_linger().map_err(unreachable)?;
-        self.counts.connections = self.counts.connections.saturating_add(1);
         match &self.tls {
             None => handshake(stream).await,
             Some((connector, name)) => {
