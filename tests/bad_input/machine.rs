@@ -118,7 +118,10 @@ async fn a_trigger_whose_remediation_has_its_name_taken_is_not_passed_over_in_si
     let says = format!(
         "PowerCycleRemediation {taken} has the name of its next remediation and is about Machine {taken}"
     );
-    ensure!(note.contains(&says) && note.contains("Delete the PowerCycleRemediation"), "{note:?}");
+    ensure!(
+        note.contains(&says) && note.contains("Delete the PowerCycleRemediation"),
+        "{note:?}"
+    );
     daemon
         .wait_for_line(
             &format!(
