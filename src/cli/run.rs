@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         .enable_all()
         .worker_threads(2)
         .build()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let stop = async move {
@@ -37,5 +37,8 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
             stop,
         )
         .await
-    })
+    });
+    // A name that is being resolved holds up a thread for as long as the resolver likes.
+    runtime.shutdown_background();
+    ended
 }

@@ -10,6 +10,7 @@ use super::gather;
 use super::host::ResolvedHost;
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::{Obstacle, Seen};
+use crate::core::journal::Journal;
 use crate::core::phase::{Phase, Reason};
 
 /// Who has what, by remediation UID. Decides between remediations that the caches cannot tell apart
@@ -67,9 +68,9 @@ pub(crate) fn claim(
         .iter()
         .filter(|other| other.uid().as_deref() != Some(&uid) && !phase(other).is_final())
         .collect();
-    let begun = others.iter().find(|other| {
-        phase(other) != Phase::Pending && keys_of_begun(other).iter().any(|key| keys.contains(key))
-    });
+    let begun = others
+        .iter()
+        .find(|other| has_begun(other) && keys_of_begun(other).iter().any(|key| keys.contains(key)));
     if let Some(other) = begun {
         return Err(at_work(&other.name_any()));
     }
@@ -85,6 +86,12 @@ pub(crate) fn claim(
 fn at_work(other: &str) -> Obstacle {
     let detail = format!("PowerCycleRemediation {other} is at work on the same Machine, Node or BMC");
     Obstacle::new(Reason::AnotherRemediationActive, detail)
+}
+
+/// Whether it acts, or may still have to give a host its power back.
+fn has_begun(remediation: &PowerCycleRemediation) -> bool {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    phase(remediation) != Phase::Pending || journal.is_some_and(Journal::may_have_left_off)
 }
 
 fn phase(remediation: &PowerCycleRemediation) -> Phase {

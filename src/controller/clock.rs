@@ -1,7 +1,7 @@
 //! The one clock of the process.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +15,12 @@ pub struct Clock {
     wall_at_start: Timestamp,
     start: Instant,
     ahead_ms: Arc<AtomicI64>,
+    jumps: Arc<AtomicU64>,
 }
+
+/// The wall clock is ahead by more than this at once: it was set, or the machine was frozen. Less is a
+/// clock that is being steered.
+const JUMP_MS: i64 = 500;
 
 impl Clock {
     /// Reads both clocks once.
@@ -24,12 +29,20 @@ impl Clock {
             wall_at_start: Timestamp::now(),
             start: Instant::now(),
             ahead_ms: Arc::default(),
+            jumps: Arc::default(),
         }
     }
 
     /// The present time, in whole milliseconds.
     pub fn now(&self) -> Timestamp {
         self.at(Timestamp::now())
+    }
+
+    /// How often the clock jumped ahead so far. What was seen before a jump seems to have lasted longer
+    /// than it did.
+    pub fn jumps(&self) -> u64 {
+        self.now();
+        self.jumps.load(Ordering::Relaxed)
     }
 
     fn at(&self, wall: Timestamp) -> Timestamp {
@@ -39,7 +52,11 @@ impl Clock {
             .saturating_add(elapsed)
             .unwrap_or(Timestamp::MAX);
         let ahead = wall.as_millisecond().saturating_sub(steady.as_millisecond());
-        let ahead = self.ahead_ms.fetch_max(ahead, Ordering::Relaxed).max(ahead);
+        let before = self.ahead_ms.fetch_max(ahead, Ordering::Relaxed);
+        if ahead.saturating_sub(before) > JUMP_MS {
+            self.jumps.fetch_add(1, Ordering::Relaxed);
+        }
+        let ahead = before.max(ahead);
         let now = steady.as_millisecond().saturating_add(ahead);
         Timestamp::from_millisecond(now).unwrap_or(steady)
     }
@@ -62,5 +79,6 @@ mod tests {
 
         assert!(jumped.duration_since(before) >= hour);
         assert!(set_back >= jumped);
+        assert_eq!(clock.jumps(), 1);
     }
 }

@@ -34,11 +34,22 @@ pub(crate) struct Memory {
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost, and when it was read.
     pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
+    /// How often the clock had jumped when something was seen last.
+    pub(crate) clock_jumps: u64,
     /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
 }
 
 impl Memory {
+    /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
+    pub(crate) fn notice_jumps(&mut self, jumps: u64) {
+        if self.clock_jumps != jumps {
+            self.clock_jumps = jumps;
+            self.look = None;
+            self.observed.forget_evidence();
+        }
+    }
+
     /// Forgets what another host said, or the same one under another address, Secret, trust or policy:
     /// it proves nothing about this one, and this one need not wait for it.
     pub(crate) async fn turn_to(&mut self, host: &ResolvedHost, rules: Option<BmcRules>) {

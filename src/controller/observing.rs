@@ -140,7 +140,8 @@ impl Acting<'_> {
         let client = &self.context.client;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
         let api = Api::<Pod>::all(client.clone());
-        let pods = list("listing the Node's pods", &api, &on_node, |_| true).await?;
+        // In one page: with a limit some API servers go through every pod of the cluster for each look.
+        let pods = within("listing the Node's pods", api.list(&on_node)).await?.items;
         let mut remaining = cleanup::pods_left(&pods);
         if !remaining.is_empty() {
             // Volumes are detached after their pods are gone, so there is no need to look yet.

@@ -72,6 +72,7 @@ async fn to_rest(
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
+        memory.notice_jumps(context.clock.jumps());
         let now = context.clock.now();
         let resolved = resolve(context, &remediation, memory, now).await?;
         let named = resolved

@@ -48,10 +48,11 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         supported = prepare(&client) => supported?,
     };
     let mut tasks = JoinSet::new();
-    let (clock, lost_nodes) = (Clock::start(), LostNodes::default());
+    let clock = Clock::start();
+    let lost_nodes = LostNodes::new(clock.clone());
     let (caches, changes) = caches::start(&client, &mut tasks, {
-        let (clock, lost_nodes) = (clock.clone(), lost_nodes.clone());
-        move |event| lost_nodes.note(event, clock.now())
+        let lost_nodes = lost_nodes.clone();
+        move |event| lost_nodes.note(event)
     })?;
     let reporter = Reporter::new(client.clone(), options.instance);
     let caches = (caches, lost_nodes);

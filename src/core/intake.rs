@@ -30,8 +30,14 @@ pub enum Intake {
 /// Decides about the trigger of a Machine.
 ///
 /// Names are counted up from 1 for each Machine, so that two creations for the same trigger collide
-/// at the API server instead of both succeeding.
-pub fn decide(machine: &Machine, checks: &[Seen<HealthCheck>], remediations: &[Remediation]) -> Intake {
+/// at the API server instead of both succeeding. A number whose name is taken, such as by a remediation
+/// that a person made for a Machine of that name, is passed over.
+pub fn decide(
+    machine: &Machine,
+    checks: &[Seen<HealthCheck>],
+    remediations: &[Remediation],
+    is_taken: impl Fn(&str) -> bool,
+) -> Intake {
     if !machine.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
         return Intake::Nothing;
     }
@@ -62,7 +68,11 @@ pub fn decide(machine: &Machine, checks: &[Seen<HealthCheck>], remediations: &[R
         .max()
         .unwrap_or(0)
         .saturating_add(1);
-    Intake::Create(name(&machine.name, next))
+    let mut names = (next..=u32::MAX).map(|number| name(&machine.name, number));
+    match names.find(|name| !is_taken(name)) {
+        Some(name) => Intake::Create(name),
+        None => Intake::Nothing,
+    }
 }
 
 /// Whether the Machine was seen before its trigger was removed. resourceVersions of one kind are
@@ -94,4 +104,104 @@ fn number(machine: &Machine, name: &str) -> Option<u32> {
         .strip_prefix('-')?
         .parse()
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::health::UnhealthyCondition;
+
+    fn machine(name: &str) -> Machine {
+        Machine {
+            namespace: "machines".to_owned(),
+            name: name.to_owned(),
+            uid: "machine-uid".to_owned(),
+            deleting: false,
+            failed: false,
+            authoritative_elsewhere: None,
+            triggered: true,
+            foreign_mark: None,
+            trigger_answered_by: None,
+            control_plane: false,
+            node_name: Some(name.to_owned()),
+            provider_id: None,
+            resource_version: "10".to_owned(),
+        }
+    }
+
+    fn vouching() -> Vec<Seen<HealthCheck>> {
+        vec![Seen::Present(HealthCheck {
+            name: "workers".to_owned(),
+            external_baremetal: true,
+            paused: false,
+            has_template: false,
+            conditions: vec![UnhealthyCondition {
+                kind: "Ready".to_owned(),
+                status: "Unknown".to_owned(),
+                timeout: jiff::SignedDuration::from_secs(60),
+            }],
+        })]
+    }
+
+    fn earlier(name: &str, phase: Phase) -> Remediation {
+        Remediation {
+            name: name.to_owned(),
+            phase,
+            trigger_cleared: None,
+        }
+    }
+
+    fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
+        let is_taken = |name: &str| taken.contains(&name);
+        decide(&machine("worker"), &vouching(), remediations, is_taken)
+    }
+
+    fn created(name: &str) -> Intake {
+        Intake::Create(name.to_owned())
+    }
+
+    #[test]
+    fn remediations_are_counted_up_and_taken_names_are_passed_over() {
+        assert_eq!(decided(&[], &[]), created("worker-1"));
+        let over = [
+            earlier("worker-2", Phase::Succeeded),
+            earlier("worker-10", Phase::Cancelled),
+        ];
+        assert_eq!(decided(&over, &[]), created("worker-11"));
+        assert_eq!(decided(&over, &["worker-11", "worker-12"]), created("worker-13"));
+        let by_hand = [earlier("worker", Phase::Succeeded)];
+        assert_eq!(decided(&by_hand, &["worker"]), created("worker-1"));
+    }
+
+    #[test]
+    fn nothing_is_begun_beside_one_that_is_at_work_or_after_one_that_failed() {
+        let at_work = [earlier("worker-1", Phase::Booting)];
+        assert_eq!(decided(&at_work, &[]), Intake::Nothing);
+        let failed = [
+            earlier("worker-1", Phase::Succeeded),
+            earlier("worker-2", Phase::Failed),
+        ];
+        let Intake::Skip(obstacle) = decided(&failed, &[]) else {
+            panic!("taken up although the last one failed");
+        };
+        assert_eq!(obstacle.reason, Reason::Quarantined);
+    }
+
+    #[test]
+    fn a_view_from_before_the_trigger_was_removed_is_not_taken_up() {
+        let mut over = earlier("worker-1", Phase::Succeeded);
+        over.trigger_cleared = Some("11".to_owned());
+        assert_eq!(decided(&[over.clone()], &[]), Intake::Nothing);
+        over.trigger_cleared = Some("9".to_owned());
+        assert_eq!(decided(&[over], &[]), created("worker-2"));
+    }
+
+    #[test]
+    fn no_number_is_left() {
+        let last = [earlier(&format!("worker-{}", u32::MAX), Phase::Succeeded)];
+        assert_eq!(
+            decided(&last, &[&format!("worker-{}", u32::MAX)]),
+            Intake::Nothing
+        );
+    }
 }

@@ -125,9 +125,12 @@ pub struct OffEvidence {
     pub reads: Vec<OffRead>,
     /// When the Node was found silent after the proof.
     pub node_silent: Timestamp,
-    /// The last heartbeat of the silent Node; a later one shows that it lives.
+    /// The last heartbeat of the silent Node; another one on a later version of it shows that it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_heartbeat: Option<Timestamp>,
+    /// resourceVersion of the Node as it was known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_version: Option<String>,
 }
 
 /// One fresh read of the power state.

@@ -178,6 +178,13 @@ impl Observed {
         self.cleanups.drain(..surplus);
     }
 
+    /// Forgets everything that proves something by when it was seen.
+    pub fn forget_evidence(&mut self) {
+        self.reads.clear();
+        self.reports.clear();
+        self.cleanups.clear();
+    }
+
     /// The newest read.
     pub fn last_read(&self) -> Option<&PowerRead> {
         self.reads.last()

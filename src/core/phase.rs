@@ -146,8 +146,6 @@ reasons! {
     HealthCheckUnreadable => "Correct the MachineHealthCheck that the message names.",
     /// An unhealthy condition holds, but not for as long as its health check asks.
     WithinGracePeriod => "Nothing to do; the next look is at the end of the grace period.",
-    /// The name that the Machine's next remediation would have is taken.
-    RemediationNameTaken => "Delete the PowerCycleRemediation that has the name when it has ended; the trigger is taken up then.",
     /// The last remediation of this Machine failed.
     Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
 

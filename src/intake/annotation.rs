@@ -69,10 +69,10 @@ pub(crate) async fn reconcile(
         }
         Err(_) => Intake::Nothing,
     };
-    let action = match decision {
+    let mut look_again = match decision {
         Intake::Nothing => {
             intakes.is_news(&key, None);
-            Action::await_change()
+            None
         }
         Intake::Skip(obstacle) => {
             if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
@@ -82,11 +82,16 @@ pub(crate) async fn reconcile(
                     .warn(&guarded.object_ref(&()), &obstacle)
                     .await;
             }
-            Action::requeue(RECHECK)
+            Some(RECHECK)
         }
         Intake::Create(name) => match &guarded.0 {
-            Ok(machine) => take_up(&intakes, machine, &key, &name).await?,
-            Err(_) => Action::await_change(),
+            Ok(machine) if create(&intakes.context, machine, &name).await? => {
+                intakes.is_news(&key, None);
+                None
+            }
+            // Somebody else has the name, and the cache does not know it yet.
+            Ok(_) => Some(CATCH_UP),
+            Err(_) => None,
         },
     };
     // After the trigger was dealt with, which must not wait for this.
@@ -94,9 +99,9 @@ pub(crate) async fn reconcile(
         && let Err(error) = retention::prune(&intakes.context, machine).await
     {
         tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
-        return Ok(Action::requeue(RECHECK));
+        look_again = look_again.or(Some(RECHECK));
     }
-    Ok(action)
+    Ok(look_again.map_or_else(Action::await_change, Action::requeue))
 }
 
 fn decide(context: &Context, machine: &Machine) -> Intake {
@@ -124,44 +129,9 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
             }
         })
         .collect();
-    intake::decide(&machine.facts(), &checks, &remediations)
-}
-
-/// Takes a trigger up, or says that the name of the remediation is taken.
-async fn take_up(intakes: &Intakes, machine: &Machine, key: &str, name: &str) -> Result<Action, ShellError> {
-    let context = &intakes.context;
-    if create(context, machine, name).await? {
-        intakes.is_news(key, None);
-        return Ok(Action::await_change());
-    }
-    let namespace = machine.namespace();
-    let holder = caches::find(&context.caches.remediations, namespace.as_deref(), name);
-    let Some(obstacle) = holder.and_then(|holder| foreign(&holder, &machine.name_any())) else {
-        // Made for this Machine, and not in the cache yet when it was decided.
-        return Ok(Action::requeue(CATCH_UP));
-    };
-    if intakes.is_news(key, Some(obstacle.reason.as_str())) {
-        context.reporter.warn(&machine.object_ref(&()), &obstacle).await;
-    }
-    Ok(Action::requeue(RECHECK))
-}
-
-/// What is wrong with the holder of a name that a remediation of this Machine needs; `None` when it is a
-/// remediation of this Machine.
-fn foreign(holder: &Guarded<PowerCycleRemediation>, machine: &str) -> Option<Obstacle> {
-    let whose = match &holder.0 {
-        Ok(remediation) => match gather::machine_name(remediation) {
-            other if other == machine => return None,
-            other => format!("is about Machine {other}"),
-        },
-        Err(invalid) => format!("cannot be read ({})", invalid.error),
-    };
-    let detail = format!(
-        "the trigger of Machine {machine} is not taken up: PowerCycleRemediation {} has the name of its next \
-         remediation and {whose}",
-        holder.name_any()
-    );
-    Some(Obstacle::new(Reason::RemediationNameTaken, detail))
+    let is_taken =
+        |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
+    intake::decide(&machine.facts(), &checks, &remediations, is_taken)
 }
 
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
@@ -214,35 +184,4 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool
 pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
     tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
     Action::requeue(Duration::from_secs(5))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn noted(spec: &Value) -> Option<String> {
-        let holder = json!({
-            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
-            "metadata": {"name": "worker-1"}, "spec": spec,
-        });
-        foreign(&serde_json::from_value(holder).unwrap(), "worker").map(|obstacle| obstacle.detail)
-    }
-
-    #[test]
-    fn the_holder_of_a_name_is_named_unless_it_is_of_the_same_machine() {
-        assert_eq!(noted(&json!({"machineName": "worker"})), None);
-        // Made by hand for the Machine of its own name, as the README says.
-        let by_hand = noted(&json!({})).unwrap();
-        assert!(
-            by_hand.contains("worker-1 has the name") && by_hand.contains("about Machine worker-1"),
-            "{by_hand}"
-        );
-        let unreadable = noted(&json!({"machineName": 7})).unwrap();
-        assert!(
-            unreadable.contains("cannot be read (spec.machineName"),
-            "{unreadable}"
-        );
-    }
 }

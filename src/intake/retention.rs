@@ -10,8 +10,8 @@ use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError, gather, within};
 use crate::core::facts::Origin;
 
-/// Finished remediations that are kept for each Machine. The newest of them says whether the Machine is
-/// in quarantine, and what number the next one gets.
+/// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
+/// that did not. The newest says whether the Machine is in quarantine, and what number the next one gets.
 const KEPT: usize = 3;
 
 /// A finished remediation that the intake made.
@@ -22,7 +22,9 @@ struct Finished {
     resource_version: String,
     /// By which the intake counts them.
     number: u32,
-    /// Whether something is still to be done about its host or its Node.
+    /// Whether it powered its host off: its evidence is not pushed out by those that only looked.
+    acted: bool,
+    /// Whether something is still to be done about its host, or what its Node carried is saved here only.
     owes: bool,
 }
 
@@ -32,7 +34,15 @@ struct Finished {
 /// # Errors
 /// When the server refuses; nothing depends on it.
 pub(super) async fn prune(context: &Context, machine: &Machine) -> Result<(), ShellError> {
-    let Some(surplus) = surplus(finished_of(context, machine)) else {
+    let carries_taint_of = |uid: &str| {
+        // Also on a Node that cannot be read.
+        let of = |node: &Guarded<Node>| {
+            let tainted_by = node.annotations().get(keys::TAINTED_BY_ANNOTATION);
+            tainted_by.is_some_and(|by| by == uid)
+        };
+        context.caches.nodes.find(of).is_some()
+    };
+    let Some(surplus) = surplus(finished_of(context, machine), carries_taint_of) else {
         return Ok(());
     };
     let namespace = machine.namespace().unwrap_or_default();
@@ -55,39 +65,35 @@ pub(super) async fn prune(context: &Context, machine: &Machine) -> Result<(), Sh
     }
 }
 
-/// The oldest that may go: more than enough newer ones are there, and it owes nothing.
-fn surplus(mut finished: Vec<Finished>) -> Option<Finished> {
+/// The oldest that may go: more than enough newer ones of its sort are there, and it owes nothing.
+fn surplus(mut finished: Vec<Finished>, carries_taint_of: impl Fn(&str) -> bool) -> Option<Finished> {
     finished.sort_by_key(|one| std::cmp::Reverse(one.number));
-    let mut surplus = finished.into_iter().skip(KEPT).filter(|one| !one.owes);
-    surplus.next_back()
+    let (acted, looked): (Vec<Finished>, Vec<Finished>) = finished.into_iter().partition(|one| one.acted);
+    let surplus = acted.into_iter().skip(KEPT).chain(looked.into_iter().skip(KEPT));
+    surplus
+        .filter(|one| !one.owes && !carries_taint_of(&one.uid))
+        .min_by_key(|one| one.number)
 }
 
 fn finished_of(context: &Context, machine: &Machine) -> Vec<Finished> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    let carries_taint_of = |uid: &str| {
-        // Also on a Node that cannot be read.
-        let of = |node: &Guarded<Node>| {
-            let tainted_by = node.annotations().get(keys::TAINTED_BY_ANNOTATION);
-            tainted_by.is_some_and(|by| by == uid)
-        };
-        context.caches.nodes.find(of).is_some()
-    };
     let readable = context.caches.readable_remediations();
     let of_machine = readable
         .iter()
+        // Most are of other Machines, and this is asked at every change of every Machine.
+        .filter(|one| {
+            one.metadata
+                .name
+                .as_deref()
+                .is_some_and(|other| other.starts_with(&name))
+        })
         .filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
-    of_machine
-        .filter_map(|one| finished(one, &name, carries_taint_of))
-        .collect()
+    of_machine.filter_map(|one| finished(one, &name)).collect()
 }
 
 /// A remediation as it matters here; `None` for one that is none of our business: not made by the
 /// intake, at work, or being deleted.
-fn finished(
-    remediation: &PowerCycleRemediation,
-    machine: &str,
-    carries_taint_of: impl Fn(&str) -> bool,
-) -> Option<Finished> {
+fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finished> {
     let journal = &remediation.status.as_ref()?.journal;
     let is_over = journal.phase.is_final() && remediation.metadata.deletion_timestamp.is_none();
     if gather::origin(remediation) != Origin::Annotation || !is_over {
@@ -101,12 +107,13 @@ fn finished(
         .release
         .as_ref()
         .and_then(|release| release.saved_node.as_ref());
-    let owes = journal.may_have_left_off() || saved_node.is_some() || carries_taint_of(&uid);
+    let owes = journal.may_have_left_off() || saved_node.is_some();
     Some(Finished {
         name,
         uid,
         resource_version: remediation.resource_version()?,
         number,
+        acted: journal.attempt > 0,
         owes,
     })
 }
@@ -131,21 +138,42 @@ mod tests {
     }
 
     fn judged(name: &str, change: impl FnOnce(&mut Value)) -> Option<Finished> {
-        finished(&remediation(name, change), "worker-7", |uid| {
-            uid == "uid-of-worker-7-4"
-        })
+        finished(&remediation(name, change), "worker-7")
+    }
+
+    fn finished_one(number: u32, acted: bool, owes: bool) -> Finished {
+        Finished {
+            name: format!("worker-7-{number}"),
+            uid: format!("uid-of-worker-7-{number}"),
+            resource_version: String::new(),
+            number,
+            acted,
+            owes,
+        }
     }
 
     /// The number of the one that goes. In `owing` stand those that still owe something.
     fn goes(numbers: &[u32], owing: &[u32]) -> Option<u32> {
-        let finished = |number: &u32| Finished {
-            name: format!("worker-7-{number}"),
-            uid: String::new(),
-            resource_version: String::new(),
-            number: *number,
-            owes: owing.contains(number),
+        let finished = |number: &u32| finished_one(*number, true, owing.contains(number));
+        surplus(numbers.iter().map(finished).collect(), |_| false).map(|one| one.number)
+    }
+
+    #[test]
+    fn those_that_only_looked_push_out_none_that_acted() {
+        let history = |acted: &[u32]| {
+            let finished = |number: u32| finished_one(number, acted.contains(&number), false);
+            surplus((1..=7).map(finished).collect(), |_| false).map(|one| one.number)
         };
-        surplus(numbers.iter().map(finished).collect()).map(|one| one.number)
+        assert_eq!(history(&[1]), Some(2));
+        assert_eq!(history(&[1, 2, 3, 4]), Some(1));
+        assert_eq!(history(&[5, 6, 7]), Some(1));
+    }
+
+    #[test]
+    fn one_whose_taint_stands_on_a_node_stays() {
+        let finished = (1..=5).map(|number| finished_one(number, true, false)).collect();
+        let goes = surplus(finished, |uid| uid == "uid-of-worker-7-1");
+        assert_eq!(goes.map(|one| one.number), Some(2));
     }
 
     #[test]
@@ -212,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_left_off_a_saved_node_and_a_taint_are_owed() {
+    fn a_host_left_off_and_a_saved_node_are_owed() {
         let owes = |name: &str, status: Value| {
             let judged = judged(name, |one| one["status"] = status);
             judged.map(|one| one.owes)
@@ -234,7 +262,6 @@ mod tests {
             Some(true)
         );
         assert_eq!(owes("worker-7-1", release(Value::Null)), Some(false));
-        assert_eq!(owes("worker-7-4", json!({"phase": "Failed"})), Some(true));
         assert_eq!(owes("worker-7-5", json!({"phase": "Failed"})), Some(false));
     }
 }

@@ -164,8 +164,9 @@ impl Redfish {
         if said.denies_success() {
             Err(self.complaint(&answer))
         } else {
+            // The root answers whoever asks (DSP0266, "Resources that do not require authentication").
             if let Standing::Basic { accepted } = &mut self.standing {
-                *accepted = true;
+                *accepted |= path.as_str() != select::ROOT;
             }
             Ok(answer)
         }

@@ -12,7 +12,7 @@ use crate::bmc::error::BmcError;
 use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
 
-const ROOT: &str = "/redfish/v1/";
+pub(super) const ROOT: &str = "/redfish/v1/";
 const SYSTEMS: &str = "/redfish/v1/Systems";
 /// More members than this are not searched.
 const MAX_MEMBERS: usize = 32;

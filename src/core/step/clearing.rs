@@ -61,26 +61,17 @@ impl Step<'_> {
     /// Says what the release waits for, once it takes longer than usual. Written anew only when
     /// nothing of what was named is left: pods that go one after the other are not worth a write each.
     fn name_what_is_left(&mut self, release: &Release) {
-        let Some(read) = self.facts.observed.cleanups.last() else {
+        let cleanups = &self.facts.observed.cleanups;
+        let Some(read) = cleanups.last().filter(|read| read.began >= release.decided) else {
             return;
         };
-        let is_named = |one: &String| self.journal.message.contains(one.as_str());
+        let is_named = |one: &String| names(&self.journal.message, one);
         let usual = self.now < after(release.decided, USUAL_RELEASE) || read.remaining.is_empty();
         if usual || read.remaining.iter().any(is_named) {
             return;
         }
-        let shown: Vec<&str> = read
-            .remaining
-            .iter()
-            .take(NAMED_LEFTOVERS)
-            .map(String::as_str)
-            .collect();
-        let more = match read.remaining.len().saturating_sub(shown.len()) {
-            0 => String::new(),
-            count => format!(" and {count} more"),
-        };
-        let shown = shown.join(", ");
-        self.journal.message = format!("workloads are released; waiting for {shown}{more} to go");
+        let left = some_of(&read.remaining);
+        self.journal.message = format!("workloads are released; waiting for {left} to go");
     }
 
     /// Until when a power-off of a predecessor may still go out: one that was sent again after a crash
@@ -134,5 +125,39 @@ impl Step<'_> {
             Some(read) => after(read.began, CLEANUP_INTERVAL),
             None => first,
         }
+    }
+}
+
+/// The first few by name, and how many more there are.
+pub(super) fn some_of(leftovers: &[String]) -> String {
+    let shown: Vec<&str> = leftovers
+        .iter()
+        .take(NAMED_LEFTOVERS)
+        .map(String::as_str)
+        .collect();
+    match leftovers.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Whether a message names something, and not only something whose name begins alike.
+fn names(message: &str, what: &str) -> bool {
+    let mut found = message.match_indices(what);
+    found.any(|(at, _)| {
+        let behind = message.get(at.saturating_add(what.len())..).unwrap_or_default();
+        behind.is_empty() || behind.starts_with([',', ' '])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_longer_name_is_another_one() {
+        let message = "waiting for Pod shop/db-10, Pod shop/db-2 and 2 more to go";
+        assert!(names(message, "Pod shop/db-10") && names(message, "Pod shop/db-2"));
+        assert!(!names(message, "Pod shop/db-1") && !names(message, "Pod shop/d"));
     }
 }

@@ -167,7 +167,7 @@ impl Step<'_> {
     }
 
     /// Whether a power-off of ours may have been carried out and was not seen undone.
-    fn may_still_be_off(&self) -> bool {
+    pub(super) fn may_still_be_off(&self) -> bool {
         let Some(intent) = &self.journal.intent else {
             return false;
         };

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::clearing::some_of;
 use super::proving::Standing;
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
@@ -118,7 +119,7 @@ impl Step<'_> {
                 .observed
                 .cleanups
                 .last()
-                .map(|read| read.remaining.join(", "));
+                .map(|read| some_of(&read.remaining));
             let detail = left.unwrap_or_else(|| "the release could not be written".to_owned());
             let story = format!("released as far as possible; still there: {detail}");
             let mut decision = self.begin_power_on(strategy, &story);
@@ -213,8 +214,16 @@ impl Step<'_> {
             .boot_id
             .as_deref()
             .is_some_and(|boot_id| boot_id != release.boot_id);
-        // A cache may lag behind the live read that found the Node silent.
-        re_registered || rebooted || node.heartbeat > evidence.node_heartbeat
+        // A cache may lag behind the live read that found the Node silent: only a later version counts.
+        // resourceVersions of one kind are ordered (Kubernetes KEP-5504); where they are not numbers, the
+        // Node's clock has to do.
+        let version = |text: &str| text.parse::<u64>().ok();
+        let known = evidence.node_version.as_deref().and_then(version);
+        let beat = match (version(&node.resource_version), known) {
+            (Some(now), Some(known)) => now > known && node.heartbeat != evidence.node_heartbeat,
+            (None, _) | (_, None) => node.heartbeat > evidence.node_heartbeat,
+        };
+        re_registered || rebooted || beat
     }
 
     /// The host is not off: stop releasing, and see whether it comes back by itself.

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::pending::IDENTITY_AGE;
-use super::sending::{Delivery, REFUSED_PAUSE, Resend, SENDS_LIMIT, SETTLE};
+use super::sending::{Delivery, REFUSED_PAUSE, Resend, SENDS_LIMIT};
 use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
@@ -205,7 +205,7 @@ impl Step<'_> {
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
         };
-        let settled = self.now >= after(since, SETTLE);
+        let settled = !self.may_still_be_off();
         match self.right_read_since(since).map(|read| read.power) {
             Some(PowerState::Off) => self.begin_power_on(strategy, "the remediation is being deleted"),
             Some(PowerState::On) if settled => {

@@ -1,6 +1,6 @@
 //! The proof of Off while a power-off is under way: reads of the BMC and silence of the Node together.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::sending::Resend;
 use super::{Step, after};
@@ -10,6 +10,10 @@ use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::core::phase::Reason;
 use crate::core::proof::{self, OffProof, Silence};
 use crate::core::strategy::Strategy;
+
+/// How often a kubelet looks whether its Node says of it what it should (kubernetes
+/// `pkg/kubelet/apis/config/v1beta1/defaults.go`, `nodeStatusUpdateFrequency`).
+const STATUS_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Where the proof of Off stands.
 pub(super) enum Standing {
@@ -78,6 +82,10 @@ impl Step<'_> {
             reads,
             node_silent,
             node_heartbeat: reported.and_then(|read| read.report.heartbeat),
+            node_version: match &self.facts.world.node {
+                Seen::Present(node) => Some(node.resource_version.clone()),
+                Seen::Absent | Seen::Unreadable(_) => None,
+            },
         }
     }
 
@@ -120,16 +128,15 @@ impl Step<'_> {
     }
 
     /// Whether the last look already found the Node silent: lost to the node lifecycle controller, and
-    /// seen so without a change for as long as a living kubelet would take to object, which writes
-    /// Ready within 10 s (kubernetes `pkg/kubelet/apis/config/v1beta1/defaults.go`,
-    /// `nodeStatusUpdateFrequency`). A Lease that is valid by its own words speaks against it too.
+    /// seen so without a change for as long as a living kubelet would take to object. A Lease that is
+    /// valid by its own words speaks against it, too.
     fn known_silent(&self) -> bool {
         self.facts.look.as_ref().is_some_and(|look| {
             let lost_since = match &look.world.node {
                 Seen::Present(node) => node.lost_since,
                 Seen::Absent | Seen::Unreadable(_) => None,
             };
-            let window = proof::quiet_window(&look.report);
+            let window = proof::quiet_window(&look.report).max(STATUS_INTERVAL);
             let long_lost = lost_since.is_some_and(|since| after(since, window) <= look.began);
             long_lost && !look.report.lease_is_fresh(look.began)
         })

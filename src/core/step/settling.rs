@@ -52,6 +52,10 @@ impl Step<'_> {
         let Some(read) = read.filter(|read| read.began >= since) else {
             // A phase that began in the future, by a predecessor's clock, must not make us hurry.
             let at = read.map(|read| after(read.began, proof::READ_SPACING));
+            let failed = self.facts.observed.write_failure.as_ref();
+            if self.now >= limit && failed.is_some_and(|failed| failed.at >= limit) {
+                return ControlFlow::Continue(self);
+            }
             return match at.filter(|at| *at > self.now && since > self.now) {
                 Some(_) if self.now >= limit => ControlFlow::Continue(self),
                 Some(at) => ControlFlow::Break(self.rest_until(at)),
@@ -64,10 +68,14 @@ impl Step<'_> {
                     self.begin_power_on(strategy, "an earlier power-off had left the host off"),
                 );
             }
-            (None, PowerState::On) => {
+            (None, PowerState::On) if !self.may_still_be_off() => {
                 self.journal.intent = None;
                 return ControlFlow::Continue(self);
             }
+            (None, PowerState::On) => Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                "the BMC says On, but the power-off may still be carried out",
+            ),
             (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 format!("the BMC says {}, neither On nor Off", read.said),

@@ -222,3 +222,20 @@ async fn a_rejection_by_a_service_with_sessions_is_final() {
         ["POST /redfish/v1/SessionService/Sessions", "GET /redfish/v1/"]
     );
 }
+
+#[tokio::test]
+async fn what_anybody_may_read_accepts_no_login() {
+    let root = json!({"Systems": {"@odata.id": "/redfish/v1/ComputerSystems"}});
+    let fake = Fake::start(move |seen: Seen| match seen.line().as_str() {
+        "GET /redfish/v1/" => answer(200, &root),
+        "GET /redfish/v1/Systems" => reply(404, &[], ""),
+        _ => reply(403, &[], ""),
+    })
+    .await;
+    let mut target = of(&fake);
+    target.address.system_path = None;
+
+    let error = connect(target).await.read().await.unwrap_err();
+
+    assert_eq!(error.reason(), "BmcCredentialsRejected", "{error}");
+}

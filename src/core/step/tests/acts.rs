@@ -152,7 +152,7 @@ impl Sim {
         });
     }
 
-    fn write_failed(&mut self) {
+    pub(super) fn write_failed(&mut self) {
         self.observed.write_failure = Some(WriteFailure {
             at: at(self.world.now),
             detail: "the server said no".to_owned(),

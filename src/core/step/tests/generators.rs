@@ -79,6 +79,7 @@ fn evidence() -> impl Strategy<Value = OffEvidence> {
             reads,
             node_silent,
             node_heartbeat: Some(node_silent),
+            node_version: None,
         }
     })
 }

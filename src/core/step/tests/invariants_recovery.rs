@@ -1,8 +1,9 @@
 //! Invariants 8, 9 and 12: recovery, the unknown, and hosts that are refused.
 
 use super::invariants_intent::{Change, before_the_last_look};
-use super::shell::Sim;
-use super::world::Cause;
+use super::shell::{Fault, Sim, millis, strategy};
+use super::world::{Cause, at};
+use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Obstacle, Origin, Policy, Seen};
 use crate::core::phase::{Phase, Reason};
 
@@ -156,4 +157,98 @@ fn invariant_8_a_host_that_goes_off_after_the_deadline_of_a_deleted_remediation_
     assert!(sim.gone, "{:?}: {}", sim.journal.phase, sim.journal.message);
     assert_eq!((sim.edges(false, 1), sim.edges(true, 1)), (1, 1));
     assert!(sim.world.host.on);
+}
+
+/// A host that obeys only the last of several power-offs, sent just before the deadline, and obeys slowly.
+fn obeys_late() -> Sim {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| sim.power_offs() == 1);
+    let deadline = millis(sim.journal.deadline.expect("a deadline"));
+    let mut disobeyed = sim.clone();
+    disobeyed.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
+    let (sends, last) = (disobeyed.power_offs(), disobeyed.sent.last().expect("sent").0);
+    let before_last = |sim: &Sim| {
+        let intent = sim.journal.intent.as_ref();
+        sim.power_offs() == sends - 1
+            && intent.is_some_and(|intent| usize::try_from(intent.sends) == Ok(sends))
+    };
+    sim.run_until(before_last);
+    sim.world.bmc.obeys_off = true;
+    sim.world.host.off_delay = deadline - last + 3_000;
+    sim.run_until(|sim| sim.power_offs() == sends);
+    sim
+}
+
+#[test]
+fn invariant_8_a_power_off_sent_just_before_the_deadline_is_waited_for_when_deleted() {
+    let mut sim = obeys_late();
+    sim.deletion_requested = true;
+
+    sim.run();
+    sim.world.advance(sim.world.now + 60_000);
+
+    assert!(sim.gone && sim.world.host.on, "{:?}", sim.world.host.edges);
+}
+
+#[test]
+fn invariant_8_a_power_off_sent_just_before_the_deadline_is_waited_for_between_attempts() {
+    let mut sim = obeys_late();
+    let deadline = millis(sim.journal.deadline.expect("a deadline"));
+    sim.run_until(|sim| sim.world.now >= deadline);
+    sim.journal_only();
+    assert_eq!(sim.journal.phase, Phase::Pending);
+    sim.deletion_requested = true;
+
+    sim.run();
+    sim.world.advance(sim.world.now + 60_000);
+
+    assert!(sim.gone && sim.world.host.on, "{:?}", sim.world.host.edges);
+}
+
+#[test]
+fn invariant_8_an_on_that_was_read_too_early_settles_nothing() {
+    let mut sim = Sim::new();
+    sim.world.host.off_delay = 5_000;
+    sim.run_until(|sim| {
+        let read = sim.observed.last_read().map(|read| millis(read.began));
+        sim.power_offs() == 1 && read > Some(sim.sent[0].0)
+    });
+    sim.world.bmc.reachable = false;
+    sim.deletion_requested = true;
+
+    sim.run();
+
+    assert!(!sim.world.host.on);
+    assert_eq!(sim.journal.phase, Phase::Failed, "a person is told");
+    assert!(
+        sim.journal.message.contains("left off"),
+        "{}",
+        sim.journal.message
+    );
+}
+
+#[test]
+fn a_deleted_remediation_whose_looks_all_fail_does_not_wait_for_ever() {
+    let mut sim = Sim::new();
+    sim.world.host.off_delay = 100_000_000;
+    sim.world.bmc.going_off_word = "PoweringOff";
+    sim.run_until(|sim| sim.power_offs() == 1);
+    sim.deletion_requested = true;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+    let limit = sim.journal.next_attempt.expect("counted anew") + 2 * strategy().deadlines.pending;
+
+    while !sim.gone && at(sim.world.now) < limit {
+        let decision = sim.decide();
+        // Its Secret cannot be read: neither an answer of the BMC nor its silence comes of it.
+        if decision.act == Some(Act::Observe(Observation::Power)) {
+            sim.journal = decision.journal;
+            sim.write_failed();
+            sim.pass(5);
+        } else {
+            sim.turn_with(decision, Fault::None);
+        }
+    }
+
+    assert!(sim.gone, "{:?}: {}", sim.journal.phase, sim.journal.message);
 }

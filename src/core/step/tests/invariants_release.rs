@@ -364,3 +364,18 @@ fn an_obstacle_names_what_to_do() {
         assert_eq!(Obstacle::new(*reason, "x").reason.as_str(), format!("{reason:?}"));
     }
 }
+
+#[test]
+fn invariant_2_a_node_that_reports_with_a_clock_that_is_behind_stops_the_release() {
+    let mut sim = Sim::new();
+    sim.world.hold_pods(100_000);
+    sim.run_until(|sim| sim.released_at.len() == 1);
+    sim.world.hold_pods(100_000);
+    let before = at(-3_600_000);
+
+    sim.world.edit_node(|node| node.heartbeat = Some(before));
+    sim.run_until(|sim| sim.journal.phase != Phase::Fencing);
+
+    assert_eq!(sim.journal.phase, Phase::Booting);
+    assert_eq!(sim.journal.reason, Reason::NodeStillReporting.as_str());
+}
