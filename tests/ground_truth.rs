@@ -144,16 +144,16 @@ async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()>
     let world = world_of("comes-on", vec![slow_to_boot(), slow_to_boot()]).await?;
     let cursor = world.cluster.audit_cursor()?;
     let (pressed, by_itself) = (&world.hosts[0], &world.hosts[1]);
-    by_itself.bmc.inject(Fault::PowersOnByItself {
-        after: Duration::from_secs(7),
-    })?;
-
     let play = async |host: &WorldHost, pod: &'static str| -> Result<()> {
         world.create_clinging_pod(pod, &host.name).await?;
         let remediation = world.falls_silent_and_is_reported(host).await?;
         world.is_tainted(host, LONG).await?;
+        // While its workloads are being released, and not before.
         if host.name == pressed.name {
             host.bmc.press_power(Power::On);
+        } else {
+            let after = Duration::from_secs(1);
+            host.bmc.inject(Fault::PowersOnByItself { after })?;
         }
         host.bmc.wait_for(|now| now.truth.power == Power::On).await?;
         // It is read every 5 s.
@@ -175,7 +175,8 @@ async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()>
             "somebody else powered it on: {sent:?}"
         );
     }
-    assert!(truth::breaches(&world, cursor).await?.is_empty());
+    let breaches = truth::breaches(&world, cursor).await?;
+    assert!(breaches.is_empty(), "{breaches:#?}");
     world.release_pod("clings-1").await?;
     world.release_pod("clings-2").await
 }
