@@ -195,10 +195,11 @@ async fn exercise(world: &World) -> Result<()> {
             world::journal(ended)
         );
     }
-    for number in 2..=4 {
+    for number in 2..=5 {
         world.false_alarm(by_annotation, number).await?;
     }
-    world.remediation_gone(&by_annotation.remediation(), LONG).await?;
+    let oldest_alarm = world::remediation_name(&by_annotation.name, 2);
+    world.remediation_gone(&oldest_alarm, LONG).await?;
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
     world.remediation_gone(&name, LONG).await

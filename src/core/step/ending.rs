@@ -176,8 +176,18 @@ impl Step<'_> {
             Delivery::Unsent => intent.journalled,
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => at,
         };
-        let seen_on = self.last_read_since(after(since, SETTLE));
+        // The only power-off there was is over once Off was seen; else it may come late.
+        let over = intent.sends == 1 && self.was_seen_off(since);
+        let settled = if over { since } else { after(since, SETTLE) };
+        let seen_on = self.last_read_since(settled);
         seen_on.is_none_or(|read| read.power != PowerState::On)
+    }
+
+    /// Whether the host was read Off in this attempt after its power-off.
+    fn was_seen_off(&self, since: Timestamp) -> bool {
+        let reads = self.facts.observed.reads.iter();
+        let mut after_it = reads.filter(|read| read.began >= since);
+        self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)
     }
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.
