@@ -202,11 +202,12 @@ async fn invariant_9_a_remediation_of_an_unknown_phase_is_left_alone_and_nothing
     let status = PatchParams::default();
     remediations.patch_status(&name, &status, &change).await?;
 
+    // The daemon has seen it so before the trigger comes, which it sees by another watch.
+    let note = objects::event(&world, &name, Reason::JournalUnreadable.as_str()).await?;
     objects::trigger(&world, &host.name).await?;
 
     let says = ["PowerCycleRemediation {host}-later cannot be read"];
     not_taken_up(&world, host, Reason::JournalUnreadable, &says).await?;
-    let note = objects::event(&world, &name, Reason::JournalUnreadable.as_str()).await?;
     refusal::useful(
         &note,
         Reason::JournalUnreadable,
