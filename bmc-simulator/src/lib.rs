@@ -43,7 +43,7 @@ mod tls;
 
 pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{Fault, Injection};
+pub use fault::{Fault, Injection, Probability, Window};
 pub use host::{Host, HostEvent, Snapshot};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};

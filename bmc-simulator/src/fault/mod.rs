@@ -1,17 +1,22 @@
 //! Ways to break a BMC. What a fault does is here; where it takes hold is its reader's business.
 
 mod effect;
+mod injection;
+mod probability;
+mod selector;
 mod set;
 
 pub(crate) use effect::{Aftermath, Answer};
+pub use injection::{Injection, Window};
+pub use probability::Probability;
+pub(crate) use selector::Asked;
 pub(crate) use set::FaultSet;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RequestClass, SimError};
-use effect::Effect;
+use crate::RequestClass;
 
 /// One way to misbehave. In JSON: `"hang"`, `{"http-status":{"status":503,"retryAfter":1}}`,
 /// `{"report-literal":null}`, `{"powers-on-by-itself":{"after":"2s"}}`.
@@ -108,94 +113,26 @@ impl Fault {
     pub fn times(self, times: u32) -> Injection {
         Injection::from(self).times(times)
     }
-}
 
-/// A fault and the requests it is meant for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Injection {
-    /// What to do.
-    pub fault: Fault,
-    /// Only for this kind of request; absent = every kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<RequestClass>,
-    /// For how many more requests; absent = until cleared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times: Option<u32>,
-}
-
-impl Injection {
-    /// Limits the fault to one kind of request.
-    pub fn on(self, class: RequestClass) -> Self {
-        Self {
-            on: Some(class),
-            ..self
-        }
+    /// The kind of request it is limited to when nothing else is said.
+    fn usual_class(&self) -> Option<RequestClass> {
+        (*self == Self::DropAfterExecute).then_some(RequestClass::Reset)
     }
 
-    /// Limits the fault to the next `times` requests that it applies to.
-    pub fn times(self, times: u32) -> Self {
-        Self {
-            times: Some(times),
-            ..self
-        }
-    }
-
-    /// Refuses what could have no effect, so that no test passes because its fault never was.
-    pub(crate) fn check(&self) -> Result<(), SimError> {
-        let refuse = |field, reason| {
-            Err(SimError::InvalidFault {
-                fault: self.fault.name(),
-                field,
-                reason,
-            })
-        };
-        let per_request = self.fault.effect() != Effect::Lasting;
-        if self.on.is_some() && !per_request {
-            return refuse(
-                "on",
-                "this fault is not about single requests: leave the field out",
-            );
-        }
-        if self.times.is_some() && !per_request {
-            return refuse(
-                "times",
-                "this fault is not about single requests: leave the field out",
-            );
-        }
-        if self.times == Some(0) {
-            return refuse(
-                "times",
-                "zero requests would mean no fault: write 1 or more, or leave it out",
-            );
-        }
-        if let Fault::HttpStatus { status, .. } = &self.fault
+    /// Refuses parameters that could have no effect: field and reason.
+    fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if let Self::HttpStatus { status, .. } = self
             && !(200..=599).contains(status)
         {
-            return refuse(
-                "status",
-                "not a final HTTP status: write a number from 200 to 599",
-            );
+            let reason = "not a final HTTP status: write a number from 200 to 599";
+            return Err(("status", reason));
         }
-        if let Fault::Redirect { to } = &self.fault
+        if let Self::Redirect { to } = self
             && (to.is_empty() || !to.bytes().all(|byte| byte.is_ascii_graphic()))
         {
-            return refuse("to", "not fit for a Location header: write a URL in plain ASCII");
-        }
-        if self.fault == Fault::AlreadyThere409 && self.on.is_some_and(|class| class != RequestClass::Reset) {
-            return refuse("on", "only a reset can be answered so: leave the field out");
+            let reason = "not fit for a Location header: write a URL in plain ASCII";
+            return Err(("to", reason));
         }
         Ok(())
-    }
-}
-
-impl From<Fault> for Injection {
-    fn from(fault: Fault) -> Self {
-        let on = (fault == Fault::DropAfterExecute).then_some(RequestClass::Reset);
-        Self {
-            fault,
-            on,
-            times: None,
-        }
     }
 }

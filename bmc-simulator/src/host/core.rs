@@ -42,6 +42,14 @@ pub(crate) struct HostState {
     pub(crate) credentials: Credentials,
 }
 
+impl HostState {
+    /// The next instant at which something happens by itself.
+    fn next_deadline(&self) -> Option<Duration> {
+        let both = [self.machine.next_deadline(), self.faults.next_edge()];
+        both.into_iter().flatten().min()
+    }
+}
+
 /// A BMC and its machine.
 pub(crate) struct HostCore {
     pub(crate) name: String,
@@ -66,7 +74,7 @@ impl HostCore {
         let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
         let state = HostState {
             machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
-            faults: FaultSet::default(),
+            faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
             sessions: Sessions::new(stream("session")),
             credentials: Credentials {
@@ -94,7 +102,7 @@ impl HostCore {
     /// happens before it returns.
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut Acting<'_>) -> R) -> R {
         let mut guard = self.lock();
-        let before = guard.machine.next_deadline();
+        let before = guard.next_deadline();
         // Read under the lock, or two actors could take effect against the order of their instants.
         let now = self.epoch.elapsed();
         let mut acting = Acting {
@@ -107,7 +115,7 @@ impl HostCore {
         let result = action(&mut acting);
         acting.settle();
         let logged = acting.logged;
-        let rescheduled = guard.machine.next_deadline() != before;
+        let rescheduled = guard.next_deadline() != before;
         drop(guard);
         if rescheduled {
             self.wake.notify_one();
@@ -125,7 +133,7 @@ impl HostCore {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let due = self.lock().machine.next_deadline()?;
+        let due = self.lock().next_deadline()?;
         self.epoch.checked_add(due)
     }
 
@@ -214,6 +222,14 @@ impl Acting<'_> {
 
     /// Lets happen what is due, and tells of it.
     fn settle(&mut self) {
+        // A fault that begins or ends by itself does so at its own instant, not when somebody looks.
+        while let Some(edge) = self.state.faults.next_edge().filter(|edge| *edge <= self.now) {
+            self.state.machine.advance(edge);
+            self.state.faults.advance(edge);
+            let behaviour = self.state.faults.behaviour();
+            self.state.machine.set_behaviour(behaviour, edge);
+        }
+        self.state.faults.advance(self.now);
         self.state.machine.advance(self.now);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));

@@ -14,7 +14,7 @@ use crate::journal::{Event, Via};
 /// How the caller proved who it is, or the refusal to send.
 pub(super) fn authenticate(call: &Call<'_>) -> Result<Via, Refusal> {
     call.core.act(|acting| {
-        let via = if acting.state.faults.take_rejection(call.class) {
+        let via = if acting.state.faults.take_rejection(call.asked) {
             None
         } else {
             identify(call, acting)

@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, Response, request::Parts};
 
 use crate::counters::RequestClass;
-use crate::fault::{Aftermath, Answer};
+use crate::fault::{Aftermath, Answer, Asked};
 use crate::host::HostCore;
 use crate::journal::Via;
 use route::Route;
@@ -32,6 +32,8 @@ struct Call<'a> {
     parts: &'a Parts,
     route: &'a Route,
     class: RequestClass,
+    /// The same, for the selectors of faults.
+    asked: Asked<'a>,
     /// Whether the answer will reach the client.
     answered: bool,
 }
@@ -41,14 +43,18 @@ pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result
     let (parts, body) = request.into_parts();
     let route = Route::of(parts.uri.path());
     let class = route.class(&parts.method);
-    match arrive(&core, class) {
+    let asked = Asked {
+        class,
+        http: Some((parts.method.as_str(), parts.uri.path())),
+    };
+    match arrive(&core, asked) {
         Some(Answer::Hang) => std::future::pending().await,
         Some(Answer::Html) => return Ok(reply::html()),
         Some(Answer::Status { status, retry_after }) => return Ok(reply::canned(status, retry_after)),
         Some(Answer::Redirect { to }) => return Ok(reply::redirect(&to)),
         None => {}
     }
-    let aftermath = core.act(|acting| acting.state.faults.take_aftermath(class));
+    let aftermath = core.act(|acting| acting.state.faults.take_aftermath(asked));
     let answered = aftermath
         .as_ref()
         .is_none_or(|(_, what)| *what != Aftermath::Drop);
@@ -57,6 +63,7 @@ pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result
         parts: &parts,
         route: &route,
         class,
+        asked,
         answered,
     };
     let response = dispatch(&call, body).await;
@@ -71,11 +78,11 @@ pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result
 }
 
 /// Counts the request and looks whether a fault answers it.
-fn arrive(core: &HostCore, class: RequestClass) -> Option<Answer> {
+fn arrive(core: &HostCore, asked: Asked<'_>) -> Option<Answer> {
     core.act(|acting| {
-        acting.state.counters.count(class);
-        let (fault, answer) = acting.state.faults.take_answer(class)?;
-        acting.log_fault(fault, class);
+        acting.state.counters.count(asked.class);
+        let (fault, answer) = acting.state.faults.take_answer(asked)?;
+        acting.log_fault(fault, asked.class);
         Some(answer)
     })
 }

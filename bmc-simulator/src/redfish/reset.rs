@@ -122,7 +122,7 @@ fn execute(
     } else {
         acting.state.machine.condition()
     };
-    if already_there(condition, command) && acting.state.faults.take_conflict() {
+    if already_there(condition, command) && acting.state.faults.take_conflict(call.asked) {
         return Err(Refused::AlreadyThere);
     }
     let outcome = if decoy {

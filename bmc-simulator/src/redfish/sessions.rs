@@ -87,7 +87,7 @@ pub(super) fn create(call: &Call<'_>, body: &Map<String, Value>) -> Response<Bod
         };
         let login = &acting.state.credentials;
         let right = login.username == username && login.password == password;
-        if acting.state.faults.take_rejection(call.class) || !right {
+        if acting.state.faults.take_rejection(call.asked) || !right {
             return auth::unauthorized(acting, call.class);
         }
         let (id, token) = acting.state.sessions.start();
