@@ -18,6 +18,8 @@ pub enum RequestClass {
     SessionCreate,
     /// DELETE of a session.
     SessionDelete,
+    /// A TCP connection.
+    Connect,
     /// Everything else.
     Other,
 }
@@ -32,6 +34,7 @@ impl RequestClass {
             Self::Reset => "reset",
             Self::SessionCreate => "session-create",
             Self::SessionDelete => "session-delete",
+            Self::Connect => "connect",
             Self::Other => "other",
         }
     }
@@ -70,7 +73,9 @@ pub struct Counters {
 
 impl Counters {
     pub(crate) fn count(&mut self, class: RequestClass) {
-        bump(&mut self.requests);
+        if class != RequestClass::Connect {
+            bump(&mut self.requests);
+        }
         bump(match class {
             RequestClass::ServiceRoot => &mut self.service_root,
             RequestClass::SystemCollection => &mut self.system_collection,
@@ -78,6 +83,7 @@ impl Counters {
             RequestClass::Reset => &mut self.reset,
             RequestClass::SessionCreate => &mut self.session_create,
             RequestClass::SessionDelete => &mut self.session_delete,
+            RequestClass::Connect => &mut self.tcp_connections,
             RequestClass::Other => &mut self.other,
         });
     }

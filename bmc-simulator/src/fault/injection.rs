@@ -119,9 +119,15 @@ impl Injection {
         self.fault
             .check()
             .map_err(|(field, reason)| self.refusal(field, reason))?;
-        let reset_only = self.fault.effect() == Effect::Conflict;
-        if reset_only && self.on.is_some_and(|class| class != RequestClass::Reset) {
-            return Err(self.refusal("on", "only a reset can be answered so: leave the field out"));
+        let only = self.fault.only_class();
+        if let (Some(only), Some(on)) = (only, self.on)
+            && only != on
+        {
+            return Err(self.refusal("on", "this fault is about another kind of request: leave the field out"));
+        }
+        let is_http = self.method.is_some() || self.path.is_some();
+        if self.on == Some(RequestClass::Connect) && is_http {
+            return Err(self.refusal("path", "a connection has no method and no path: leave them out"));
         }
         Ok(())
     }

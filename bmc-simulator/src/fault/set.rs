@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::effect::{Aftermath, Answer, Effect};
-use super::{Asked, Fault, Injection};
+use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::{Asked, CertificateDefect, Fault, Injection};
 use crate::power::{Behaviour, OffHandling};
+use crate::RequestClass;
 use crate::seed::Seeded;
 
 /// A fault that was set.
@@ -103,7 +104,93 @@ impl FaultSet {
                     None
                 }
             }),
+            lose_on_after_off: self.find(|fault| {
+                if let Fault::OnLostAfterOff { within } = fault {
+                    Some(*within)
+                } else {
+                    None
+                }
+            }),
         }
+    }
+
+    /// What is wrong with the certificate that is presented.
+    pub(crate) fn certificate_defect(&self) -> Option<CertificateDefect> {
+        self.find(|fault| {
+            if let Fault::Certificate(defect) = fault {
+                Some(*defect)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How old what is reported is.
+    pub(crate) fn report_age(&self) -> Option<Duration> {
+        self.find(|fault| {
+            if let Fault::StaleReads { age } = fault {
+                Some(*age)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How long the truth and its opposite are reported in turn.
+    pub(crate) fn report_flaps(&self) -> Option<Duration> {
+        self.find(|fault| {
+            if let Fault::ReportFlaps { every } = fault {
+                Some(*every)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Requests in one second at which the BMC gives up.
+    pub(crate) fn rate_limit(&self) -> Option<u32> {
+        self.find(|fault| {
+            if let Fault::CrashAbove { requests_per_second } = fault {
+                Some(*requests_per_second)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// What becomes of a connection that was just accepted.
+    pub(crate) fn take_connection(&mut self) -> Option<(&'static str, Connection)> {
+        self.take(&RequestClass::Connect.into(), |effect| {
+            if let Effect::Connection(what) = effect {
+                Some(what)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Whether a connection is reset because a request came over it before.
+    pub(crate) fn take_reuse(&mut self, asked: Asked<'_>) -> Option<&'static str> {
+        self.take(&asked, |effect| (effect == Effect::Reuse).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether this makes the BMC reboot.
+    pub(crate) fn take_reboot<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<&'static str> {
+        self.take(&asked.into(), |effect| (effect == Effect::Reboot).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether an On that comes so long after the machine went off is refused.
+    pub(crate) fn take_too_soon<'a>(&mut self, asked: impl Into<Asked<'a>>, off_for: Duration) -> bool {
+        let too_soon = |effect| {
+            if let Effect::TooSoon(within) = effect {
+                (off_for < within).then_some(())
+            } else {
+                None
+            }
+        };
+        self.take(&asked.into(), too_soon).is_some()
     }
 
     /// The word to report when the machine's own is `honest`; absent = null.

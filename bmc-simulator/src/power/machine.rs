@@ -149,6 +149,13 @@ impl PowerMachine {
         self.advance(now);
     }
 
+    /// The mains fail: power is gone at once, with everything that was under way.
+    pub(crate) fn lose_mains(&mut self, now: Duration) {
+        self.pending = Pending::Nothing;
+        self.press(Power::Off, now);
+        self.self_on = None;
+    }
+
     /// The next instant at which something happens by itself.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
         let pending = match self.pending {

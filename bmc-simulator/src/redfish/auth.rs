@@ -8,13 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Call, Refusal, reply};
 use crate::counters::{RequestClass, bump};
 use crate::fault::Fault;
-use crate::host::Acting;
+use crate::host::{Acting, Stage};
 use crate::journal::{Event, Via};
 
 /// How the caller proved who it is, or the refusal to send.
 pub(super) fn authenticate(call: &Call<'_>) -> Result<Via, Refusal> {
     call.core.act(|acting| {
-        let via = if acting.state.faults.take_rejection(call.asked) {
+        let starting = acting.stage() == Stage::Rejecting;
+        let via = if starting || acting.state.faults.take_rejection(call.asked) {
             None
         } else {
             identify(call, acting)

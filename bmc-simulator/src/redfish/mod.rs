@@ -1,5 +1,6 @@
 //! Redfish (DMTF DSP0266) as a power client sees it: service root, systems, reset, sessions.
 
+mod aftermath;
 mod auth;
 mod body;
 mod reply;
@@ -13,11 +14,11 @@ pub(crate) use sessions::Sessions;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Method, Request, Response, request::Parts};
+use axum::http::{Method, Request, Response, StatusCode, request::Parts};
 
 use crate::counters::RequestClass;
 use crate::fault::{Aftermath, Answer, Asked};
-use crate::host::HostCore;
+use crate::host::{HostCore, Stage};
 use crate::journal::Via;
 use route::Route;
 
@@ -39,7 +40,16 @@ struct Call<'a> {
 }
 
 /// Serves one request, faults included.
-pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result<Response<Body>, HangUp> {
+///
+/// `reused`: a request came over this connection before.
+///
+/// # Errors
+/// [`HangUp`] when the connection is to be closed without an answer.
+pub(crate) async fn serve(
+    core: Arc<HostCore>,
+    request: Request<Body>,
+    reused: bool,
+) -> Result<Response<Body>, HangUp> {
     let (parts, body) = request.into_parts();
     let route = Route::of(parts.uri.path());
     let class = route.class(&parts.method);
@@ -47,12 +57,8 @@ pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result
         class,
         http: Some((parts.method.as_str(), parts.uri.path())),
     };
-    match arrive(&core, asked) {
-        Some(Answer::Hang) => std::future::pending().await,
-        Some(Answer::Html) => return Ok(reply::html()),
-        Some(Answer::Status { status, retry_after }) => return Ok(reply::canned(status, retry_after)),
-        Some(Answer::Redirect { to }) => return Ok(reply::redirect(&to)),
-        None => {}
+    if let Some(answer) = arrive(&core, asked, reused)? {
+        return Ok(instead(answer).await);
     }
     let aftermath = core.act(|acting| acting.state.faults.take_aftermath(asked));
     let answered = aftermath
@@ -71,20 +77,56 @@ pub(crate) async fn serve(core: Arc<HostCore>, request: Request<Body>) -> Result
         return Ok(response);
     };
     core.act(|acting| acting.log_fault(fault, class));
-    match aftermath {
-        Aftermath::Truncate => Ok(reply::truncated(response).await),
-        Aftermath::Drop => Err(HangUp),
-    }
+    aftermath::apply(response, aftermath).await
 }
 
-/// Counts the request and looks whether a fault answers it.
-fn arrive(core: &HostCore, asked: Asked<'_>) -> Option<Answer> {
+/// Counts the request and looks whether the BMC's state or a fault answers it.
+fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answer>, HangUp> {
     core.act(|acting| {
         acting.state.counters.count(asked.class);
-        let (fault, answer) = acting.state.faults.take_answer(asked)?;
-        acting.log_fault(fault, asked.class);
-        Some(answer)
+        let reset = reused.then(|| acting.state.faults.take_reuse(asked)).flatten();
+        if let Some(fault) = reset {
+            acting.log_fault(fault, asked.class);
+            return Err(HangUp);
+        }
+        if acting.is_overwhelmed() {
+            acting.log_fault("crash-above", asked.class);
+            acting.reboot_bmc();
+        } else if let Some(fault) = acting.state.faults.take_reboot(asked) {
+            acting.log_fault(fault, asked.class);
+            acting.reboot_bmc();
+        }
+        match acting.stage() {
+            Stage::Dead => return Err(HangUp),
+            Stage::NotReady => return Ok(Some(Answer::not_ready())),
+            Stage::Rejecting | Stage::Up => {}
+        }
+        let answer = acting.state.faults.take_answer(asked);
+        Ok(answer.map(|(fault, answer)| {
+            acting.log_fault(fault, asked.class);
+            answer
+        }))
     })
+}
+
+/// The answer that a fault gives instead of the real one.
+async fn instead(answer: Answer) -> Response<Body> {
+    match answer {
+        Answer::Hang => std::future::pending().await,
+        Answer::Html => reply::html(),
+        Answer::Status { status, retry_after } => reply::canned(status, retry_after),
+        Answer::Redirect { to } => reply::redirect(&to),
+        Answer::Endless => aftermath::endless(),
+        Answer::Deep { depth } => aftermath::deep(depth),
+        Answer::ErrorIn200 => {
+            let text = "An injected fault gave this error with a status of success.";
+            reply::error(StatusCode::OK, "GeneralError", text)
+        }
+        Answer::SessionsFull => {
+            let text = "The number of sessions is at its limit.";
+            reply::error(StatusCode::SERVICE_UNAVAILABLE, "SessionLimitExceeded", text)
+        }
+    }
 }
 
 async fn dispatch(call: &Call<'_>, body: Body) -> Response<Body> {

@@ -4,8 +4,6 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-/// No answer of ours is larger; what is larger is cut off here.
-const LARGEST_ANSWER: usize = 1 << 20;
 const HTML: &str = "<!DOCTYPE html><html><head><title>Login</title></head><body>Please log in</body></html>";
 
 /// 200 with a resource.
@@ -19,10 +17,7 @@ pub(super) fn resource(allow: &'static str, resource: &Value) -> Response<Body> 
 
 /// A status with a JSON body and the headers that every answer has (DSP0266 section 8).
 pub(super) fn with_json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = bare(status, Body::from(value.to_string()));
-    let json = HeaderValue::from_static("application/json;charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    with_body(status, Body::from(value.to_string()))
 }
 
 pub(super) fn no_content() -> Response<Body> {
@@ -95,14 +90,12 @@ pub(super) fn redirect(to: &str) -> Response<Body> {
     response
 }
 
-/// The first half of the body, announced as if it were all.
-pub(super) async fn truncated(response: Response<Body>) -> Response<Body> {
-    let (parts, body) = response.into_parts();
-    let bytes = axum::body::to_bytes(body, LARGEST_ANSWER)
-        .await
-        .unwrap_or_default();
-    let half = bytes.slice(..bytes.len().div_euclid(2));
-    Response::from_parts(parts, Body::from(half))
+/// A status with a body of JSON, whatever is in it.
+pub(super) fn with_body(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = bare(status, body);
+    let json = HeaderValue::from_static("application/json;charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
 fn bare(status: StatusCode, body: Body) -> Response<Body> {

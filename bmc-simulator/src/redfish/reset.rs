@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Call, body, reply};
 use crate::host::{Acting, HostCore};
 use crate::journal::{Event, Via};
-use crate::power::{Command, Condition, Outcome};
+use crate::power::{Command, Condition, Outcome, Power};
 
 /// `ResetType@Redfish.AllowableValues` (DSP0268, `Resource.ResetType`).
 pub(super) const ALLOWABLE: [&str; 7] = [
@@ -39,6 +39,7 @@ enum Refused {
     Missing,
     NotAllowed,
     AlreadyThere,
+    TooSoon,
 }
 
 impl Refused {
@@ -49,6 +50,7 @@ impl Refused {
             Self::Missing => "no ResetType",
             Self::NotAllowed => "ResetType not supported",
             Self::AlreadyThere => "already in the requested state",
+            Self::TooSoon => "too soon after the power-off",
         }
     }
 
@@ -67,6 +69,10 @@ impl Refused {
             Self::AlreadyThere => {
                 let text = "The system is in the requested power state already.";
                 reply::error(StatusCode::CONFLICT, "NoOperation", text)
+            }
+            Self::TooSoon => {
+                let text = "The system cannot be powered on so soon after it was powered off.";
+                reply::error(StatusCode::CONFLICT, "ResourceInUse", text)
             }
         }
     }
@@ -125,6 +131,9 @@ fn execute(
     if already_there(condition, command) && acting.state.faults.take_conflict(call.asked) {
         return Err(Refused::AlreadyThere);
     }
+    if !decoy && command == Command::On && is_too_soon(call, acting) {
+        return Err(Refused::TooSoon);
+    }
     let outcome = if decoy {
         Outcome::Ignored
     } else {
@@ -138,6 +147,13 @@ fn execute(
         status: call.answered.then_some(StatusCode::NO_CONTENT.as_u16()),
     });
     Ok(())
+}
+
+fn is_too_soon(call: &Call<'_>, acting: &mut Acting<'_>) -> bool {
+    let truth = acting.state.machine.truth();
+    let off_for = acting.now.saturating_sub(truth.since);
+    let went_off = truth.power == Power::Off && truth.on_to_off > 0;
+    went_off && acting.state.faults.take_too_soon(call.asked, off_for)
 }
 
 fn already_there(condition: Condition, command: Command) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Call, auth, reply};
 use crate::fault::Fault;
-use crate::host::{Acting, HostCore};
+use crate::host::{Acting, HostCore, Stage};
 use crate::journal::Event;
 use crate::seed::Seeded;
 
@@ -87,7 +87,7 @@ pub(super) fn create(call: &Call<'_>, body: &Map<String, Value>) -> Response<Bod
         };
         let login = &acting.state.credentials;
         let right = login.username == username && login.password == password;
-        if acting.state.faults.take_rejection(call.asked) || !right {
+        if acting.stage() == Stage::Rejecting || acting.state.faults.take_rejection(call.asked) || !right {
             return auth::unauthorized(acting, call.class);
         }
         let (id, token) = acting.state.sessions.start();

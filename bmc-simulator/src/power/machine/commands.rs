@@ -50,6 +50,7 @@ impl PowerMachine {
                 Outcome::Started
             }
             (Power::On, _) | (Power::Off, Pending::On { .. }) => Outcome::NoChange,
+            (Power::Off, _) if self.went_off_too_lately(now) => Outcome::Lost,
             (Power::Off, Pending::Nothing | Pending::Off { .. } | Pending::Restart { .. }) => {
                 self.pending = Pending::On {
                     due: now.saturating_add(self.delays.on),
@@ -57,6 +58,12 @@ impl PowerMachine {
                 Outcome::Started
             }
         }
+    }
+
+    fn went_off_too_lately(&self, now: Duration) -> bool {
+        let off_for = now.saturating_sub(self.since);
+        let within = self.behaviour.lose_on_after_off;
+        self.on_to_off > 0 && within.is_some_and(|within| off_for < within)
     }
 
     fn ask_off(&mut self, now: Duration, then_on: bool) -> Outcome {
