@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::power::{Change, Command, Delays, Outcome, Power};
-use crate::{Injection, RequestClass};
+use crate::{Injection, RequestClass, Stage};
 
 /// Entries kept; the oldest go first and [`Page::dropped`] tells how many are gone.
 pub const JOURNAL_CAPACITY: usize = 1_000_000;
@@ -90,6 +90,17 @@ pub enum Event {
         /// To what.
         to: Power,
     },
+    /// The BMC itself rebooted: sessions and connections are gone.
+    BmcRebooted,
+    /// The BMC itself came a stage further.
+    BmcStage {
+        /// How far it is.
+        stage: Stage,
+    },
+    /// The mains failed: neither the BMC nor its machine has power.
+    MainsLost,
+    /// The mains are back; the BMC boots.
+    MainsRestored,
     /// A fault replaced or damaged an answer.
     FaultApplied {
         /// The fault's name.

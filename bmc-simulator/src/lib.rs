@@ -43,10 +43,10 @@ mod tls;
 
 pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{Fault, Injection, Probability, Window};
-pub use host::{Host, HostEvent, Snapshot};
+pub use fault::{CertificateDefect, Fault, Injection, Probability, Window};
+pub use host::{BootSequence, Host, HostEvent, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
-pub use power::{Change, Command, Delays, Outcome, Power, Truth};
+pub use power::{Change, Command, Delays, Outcome, Power, PowerRestorePolicy, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::SimError;
@@ -17,7 +16,7 @@ use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
 use crate::server;
 use crate::spec::HostSpec;
-use crate::tls::{self, Authority, TlsSlot};
+use crate::tls::{Authority, TlsSlot};
 
 /// What a simulator is to be.
 #[derive(Debug, Default)]
@@ -58,7 +57,7 @@ impl SimulatorBuilder {
     /// # Errors
     /// Any [`SimError`] but `UnknownHost`, `InvalidFault` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
-        let authority = Authority::new("bmc-simulator")?;
+        let authority = Arc::new(Authority::new("bmc-simulator")?);
         let shared = Shared {
             seed: self.seed,
             epoch: Instant::now(),
@@ -107,16 +106,16 @@ impl Shared {
     async fn start_host(
         &self,
         spec: HostSpec,
-        authority: &Authority,
+        authority: &Arc<Authority>,
         tasks: &mut JoinSet<()>,
     ) -> Result<Host, SimError> {
         spec.check()?;
         let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
-        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name)?));
-        let acceptor = TlsAcceptor::from(tls::server_config(Arc::clone(&slot))?);
+        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
         let setup = Setup {
             address,
             tls: slot,
+            authority: Arc::clone(authority),
             epoch: self.epoch,
             journal: Arc::clone(&self.journal),
             stop: self.stop.clone(),
@@ -124,7 +123,7 @@ impl Shared {
         };
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
-        tasks.spawn(server::run(listener, Arc::clone(&core), acceptor));
+        tasks.spawn(server::run(listener, Arc::clone(&core)));
         Ok(Host { core })
     }
 

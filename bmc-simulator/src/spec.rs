@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
-use crate::power::{Delays, Power};
+use crate::host::BootSequence;
+use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::seed::Seeded;
 
 /// A login. `Debug` hides the password.
@@ -66,6 +67,8 @@ pub struct HostSpec {
     pub(crate) delays: Delays,
     pub(crate) power: Power,
     pub(crate) decoys: Vec<DecoySpec>,
+    pub(crate) bmc_boot: BootSequence,
+    pub(crate) restore: PowerRestorePolicy,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -95,6 +98,8 @@ impl HostSpec {
             delays: Delays::default(),
             power: Power::On,
             decoys: Vec::new(),
+            bmc_boot: BootSequence::default(),
+            restore: PowerRestorePolicy::default(),
         }
     }
 
@@ -174,6 +179,16 @@ impl HostSpec {
             power: Power::Off,
             ..self
         }
+    }
+
+    /// How the BMC itself comes up after a reboot.
+    pub fn bmc_boot(self, bmc_boot: BootSequence) -> Self {
+        Self { bmc_boot, ..self }
+    }
+
+    /// What the machine does when the mains are back.
+    pub fn power_restore_policy(self, restore: PowerRestorePolicy) -> Self {
+        Self { restore, ..self }
     }
 
     /// Adds a decoy system, listed before the real one.

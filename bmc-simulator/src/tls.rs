@@ -1,7 +1,7 @@
 //! A certificate authority of our own and one certificate per BMC, which can be swapped while running.
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -88,7 +88,11 @@ impl Authority {
         Ok(Presented {
             sha256: format!("{:x}", Sha256::digest(certificate.der())),
             key: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing)),
-            ca_pem: if self_signed { certificate.pem() } else { self.pem.clone() },
+            ca_pem: if self_signed {
+                certificate.pem()
+            } else {
+                self.pem.clone()
+            },
         })
     }
 }
@@ -104,25 +108,47 @@ pub(crate) struct Presented {
 /// The certificate a BMC presents now.
 #[derive(Debug)]
 pub(crate) struct TlsSlot {
-    current: RwLock<Presented>,
+    certificates: RwLock<Certificates>,
+}
+
+#[derive(Debug)]
+struct Certificates {
+    proper: Presented,
+    /// Presented instead while a fault says so.
+    defective: Option<(CertificateDefect, Presented)>,
 }
 
 impl TlsSlot {
     pub(crate) fn new(presented: Presented) -> Self {
         Self {
-            current: RwLock::new(presented),
+            certificates: RwLock::new(Certificates {
+                proper: presented,
+                defective: None,
+            }),
         }
     }
 
     pub(crate) fn current(&self) -> Presented {
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let held = self.certificates.read().unwrap_or_else(PoisonError::into_inner);
+        let defective = held.defective.as_ref().map(|(_, presented)| presented);
+        defective.unwrap_or(&held.proper).clone()
     }
 
     pub(crate) fn swap(&self, presented: Presented) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = presented;
+        self.held().proper = presented;
+    }
+
+    /// What is wrong with the certificate that is presented now.
+    pub(crate) fn defect(&self) -> Option<CertificateDefect> {
+        self.held().defective.as_ref().map(|(defect, _)| *defect)
+    }
+
+    pub(crate) fn set_defective(&self, defective: Option<(CertificateDefect, Presented)>) {
+        self.held().defective = defective;
+    }
+
+    fn held(&self) -> RwLockWriteGuard<'_, Certificates> {
+        self.certificates.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,7 +158,8 @@ impl ResolvesServerCert for TlsSlot {
     }
 }
 
-/// TLS 1.2, and 1.3 unless forbidden. No resumption: every handshake shows the certificate that is current, and counts.
+/// TLS 1.2, and 1.3 unless forbidden. No resumption: every handshake shows the certificate that is
+/// current, and counts.
 pub(crate) fn server_config(slot: Arc<TlsSlot>, only_1_2: bool) -> Result<Arc<ServerConfig>, SimError> {
     let versions: &[_] = if only_1_2 { &[&TLS12] } else { &[&TLS13, &TLS12] };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -48,9 +48,15 @@ pub(crate) enum Aftermath {
     Dribble(Duration),
     Cut(u64),
     Status(u16),
-    Header { name: String, value: String },
+    Header {
+        name: String,
+        value: String,
+    },
     /// Puts a value at a place, or takes away what is there.
-    Edit { pointer: String, value: Option<Value> },
+    Edit {
+        pointer: String,
+        value: Option<Value>,
+    },
 }
 
 /// Where a fault takes hold.

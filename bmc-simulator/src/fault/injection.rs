@@ -123,7 +123,10 @@ impl Injection {
         if let (Some(only), Some(on)) = (only, self.on)
             && only != on
         {
-            return Err(self.refusal("on", "this fault is about another kind of request: leave the field out"));
+            return Err(self.refusal(
+                "on",
+                "this fault is about another kind of request: leave the field out",
+            ));
         }
         let is_http = self.method.is_some() || self.path.is_some();
         if self.on == Some(RequestClass::Connect) && is_http {

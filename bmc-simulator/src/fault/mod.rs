@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-
 /// One way to misbehave. In JSON: `"hang"`, `{"http-status":{"status":503,"retryAfter":1}}`,
 /// `{"report-literal":null}`, `{"powers-on-by-itself":{"after":"2s"}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -130,7 +130,10 @@ impl Fault {
         if let Self::HttpStatus { status, .. } | Self::ExecuteThenStatus { status } = self
             && !(200..=599).contains(status)
         {
-            return Err(("status", "not a final HTTP status: write a number from 200 to 599"));
+            return Err((
+                "status",
+                "not a final HTTP status: write a number from 200 to 599",
+            ));
         }
         if let Self::Redirect { to } = self
             && !is_graphic(to)

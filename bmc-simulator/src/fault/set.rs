@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::effect::{Aftermath, Answer, Connection, Effect};
 use super::{Asked, CertificateDefect, Fault, Injection};
-use crate::power::{Behaviour, OffHandling};
 use crate::RequestClass;
+use crate::power::{Behaviour, OffHandling};
 use crate::seed::Seeded;
 
 /// A fault that was set.

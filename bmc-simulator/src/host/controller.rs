@@ -36,7 +36,7 @@ impl Default for BootSequence {
 }
 
 /// How far a BMC has come up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Nothing answers.
@@ -101,6 +101,10 @@ impl Controller {
         self.powered = false;
     }
 
+    pub(crate) fn has_power(&self) -> bool {
+        self.powered
+    }
+
     /// The next instant after `now` at which it comes a stage further.
     pub(crate) fn next_edge(&self, now: Duration) -> Option<Duration> {
         let since = self.booting_since.filter(|_| self.powered)?;
@@ -122,7 +126,10 @@ mod tests {
     fn comes_up_in_stages_and_only_with_power() {
         let second = Duration::from_secs;
         let mut controller = Controller::new(BootSequence::default());
-        assert_eq!((controller.stage(second(0)), controller.next_edge(second(0))), (Stage::Up, None));
+        assert_eq!(
+            (controller.stage(second(0)), controller.next_edge(second(0))),
+            (Stage::Up, None)
+        );
         controller.boot(second(100));
         for (at, stage, edge) in [
             (100, Stage::Dead, Some(120)),

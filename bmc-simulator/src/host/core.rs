@@ -3,22 +3,25 @@
 //! the order in which things took effect.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{HostEvent, Snapshot};
+use super::controller::Controller;
+use super::rate::Rate;
+use super::report::History;
+use super::{HostEvent, Listening, Snapshot};
 use crate::counters::{Counters, RequestClass};
 use crate::fault::{Fault, FaultSet};
 use crate::journal::{Event, Journal};
-use crate::power::PowerMachine;
+use crate::power::{PowerMachine, PowerRestorePolicy};
 use crate::redfish::Sessions;
 use crate::seed::Seeded;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
-use crate::tls::TlsSlot;
+use crate::tls::{Authority, TlsSlot};
 
 /// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
 const EVENT_BACKLOG: usize = 128;
@@ -27,6 +30,7 @@ const EVENT_BACKLOG: usize = 128;
 pub(crate) struct Setup {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Arc<TlsSlot>,
+    pub(crate) authority: Arc<Authority>,
     pub(crate) epoch: Instant,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
@@ -40,13 +44,24 @@ pub(crate) struct HostState {
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
     pub(crate) credentials: Credentials,
+    pub(crate) controller: Controller,
+    pub(crate) history: History,
+    pub(crate) rate: Rate,
+    /// Whether the machine was on when the mains failed.
+    pub(crate) on_before_cut: bool,
+    /// Until when everything has happened that was due.
+    settled: Duration,
 }
 
 impl HostState {
     /// The next instant at which something happens by itself.
     fn next_deadline(&self) -> Option<Duration> {
-        let both = [self.machine.next_deadline(), self.faults.next_edge()];
-        both.into_iter().flatten().min()
+        let all = [
+            self.machine.next_deadline(),
+            self.faults.next_edge(),
+            self.controller.next_edge(self.settled),
+        ];
+        all.into_iter().flatten().min()
     }
 }
 
@@ -61,7 +76,11 @@ pub(crate) struct HostCore {
     pub(crate) wake: Notify,
     pub(crate) closing: watch::Sender<u64>,
     pub(crate) tick: watch::Sender<u64>,
-    events: broadcast::Sender<HostEvent>,
+    pub(crate) listening: watch::Sender<Listening>,
+    pub(crate) restore: PowerRestorePolicy,
+    pub(super) authority: Arc<Authority>,
+    /// Made for the first who asks: most hosts of a fleet have no subscriber.
+    events: OnceLock<broadcast::Sender<HostEvent>>,
     epoch: Instant,
     state: Mutex<HostState>,
 }
@@ -81,6 +100,11 @@ impl HostCore {
                 username: spec.username.clone(),
                 password,
             },
+            controller: Controller::new(spec.bmc_boot),
+            history: History::default(),
+            rate: Rate::default(),
+            on_before_cut: false,
+            settled: Duration::ZERO,
         };
         Self {
             identities,
@@ -91,7 +115,10 @@ impl HostCore {
             wake: Notify::new(),
             closing: watch::Sender::new(0),
             tick: watch::Sender::new(0),
-            events: broadcast::Sender::new(EVENT_BACKLOG),
+            listening: watch::Sender::new(Listening::Open),
+            restore: spec.restore,
+            authority: setup.authority,
+            events: OnceLock::new(),
             epoch: setup.epoch,
             state: Mutex::new(state),
             name: spec.name,
@@ -114,9 +141,14 @@ impl HostCore {
         acting.settle();
         let result = action(&mut acting);
         acting.settle();
-        let logged = acting.logged;
+        let (logged, listening) = (acting.logged, acting.listening());
         let rescheduled = guard.next_deadline() != before;
         drop(guard);
+        self.listening.send_if_modified(|present| {
+            let changed = *present != listening;
+            *present = listening;
+            changed
+        });
         if rescheduled {
             self.wake.notify_one();
         }
@@ -172,13 +204,6 @@ impl Acting<'_> {
         });
     }
 
-    /// The word to report as power state now; absent = null.
-    pub(crate) fn reported(&self) -> Option<String> {
-        self.state
-            .faults
-            .reported(self.state.machine.condition().as_str())
-    }
-
     /// What the real system claims to be now.
     pub(crate) fn identity(&self) -> &Identity {
         let identities = &self.core.identities;
@@ -189,17 +214,13 @@ impl Acting<'_> {
         }
     }
 
-    /// Makes the machine behave as the faults say, after they changed.
-    pub(crate) fn apply_faults(&mut self) {
-        let behaviour = self.state.faults.behaviour();
-        self.state.machine.set_behaviour(behaviour, self.now);
-        let faults = self.state.faults.list();
-        self.log(Event::FaultsSet { faults });
-    }
-
     /// A subscription that misses nothing after this instant.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
-        self.core.events.subscribe()
+        let events = self
+            .core
+            .events
+            .get_or_init(|| broadcast::Sender::new(EVENT_BACKLOG));
+        events.subscribe()
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -217,6 +238,8 @@ impl Acting<'_> {
             faults: self.state.faults.list(),
             counters: self.state.counters,
             sessions: self.state.sessions.ids(),
+            bmc: self.stage(),
+            bmc_reboots: self.state.controller.reboots,
         }
     }
 
@@ -226,15 +249,28 @@ impl Acting<'_> {
         while let Some(edge) = self.state.faults.next_edge().filter(|edge| *edge <= self.now) {
             self.state.machine.advance(edge);
             self.state.faults.advance(edge);
-            let behaviour = self.state.faults.behaviour();
-            self.state.machine.set_behaviour(behaviour, edge);
+            self.obey_faults(edge);
         }
         self.state.faults.advance(self.now);
         self.state.machine.advance(self.now);
+        while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
+            if edge > self.now {
+                break;
+            }
+            self.state.settled = edge;
+            let stage = self.state.controller.stage(edge);
+            self.log_at(edge, Event::BmcStage { stage });
+        }
+        self.state.settled = self.now;
+        let condition = self.state.machine.condition();
+        self.state.history.note(self.now, condition);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
             // No subscriber is no failure.
-            let _ = self.core.events.send(HostEvent {
+            let Some(events) = self.core.events.get() else {
+                continue;
+            };
+            let _ = events.send(HostEvent {
                 host: self.core.name.clone(),
                 elapsed: occurred.at,
                 change: occurred.change,

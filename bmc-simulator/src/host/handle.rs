@@ -250,7 +250,7 @@ impl Host {
     /// [`SimError::Certificate`] or [`SimError::Tls`] when it cannot be made.
     pub fn swap_certificate(&self) -> Result<String, SimError> {
         let authority = Authority::new("another authority")?;
-        let presented = authority.issue(self.core.address.ip(), &self.core.name)?;
+        let presented = authority.issue(self.core.address.ip(), &self.core.name, None)?;
         let sha256 = presented.sha256.clone();
         self.core.act(|acting| {
             acting.core.tls.swap(presented);
@@ -260,6 +260,28 @@ impl Host {
         });
         self.core.close_connections();
         Ok(sha256)
+    }
+
+    /// The BMC itself reboots: sessions and connections are gone, and it comes back in its stages. The
+    /// machine goes on as it was.
+    pub fn reboot_bmc(&self) {
+        self.core.act(|acting| {
+            acting.reboot_bmc();
+        });
+    }
+
+    /// The mains fail: the machine is off at once, and the BMC dead until they are back.
+    pub fn cut_mains(&self) {
+        self.core.act(|acting| {
+            acting.cut_mains();
+        });
+    }
+
+    /// The mains are back: the BMC boots, and the machine does as its policy says.
+    pub fn restore_mains(&self) {
+        self.core.act(|acting| {
+            acting.restore_mains();
+        });
     }
 
     /// Closes every connection to this BMC.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Stage;
 use crate::counters::Counters;
 use crate::fault::Injection;
 use crate::power::{Change, Delays, Truth};
@@ -36,6 +37,10 @@ pub struct Snapshot {
     pub counters: Counters,
     /// Ids of the open sessions.
     pub sessions: Vec<String>,
+    /// How far the BMC itself has come up.
+    pub bmc: Stage,
+    /// How often the BMC itself began to boot.
+    pub bmc_reboots: u64,
 }
 
 /// A change of the truth, as subscribers see it.

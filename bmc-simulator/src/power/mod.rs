@@ -49,6 +49,18 @@ impl Condition {
     }
 }
 
+/// What a machine does when the mains are back (DSP0268, `ComputerSystem.PowerRestorePolicy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum PowerRestorePolicy {
+    /// Powers on.
+    AlwaysOn,
+    /// Stays off.
+    AlwaysOff,
+    /// Goes back to what it was.
+    #[default]
+    LastState,
+}
+
 /// A power command, whatever protocol brought it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Command {

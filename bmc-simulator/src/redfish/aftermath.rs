@@ -62,8 +62,16 @@ fn cut(mut parts: Parts, bytes: &Bytes, after: u64) -> Response<Body> {
     parts
         .headers
         .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-    let broken = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "as the injected fault asks");
-    let pieces = stream::iter([Ok(bytes.slice(..after)), Err(broken)]);
+    let first = bytes.slice(..after);
+    let pieces = stream::unfold(Some(first), |piece| async move {
+        if let Some(first) = piece {
+            return Some((Ok(first), None));
+        }
+        // While it waits hyper sends what it has; with the error it throws that away.
+        tokio::task::yield_now().await;
+        let broken = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "as the injected fault asks");
+        Some((Err(broken), None))
+    });
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 
@@ -114,7 +122,9 @@ pub(super) fn endless() -> Response<Body> {
 
 /// JSON nested so deep that a recursive parser overflows its stack.
 pub(super) fn deep(depth: u32) -> Response<Body> {
-    let depth = usize::try_from(depth).unwrap_or(usize::MAX).min(LARGEST_ANSWER.div_euclid(2));
+    let depth = usize::try_from(depth)
+        .unwrap_or(usize::MAX)
+        .min(LARGEST_ANSWER.div_euclid(2));
     let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     reply::with_body(StatusCode::OK, Body::from(text))
 }
@@ -132,9 +142,18 @@ mod tests {
             edit(document, pointer, value)
                 .map(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).unwrap())
         };
-        assert_eq!(edited("/d", Some(json!(null))), Some(json!({"a": {"b/c": [1, 2]}, "d": null})));
-        assert_eq!(edited("/new", Some(json!(1))), Some(json!({"a": {"b/c": [1, 2]}, "d": 3, "new": 1})));
-        assert_eq!(edited("/a/b~1c/0", None), Some(json!({"a": {"b/c": [2]}, "d": 3})));
+        assert_eq!(
+            edited("/d", Some(json!(null))),
+            Some(json!({"a": {"b/c": [1, 2]}, "d": null}))
+        );
+        assert_eq!(
+            edited("/new", Some(json!(1))),
+            Some(json!({"a": {"b/c": [1, 2]}, "d": 3, "new": 1}))
+        );
+        assert_eq!(
+            edited("/a/b~1c/0", None),
+            Some(json!({"a": {"b/c": [2]}, "d": 3}))
+        );
         assert_eq!(edited("/a", None), Some(json!({"d": 3})));
         for nowhere in ["/x/y", "/a/b~1c/7", "/d/e"] {
             assert_eq!(edited(nowhere, Some(json!(1))), None, "{nowhere}");

@@ -30,6 +30,10 @@ fn word(event: &Event) -> &'static str {
         Event::DelaysSet(_) => "delays",
         Event::CredentialsRotated => "rotated",
         Event::CertificateSwapped { .. } => "swapped",
+        Event::BmcStage { .. } => "bmc-stage",
+        Event::BmcRebooted => "bmc-rebooted",
+        Event::MainsLost => "mains-lost",
+        Event::MainsRestored => "mains-restored",
     }
 }
 

@@ -10,11 +10,15 @@
 )]
 
 mod binary;
+mod bmc;
 mod client;
 mod control;
 mod control_input;
+mod faults_answer;
+mod faults_connection;
 mod faults_http;
 mod faults_power;
+mod faults_selected;
 mod journal;
 mod lifecycle;
 mod power;
