@@ -96,10 +96,10 @@ pub(crate) enum Output {
 impl Arguments {
     pub(crate) fn delays(&self) -> Delays {
         Delays {
-            off: self.off_delay,
-            on: self.on_delay,
-            boot: self.boot_delay,
-            graceful_shutdown: self.graceful_delay,
+            off: self.off_delay.into(),
+            on: self.on_delay.into(),
+            boot: self.boot_delay.into(),
+            graceful_shutdown: self.graceful_delay.map(Into::into),
         }
     }
 

@@ -47,6 +47,6 @@ pub use fault::{CertificateDefect, Fault, Injection, Probability, Window};
 pub use host::{BootSequence, Host, HostEvent, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
-pub use power::{Change, Command, Delays, Outcome, Power, PowerRestorePolicy, Truth};
+pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

@@ -92,7 +92,7 @@ impl HostCore {
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
         let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
         let state = HostState {
-            machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
+            machine: PowerMachine::new(spec.power, spec.delays, stream("boot"), stream("delays")),
             faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
             sessions: Sessions::new(stream("session")),

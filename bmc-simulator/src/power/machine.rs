@@ -50,12 +50,13 @@ pub(crate) struct PowerMachine {
     off_to_on: u64,
     resets: u64,
     boot_ids: Seeded,
+    draws: Seeded,
     occurred: Vec<Occurred>,
 }
 
 impl PowerMachine {
     /// A machine at rest since instant zero; one that starts on is booted.
-    pub(crate) fn new(power: Power, delays: Delays, mut boot_ids: Seeded) -> Self {
+    pub(crate) fn new(power: Power, delays: Delays, mut boot_ids: Seeded, draws: Seeded) -> Self {
         let (boot, boot_id) = match power {
             Power::On => (Boot::Up, Some(boot_ids.uuid())),
             Power::Off => (Boot::Down, None),
@@ -73,6 +74,7 @@ impl PowerMachine {
             off_to_on: 0,
             resets: 0,
             boot_ids,
+            draws,
             occurred: Vec::new(),
         }
     }
@@ -205,7 +207,7 @@ impl PowerMachine {
         self.record(at, Change::PoweredOff);
         self.pending = if then_on {
             Pending::On {
-                due: at.saturating_add(self.delays.on),
+                due: at.saturating_add(self.delays.on.draw(&mut self.draws)),
             }
         } else {
             Pending::Nothing
@@ -223,7 +225,7 @@ impl PowerMachine {
         self.self_on = None;
         self.off_to_on = self.off_to_on.saturating_add(1);
         self.boot = Boot::Booting {
-            due: at.saturating_add(self.delays.boot),
+            due: at.saturating_add(self.delays.boot.draw(&mut self.draws)),
         };
         self.record(at, Change::PoweredOn);
     }
@@ -231,7 +233,7 @@ impl PowerMachine {
     fn reset(&mut self, at: Duration) {
         self.resets = self.resets.saturating_add(1);
         self.boot = Boot::Booting {
-            due: at.saturating_add(self.delays.boot),
+            due: at.saturating_add(self.delays.boot.draw(&mut self.draws)),
         };
         self.record(at, Change::Reset);
     }

@@ -2,12 +2,14 @@
 //! every call is told the instant (time since the simulation began) at which it happens.
 
 mod behaviour;
+mod delay;
 mod delays;
 mod machine;
 #[cfg(test)]
 mod machine_tests;
 
 pub(crate) use behaviour::{Behaviour, OffHandling};
+pub use delay::Delay;
 pub use delays::Delays;
 pub(crate) use machine::PowerMachine;
 

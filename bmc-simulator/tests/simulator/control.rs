@@ -1,8 +1,9 @@
 //! The control API where it succeeds.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use bmc_simulator::{Fault, Host, HostSpec, Power, RequestClass, Simulator};
+use bmc_simulator::{Delay, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -104,14 +105,10 @@ async fn sets_delays_and_keeps_those_not_named() {
         .await;
     let delays = control.host.snapshot().delays;
     assert_eq!(
-        (
-            delays.off.as_secs(),
-            delays.on.as_secs(),
-            delays.graceful_shutdown
-        ),
-        (2, 1, None)
+        (delays.off, delays.on, delays.graceful_shutdown),
+        (Duration::from_secs(2).into(), Duration::from_secs(1).into(), None)
     );
-    assert_eq!(control.sim.host("b").unwrap().snapshot().delays.off.as_secs(), 0);
+    assert_eq!(control.sim.host("b").unwrap().snapshot().delays.off, Delay::ZERO);
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ async fn headers_and_single_values_are_spoiled() {
 #[tokio::test]
 async fn what_is_reported_is_old_or_flaps() {
     let delays = Delays {
-        off: Duration::ZERO,
+        off: Duration::ZERO.into(),
         ..Delays::default()
     };
     let (_sim, host) = one(HostSpec::new("a").delays(delays)).await;

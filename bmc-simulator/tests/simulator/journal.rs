@@ -77,7 +77,7 @@ async fn keeps_the_order_in_which_things_took_effect() {
 async fn a_change_carries_the_instant_it_was_due() {
     let delay = Duration::from_millis(25);
     let (_sim, host) = one(HostSpec::new("a").delays(Delays {
-        off: delay,
+        off: delay.into(),
         ..Delays::default()
     }))
     .await;
