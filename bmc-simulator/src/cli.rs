@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, SimError, parse_duration};
+use bmc_simulator::{Delays, Oracle, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -79,9 +79,28 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_out: Option<PathBuf>,
 
+    /// Judges at the end whether clients broke this rule, prints the breaches and ends with status 1
+    #[arg(long = "assert", value_parser = oracle, value_name = "RULE|all")]
+    pub(crate) oracles: Vec<Oracles>,
+
     /// How to print what is listening
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Output,
+}
+
+/// One rule of care, or all.
+#[derive(Debug, Clone)]
+pub(crate) struct Oracles(pub(crate) Vec<Oracle>);
+
+fn oracle(text: &str) -> Result<Oracles, String> {
+    if text == "all" {
+        return Ok(Oracles(Oracle::ALL.to_vec()));
+    }
+    let found = Oracle::ALL.into_iter().find(|oracle| oracle.as_str() == text);
+    found.map(|oracle| Oracles(vec![oracle])).ok_or_else(|| {
+        let names: Vec<&str> = Oracle::ALL.into_iter().map(Oracle::as_str).collect();
+        format!("not a rule: write `all` or one of {}", names.join(", "))
+    })
 }
 
 /// Format of what is printed.
@@ -148,4 +167,6 @@ pub(crate) enum Problem {
     Signals(std::io::Error),
     #[error("cannot print what is listening: {0}; check standard output")]
     Print(std::io::Error),
+    #[error("clients broke {0} rules of care, listed above; look at the journal entries that are named")]
+    Breaches(usize),
 }

@@ -22,7 +22,7 @@
 //! | `power` | the machine: pure, knows no protocol and no clock |
 //! | `fault` | what can be broken |
 //! | `host` | one BMC and its machine: the lock under which everything takes effect |
-//! | `journal` | the order in which it did |
+//! | `journal`, `oracle` | the order in which it did, and which rules of care were broken |
 //! | `redfish`, `server`, `tls` | the protocol and its transport |
 //! | `control` | the HTTP API for people and other languages |
 
@@ -33,6 +33,7 @@ mod fault;
 mod host;
 mod human;
 mod journal;
+mod oracle;
 mod power;
 mod redfish;
 mod seed;
@@ -47,6 +48,7 @@ pub use fault::{CertificateDefect, Fault, Injection, Probability, Window};
 pub use host::{BootSequence, Host, HostEvent, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
+pub use oracle::{Breach, Oracle};
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

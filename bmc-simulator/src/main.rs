@@ -5,7 +5,7 @@ mod output;
 
 use std::process::ExitCode;
 
-use bmc_simulator::{HostSpec, Simulator};
+use bmc_simulator::{HostSpec, Oracle, Simulator};
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,8 +39,15 @@ async fn run(arguments: Arguments) -> Result<(), Problem> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+    let oracles: Vec<Oracle> = arguments.oracles.iter().flat_map(|one| one.0.clone()).collect();
+    let breaches = simulator.judge(&oracles);
     simulator.shutdown().await;
-    Ok(())
+    output::list(&breaches);
+    if breaches.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::Breaches(breaches.len()))
+    }
 }
 
 async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {

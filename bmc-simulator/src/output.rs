@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use bmc_simulator::{Host, Simulator};
+use bmc_simulator::{Breach, Host, Simulator};
 use serde_json::{Value, json};
 
 use crate::cli::{Arguments, Output, Problem};
@@ -36,6 +36,14 @@ pub(crate) fn announce(simulator: &Simulator, arguments: &Arguments) -> Result<(
 pub(crate) fn complain(problem: &Problem) {
     // With standard error gone there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "bmc-simulator: {problem}");
+}
+
+/// One line for each breach, on standard error.
+pub(crate) fn list(breaches: &[Breach]) {
+    for breach in breaches {
+        // With standard error gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "bmc-simulator: {breach}");
+    }
 }
 
 /// A password from a file is the caller's secret and is not shown; a generated one has to be.

@@ -14,6 +14,7 @@ use crate::SimError;
 use crate::control::{self, Controlled};
 use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
+use crate::oracle::{self, Breach, Oracle};
 use crate::server;
 use crate::spec::HostSpec;
 use crate::tls::{Authority, TlsSlot};
@@ -201,6 +202,12 @@ impl Simulator {
             .iter()
             .for_each(|host| host.core.act(|_| ()));
         self.controlled.journal.page(None, after)
+    }
+
+    /// Which of these rules clients have broken so far. Sessions that are open now count as leaked, so
+    /// ask when everybody is done.
+    pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
+        oracle::judge(&self.journal_after(0).entries, oracles)
     }
 
     /// Where the control API listens, as `http://address:port`.

@@ -10,6 +10,7 @@ use crate::SimError;
 use crate::counters::Counters;
 use crate::fault::Injection;
 use crate::journal::{Entry, Event, Page};
+use crate::oracle::{self, Breach, Oracle};
 use crate::power::{Delays, Power, Truth};
 use crate::spec::Credentials;
 use crate::tls::Authority;
@@ -162,6 +163,12 @@ impl Host {
         // What is due by now belongs to the answer.
         self.core
             .act(|acting| acting.core.journal.page(Some(&acting.core.name), after))
+    }
+
+    /// Which of these rules clients of this BMC have broken so far. Sessions that are open now count as
+    /// leaked, so ask when everybody is done.
+    pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
+        oracle::judge(&self.journal(), oracles)
     }
 
     /// The changes of the truth so far, with their instants, oldest first.

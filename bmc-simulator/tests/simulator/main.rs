@@ -21,6 +21,7 @@ mod faults_power;
 mod faults_selected;
 mod journal;
 mod lifecycle;
+mod oracle;
 mod power;
 mod redfish;
 mod sessions;
