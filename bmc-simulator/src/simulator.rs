@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::SimError;
 use crate::control::{self, Controlled};
+use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
 use crate::oracle::{self, Breach, Oracle};
@@ -43,6 +44,17 @@ impl SimulatorBuilder {
     pub fn hosts(mut self, hosts: impl IntoIterator<Item = HostSpec>) -> Self {
         self.hosts.extend(hosts);
         self
+    }
+
+    /// Adds the hosts of a fleet; its seed and control address hold where it has them.
+    pub fn fleet(self, fleet: Fleet) -> Self {
+        let mut hosts = self.hosts;
+        hosts.extend(fleet.hosts);
+        Self {
+            seed: fleet.seed.unwrap_or(self.seed),
+            control: fleet.control.or(self.control),
+            hosts,
+        }
     }
 
     /// Opens the control API on this loopback address (port 0 = any free one).

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
+use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::seed::Seeded;
@@ -69,6 +70,7 @@ pub struct HostSpec {
     pub(crate) decoys: Vec<DecoySpec>,
     pub(crate) bmc_boot: BootSequence,
     pub(crate) restore: PowerRestorePolicy,
+    pub(crate) faults: Vec<Injection>,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -100,6 +102,7 @@ impl HostSpec {
             decoys: Vec::new(),
             bmc_boot: BootSequence::default(),
             restore: PowerRestorePolicy::default(),
+            faults: Vec::new(),
         }
     }
 
@@ -191,6 +194,12 @@ impl HostSpec {
         Self { restore, ..self }
     }
 
+    /// Begins with this fault in force.
+    pub fn fault(mut self, fault: impl Into<Injection>) -> Self {
+        self.faults.push(fault.into());
+        self
+    }
+
     /// Adds a decoy system, listed before the real one.
     pub fn decoy(mut self, decoy: DecoySpec) -> Self {
         self.decoys.push(decoy);
@@ -224,6 +233,7 @@ impl HostSpec {
         {
             return refuse("two systems have the same id: give each its own");
         }
+        self.faults.iter().try_for_each(Injection::check)?;
         if self.bind.is_unspecified() {
             return refuse("no certificate can name the unspecified address: bind one real address");
         }

@@ -106,7 +106,8 @@ impl HostCore {
             on_before_cut: false,
             settled: Duration::ZERO,
         };
-        Self {
+        let faults = spec.faults.clone();
+        let core = Self {
             identities,
             address: setup.address,
             tls: setup.tls,
@@ -122,7 +123,11 @@ impl HostCore {
             epoch: setup.epoch,
             state: Mutex::new(state),
             name: spec.name,
+        };
+        if !faults.is_empty() {
+            core.act(|acting| acting.set_faults(faults));
         }
+        core
     }
 
     /// Does something at this instant. All that was due happens first, all that follows at once

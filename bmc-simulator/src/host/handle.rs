@@ -197,13 +197,7 @@ impl Host {
     /// [`SimError::InvalidFault`] for the first bad one; then nothing has changed.
     pub fn set_faults(&self, faults: Vec<Injection>) -> Result<(), SimError> {
         faults.iter().try_for_each(Injection::check)?;
-        self.core.act(|acting| {
-            acting.state.faults.clear();
-            for fault in faults {
-                acting.state.faults.add(fault);
-            }
-            acting.apply_faults();
-        });
+        self.core.act(|acting| acting.set_faults(faults));
         Ok(())
     }
 

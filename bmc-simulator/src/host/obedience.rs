@@ -3,9 +3,19 @@
 use std::time::Duration;
 
 use super::core::Acting;
+use crate::fault::Injection;
 use crate::journal::Event;
 
 impl Acting<'_> {
+    /// Replaces all faults.
+    pub(crate) fn set_faults(&mut self, faults: Vec<Injection>) {
+        self.state.faults.clear();
+        for fault in faults {
+            self.state.faults.add(fault);
+        }
+        self.apply_faults();
+    }
+
     /// Makes the machine behave as the faults say, after they changed.
     pub(crate) fn apply_faults(&mut self) {
         self.obey_faults(self.now);

@@ -1,0 +1,40 @@
+//! Fleets that are described in a YAML file.
+
+mod error;
+mod expand;
+mod file;
+
+pub use error::FleetError;
+
+use std::net::SocketAddr;
+
+use crate::spec::HostSpec;
+
+/// Most hosts that a fleet may have.
+pub const MOST_HOSTS: usize = 5_000;
+
+/// A fleet, as a file describes it. The format is documented in the crate's README.
+#[derive(Debug)]
+pub struct Fleet {
+    pub(crate) seed: Option<u64>,
+    pub(crate) control: Option<SocketAddr>,
+    pub(crate) one_port: Option<SocketAddr>,
+    pub(crate) hosts: Vec<HostSpec>,
+}
+
+impl Fleet {
+    /// Reads a fleet file.
+    ///
+    /// # Errors
+    /// [`FleetError`] with line, field and what was expected there.
+    pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
+        let file: file::File =
+            serde_saphyr::from_str(text).map_err(|error| FleetError::unreadable(&error))?;
+        expand::expand(file)
+    }
+
+    /// The names of its hosts.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(|host| host.name.as_str())
+    }
+}
