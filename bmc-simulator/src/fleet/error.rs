@@ -17,7 +17,8 @@ impl FleetError {
         self.line
     }
 
-    pub(super) fn unreadable(error: &serde_saphyr::Error) -> Self {
+    /// A file that is no YAML, or has something at `path` that does not belong there.
+    pub(super) fn unreadable(path: &str, error: &serde_saphyr::Error) -> Self {
         let reason = error.without_snippet().to_string();
         let place = error.location();
         // The text ends with the place, which is told before it.
@@ -31,7 +32,20 @@ impl FleetError {
                 .to_owned(),
             None => reason,
         };
-        Self::at(place.unwrap_or(Location::UNKNOWN), reason)
+        let expected = match reason.as_str() {
+            "invalid u16" => ": write a whole number from 0 to 65535",
+            "invalid u32" | "invalid u64" => ": write a whole number, 0 or more",
+            _ => "",
+        };
+        let field = if matches!(path, "" | "." | "?") {
+            String::new()
+        } else {
+            format!("{path}: ")
+        };
+        Self::at(
+            place.unwrap_or(Location::UNKNOWN),
+            format!("{field}{reason}{expected}"),
+        )
     }
 
     /// A value that cannot be used.

@@ -28,8 +28,14 @@ impl Fleet {
     /// # Errors
     /// [`FleetError`] with line, field and what was expected there.
     pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
-        let file: file::File =
-            serde_saphyr::from_str(text).map_err(|error| FleetError::unreadable(&error))?;
+        let mut path = String::new();
+        let read = serde_saphyr::with_deserializer_from_str(text, |deserializer| {
+            serde_path_to_error::deserialize(deserializer).map_err(|error| {
+                path = error.path().to_string();
+                error.into_inner()
+            })
+        });
+        let file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
         expand::expand(file)
     }
 

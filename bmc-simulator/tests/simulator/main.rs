@@ -19,6 +19,7 @@ mod faults_connection;
 mod faults_http;
 mod faults_power;
 mod faults_selected;
+mod fleet;
 mod journal;
 mod lifecycle;
 mod oracle;
