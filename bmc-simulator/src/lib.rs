@@ -23,7 +23,8 @@
 //! | `fault` | what can be broken |
 //! | `host` | one BMC and its machine: the lock under which everything takes effect |
 //! | `journal` | the order in which it did |
-//! | `redfish`, `server`, `tls` | the protocol and its transport |
+//! | `redfish`, `server`, `tls` | the one protocol and its transport |
+//! | [`ipmi`] | the other |
 //! | `control` | the HTTP API for people and other languages |
 
 mod control;
@@ -32,6 +33,7 @@ mod error;
 mod fault;
 mod host;
 mod human;
+pub mod ipmi;
 mod journal;
 mod power;
 mod redfish;
@@ -41,11 +43,12 @@ mod simulator;
 mod spec;
 mod tls;
 
-pub use counters::{Counters, RequestClass};
+pub use counters::{Counters, IpmiCounters, RequestClass};
 pub use error::SimError;
 pub use fault::{Fault, Injection};
-pub use host::{Host, HostEvent, Snapshot};
+pub use host::{Host, HostEvent, IpmiSnapshot, Snapshot};
 pub use human::{format_duration, parse_duration};
+pub use ipmi::{Ended, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use power::{Change, Command, Delays, Outcome, Power, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};

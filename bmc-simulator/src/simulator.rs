@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::SimError;
 use crate::control::{self, Controlled};
 use crate::host::{Host, HostCore, Setup, run_clock};
+use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
 use crate::server;
 use crate::spec::HostSpec;
@@ -114,8 +115,13 @@ impl Shared {
         let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
         let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name)?));
         let acceptor = TlsAcceptor::from(tls::server_config(Arc::clone(&slot))?);
+        let ipmi = match &spec.ipmi {
+            Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
+            None => None,
+        };
         let setup = Setup {
             address,
+            ipmi_address: ipmi.as_ref().map(|(_, address)| *address),
             tls: slot,
             epoch: self.epoch,
             journal: Arc::clone(&self.journal),
@@ -125,6 +131,9 @@ impl Shared {
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
         tasks.spawn(server::run(listener, Arc::clone(&core), acceptor));
+        if let Some((socket, _)) = ipmi {
+            tasks.spawn(ipmi::run(socket, Arc::clone(&core)));
+        }
         Ok(Host { core })
     }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
+use crate::ipmi::{self, IpmiSpec};
 use crate::power::{Delays, Power};
 use crate::seed::Seeded;
 
@@ -66,6 +67,7 @@ pub struct HostSpec {
     pub(crate) delays: Delays,
     pub(crate) power: Power,
     pub(crate) decoys: Vec<DecoySpec>,
+    pub(crate) ipmi: Option<IpmiSpec>,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -95,6 +97,7 @@ impl HostSpec {
             delays: Delays::default(),
             power: Power::On,
             decoys: Vec::new(),
+            ipmi: None,
         }
     }
 
@@ -182,6 +185,14 @@ impl HostSpec {
         self
     }
 
+    /// Lets the BMC speak IPMI, too, at the same address; it does not when this is not given.
+    pub fn ipmi(self, ipmi: IpmiSpec) -> Self {
+        Self {
+            ipmi: Some(ipmi),
+            ..self
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let refuse = |reason| {
             Err(SimError::InvalidHost {
@@ -215,7 +226,18 @@ impl HostSpec {
         if self.username.is_empty() || self.username.contains(':') {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
-        Ok(())
+        let Some(spec) = &self.ipmi else {
+            return Ok(());
+        };
+        if self
+            .uuid
+            .as_deref()
+            .is_some_and(|uuid| ipmi::guid(uuid).is_none())
+        {
+            return refuse("IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits");
+        }
+        spec.check(&self.username, self.password.as_deref())
+            .or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

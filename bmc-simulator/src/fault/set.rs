@@ -1,6 +1,6 @@
 //! The faults in force on one BMC.
 
-use super::effect::{Aftermath, Answer, Effect};
+use super::effect::{Aftermath, Answer, Effect, IpmiEffect};
 use super::{Fault, Injection};
 use crate::RequestClass;
 use crate::power::{Behaviour, OffHandling};
@@ -101,6 +101,21 @@ impl FaultSet {
             (effect == Effect::Conflict).then_some(())
         })
         .is_some()
+    }
+
+    /// What is done to a request over IPMI, of what is wanted.
+    pub(crate) fn take_ipmi<T>(
+        &mut self,
+        class: RequestClass,
+        wanted: impl Fn(IpmiEffect) -> Option<T>,
+    ) -> Option<(&'static str, T)> {
+        self.take(class, |effect| {
+            if let Effect::Ipmi(effect) = effect {
+                wanted(effect)
+            } else {
+                None
+            }
+        })
     }
 
     fn find<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {

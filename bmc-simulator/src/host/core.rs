@@ -10,9 +10,10 @@ use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{HostEvent, Snapshot};
-use crate::counters::{Counters, RequestClass};
+use super::{HostEvent, IpmiSnapshot, Snapshot};
+use crate::counters::{Counters, RequestClass, bump};
 use crate::fault::{Fault, FaultSet};
+use crate::ipmi::{self, IpmiState};
 use crate::journal::{Event, Journal};
 use crate::power::PowerMachine;
 use crate::redfish::Sessions;
@@ -26,6 +27,8 @@ const EVENT_BACKLOG: usize = 128;
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {
     pub(crate) address: SocketAddr,
+    /// Where IPMI listens; absent = it does not.
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
     pub(crate) epoch: Instant,
     pub(crate) journal: Arc<Journal>,
@@ -40,6 +43,18 @@ pub(crate) struct HostState {
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
     pub(crate) credentials: Credentials,
+    /// Absent when there is no IPMI, and while a datagram is dealt with.
+    pub(crate) ipmi: Option<Box<IpmiState>>,
+}
+
+impl HostState {
+    fn next_deadline(&self) -> Option<Duration> {
+        let sessions = self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline());
+        [self.machine.next_deadline(), sessions]
+            .into_iter()
+            .flatten()
+            .min()
+    }
 }
 
 /// A BMC and its machine.
@@ -47,6 +62,7 @@ pub(crate) struct HostCore {
     pub(crate) name: String,
     pub(crate) identities: Identities,
     pub(crate) address: SocketAddr,
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
@@ -63,7 +79,14 @@ impl HostCore {
         let identities = Identities::of(&spec, &mut Seeded::named(setup.seed, &spec.name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
-        let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
+        let password = spec.password.clone().unwrap_or_else(|| {
+            let mut password = stream("password").hex();
+            if spec.ipmi.is_some() {
+                password.truncate(ipmi::LONGEST_PASSWORD);
+            }
+            password
+        });
+        let ipmi = spec.ipmi.clone();
         let state = HostState {
             machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
             faults: FaultSet::default(),
@@ -73,10 +96,12 @@ impl HostCore {
                 username: spec.username.clone(),
                 password,
             },
+            ipmi: ipmi.map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),
         };
         Self {
             identities,
             address: setup.address,
+            ipmi_address: setup.ipmi_address,
             tls: setup.tls,
             journal: setup.journal,
             stop: setup.stop,
@@ -94,7 +119,7 @@ impl HostCore {
     /// happens before it returns.
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut Acting<'_>) -> R) -> R {
         let mut guard = self.lock();
-        let before = guard.machine.next_deadline();
+        let before = guard.next_deadline();
         // Read under the lock, or two actors could take effect against the order of their instants.
         let now = self.epoch.elapsed();
         let mut acting = Acting {
@@ -107,7 +132,7 @@ impl HostCore {
         let result = action(&mut acting);
         acting.settle();
         let logged = acting.logged;
-        let rescheduled = guard.machine.next_deadline() != before;
+        let rescheduled = guard.next_deadline() != before;
         drop(guard);
         if rescheduled {
             self.wake.notify_one();
@@ -125,7 +150,7 @@ impl HostCore {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let due = self.lock().machine.next_deadline()?;
+        let due = self.lock().next_deadline()?;
         self.epoch.checked_add(due)
     }
 
@@ -209,11 +234,39 @@ impl Acting<'_> {
             faults: self.state.faults.list(),
             counters: self.state.counters,
             sessions: self.state.sessions.ids(),
+            ipmi: self.ipmi_snapshot(),
+        }
+    }
+
+    fn ipmi_snapshot(&self) -> Option<IpmiSnapshot> {
+        Some(IpmiSnapshot {
+            address: self.core.ipmi_address?,
+            sessions: self.state.ipmi.as_ref()?.snapshots(),
+        })
+    }
+
+    /// Ends sessions over IPMI that were idle for too long.
+    fn expire_sessions(&mut self) {
+        let now = self.now;
+        let ended = self.state.ipmi.as_mut().map(|ipmi| ipmi.expire(now));
+        for (at, event) in ended.into_iter().flatten() {
+            bump(&mut self.state.counters.ipmi.sessions_ended);
+            self.log_at(at, event);
+        }
+    }
+
+    /// Ends all sessions over IPMI because the login changed.
+    pub(crate) fn end_ipmi_sessions(&mut self) {
+        let ended = self.state.ipmi.as_mut().map(|ipmi| ipmi.end_all());
+        for event in ended.into_iter().flatten() {
+            bump(&mut self.state.counters.ipmi.sessions_ended);
+            self.log(event);
         }
     }
 
     /// Lets happen what is due, and tells of it.
     fn settle(&mut self) {
+        self.expire_sessions();
         self.state.machine.advance(self.now);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));

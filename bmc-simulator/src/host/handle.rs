@@ -40,6 +40,11 @@ impl Host {
         self.core.address
     }
 
+    /// Where its BMC listens for IPMI, over UDP; absent when it does not.
+    pub fn ipmi_address(&self) -> Option<SocketAddr> {
+        self.core.ipmi_address
+    }
+
     /// `https://address:port`, without a path.
     pub fn redfish_url(&self) -> String {
         self.core.redfish_url()
@@ -230,7 +235,8 @@ impl Host {
         });
     }
 
-    /// Changes the login and ends all sessions.
+    /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of
+    /// more than 20 bytes or a user name of more than 16.
     pub fn rotate_credentials(&self, username: impl Into<String>, password: impl Into<String>) {
         let credentials = Credentials {
             username: username.into(),
@@ -240,6 +246,7 @@ impl Host {
             acting.state.credentials = credentials;
             acting.state.sessions.end_all();
             acting.log(Event::CredentialsRotated);
+            acting.end_ipmi_sessions();
         });
     }
 

@@ -8,4 +8,4 @@ mod snapshot;
 pub(crate) use self::clock::run_clock;
 pub(crate) use self::core::{Acting, HostCore, Setup};
 pub use self::handle::Host;
-pub use self::snapshot::{HostEvent, Snapshot};
+pub use self::snapshot::{HostEvent, IpmiSnapshot, Snapshot};
