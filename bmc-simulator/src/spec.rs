@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
-use crate::ipmi::{self, IpmiSpec};
+use crate::ipmi::IpmiSpec;
 use crate::power::{Delays, Power};
 use crate::seed::Seeded;
 
@@ -226,18 +226,8 @@ impl HostSpec {
         if self.username.is_empty() || self.username.contains(':') {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
-        let Some(spec) = &self.ipmi else {
-            return Ok(());
-        };
-        if self
-            .uuid
-            .as_deref()
-            .is_some_and(|uuid| ipmi::guid(uuid).is_none())
-        {
-            return refuse("IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits");
-        }
-        spec.check(&self.username, self.password.as_deref())
-            .or_else(refuse)
+        let ipmi = self.ipmi.as_ref();
+        ipmi.map_or(Ok(()), |ipmi| ipmi.check(self)).or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

@@ -204,6 +204,26 @@ mod tests {
             Fault::PowersOnByItself {
                 after: std::time::Duration::from_secs(1),
             },
+            Fault::IpmiLoseRequest,
+            Fault::IpmiLoseReply,
+            Fault::IpmiDuplicateReply,
+            Fault::IpmiDelayReply {
+                by: std::time::Duration::from_secs(1),
+            },
+            Fault::IpmiReorderReply,
+            Fault::IpmiCorruptReply,
+            Fault::IpmiStaleReply,
+            Fault::IpmiWrongRqSeq,
+            Fault::IpmiIgnoreCommand {
+                net_fn: 6,
+                command: 0x3c,
+            },
+            Fault::IpmiBusy,
+            Fault::IpmiRefuseSuite {
+                suite: Some(17),
+                status: 0x12,
+            },
+            Fault::IpmiSessionsExhausted,
         ];
         for fault in all {
             let json = serde_json::to_value(&fault).unwrap();

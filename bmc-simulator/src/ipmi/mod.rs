@@ -19,5 +19,5 @@ pub mod wire;
 pub(crate) use server::{bind, run};
 pub(crate) use spec::LONGEST_PASSWORD;
 pub use spec::{IpmiSpec, Privilege};
+pub(crate) use state::IpmiState;
 pub use state::{Ended, IpmiSession};
-pub(crate) use state::{IpmiState, guid};

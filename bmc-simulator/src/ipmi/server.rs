@@ -81,7 +81,9 @@ fn send_due(socket: &UdpSocket, delayed: &mut Vec<Delayed>) {
     let now = Instant::now();
     let mut due: Vec<Delayed> = delayed.extract_if(.., |one| one.due <= now).collect();
     due.sort_by_key(|one| one.due);
-    due.iter().for_each(|one| send(socket, &one.reply));
+    for one in &due {
+        send(socket, &one.reply);
+    }
 }
 
 fn send(socket: &UdpSocket, reply: &Outgoing) {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::crypto::{self, Suite};
+use super::state::guid;
+use crate::HostSpec;
 
 /// Longest user name that IPMI carries, in bytes (section 13.20).
 const LONGEST_NAME: usize = 16;
@@ -17,7 +19,7 @@ const MOST_SESSIONS: u8 = 63;
 /// As OpenBMC's phosphor-net-ipmid per channel (`maxSessionCountPerChannel` in session.hpp).
 const USUAL_SESSIONS: u8 = 15;
 /// Table 6-13: 60 s, plus or minus 3.
-const USUAL_IDLE: Duration = Duration::from_secs(60);
+const USUAL_IDLE: Duration = Duration::from_mins(1);
 
 /// Privilege levels (section 6.8). Each may do what the lower ones may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -161,7 +163,10 @@ impl IpmiSpec {
     }
 
     /// What cannot be served, and what to write instead.
-    pub(crate) fn check(&self, username: &str, password: Option<&str>) -> Result<(), &'static str> {
+    pub(crate) fn check(&self, host: &HostSpec) -> Result<(), &'static str> {
+        if host.uuid.as_deref().is_some_and(|uuid| guid(uuid).is_none()) {
+            return Err("IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits");
+        }
         if self.suites().is_empty() || self.suites().len() != self.cipher_suites.len() {
             return Err("IPMI: this cipher suite is not served: choose among 0-3, 6-8, 11, 12 and 15-17");
         }
@@ -180,14 +185,14 @@ impl IpmiSpec {
         }
         let names = self.users.iter().map(|user| user.name.as_str());
         if names
-            .chain([username])
+            .chain([host.username.as_str()])
             .any(|name| name.is_empty() || name.len() > LONGEST_NAME)
         {
             return Err("IPMI: user names have 1 to 16 bytes: choose a shorter one");
         }
         let passwords = self.users.iter().map(|user| user.password.as_str());
         if passwords
-            .chain(password)
+            .chain(host.password.as_deref())
             .any(|password| password.len() > LONGEST_PASSWORD)
         {
             return Err("IPMI: passwords have at most 20 bytes: choose a shorter one");

@@ -15,6 +15,7 @@ mod control;
 mod control_input;
 mod faults_http;
 mod faults_power;
+mod ipmi;
 mod journal;
 mod lifecycle;
 mod power;

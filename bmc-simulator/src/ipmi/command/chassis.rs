@@ -15,7 +15,7 @@ pub(super) fn capabilities() -> Vec<u8> {
 }
 
 /// Get Chassis Status (section 28.2).
-pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Done {
+pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
     let truth = bmc.acting.state.machine.truth();
     let on = reported(bmc) == Power::On;
     let by_command = bmc.ipmi.chassis.commanded_on == Some(truth.off_to_on);
@@ -27,7 +27,7 @@ pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Done {
     };
     bmc.acting.log(event);
     let power = if on { POWER_IS_ON } else { 0 } | (bmc.ipmi.chassis.restore_policy << 5);
-    Ok(vec![power, if by_command { ON_BY_COMMAND } else { 0 }, 0])
+    vec![power, if by_command { ON_BY_COMMAND } else { 0 }, 0]
 }
 
 /// IPMI has one bit for the power. A literal that is no power state of IPMI cannot be told, so then

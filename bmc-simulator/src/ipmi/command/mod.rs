@@ -194,7 +194,7 @@ fn perform(bmc: &mut Bmc<'_, '_>, known: Known, session: Option<u32>, data: &[u8
     }
     let id = session.ok_or(Completion::InsufficientPrivilege)?;
     match known {
-        Known::ChassisStatus => no_data(data).and_then(|()| chassis::status(bmc, id)),
+        Known::ChassisStatus => no_data(data).map(|()| chassis::status(bmc, id)),
         Known::SetPrivilege => session::set_privilege(bmc, id, data),
         Known::CloseSession => session::close(bmc, id, data),
         Known::SessionInfo => session::info(bmc, id, data),

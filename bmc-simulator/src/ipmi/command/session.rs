@@ -31,12 +31,12 @@ pub(super) fn set_privilege(bmc: &mut Bmc<'_, '_>, id: u32, data: &[u8]) -> Done
 /// Close Session, by id or, where that is 0, by handle. Others' are an administrator's to close.
 pub(super) fn close(bmc: &mut Bmc<'_, '_>, own: u32, data: &[u8]) -> Done {
     let sessions = &bmc.ipmi.sessions;
-    let (wanted, unknown) = match data {
-        &[0, 0, 0, 0, handle] => {
+    let (wanted, unknown) = match *data {
+        [0, 0, 0, 0, handle] => {
             let found = sessions.open().iter().find(|session| session.handle == handle);
             (found, Completion::UnknownHandle)
         }
-        &[a, b, c, d] => {
+        [a, b, c, d] => {
             let id = u32::from_le_bytes([a, b, c, d]);
             let found = sessions.open().iter().find(|session| session.managed_id == id);
             (found, Completion::UnknownSession)

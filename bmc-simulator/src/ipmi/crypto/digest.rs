@@ -43,6 +43,8 @@ fn hmac<D: Digest + BlockSizeUser>(key: &[u8], pieces: &[&[u8]]) -> Vec<u8> {
     let mut block = GenericArray::<u8, D::BlockSize>::default();
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     let mut mac = <SimpleHmac<D> as KeyInit>::new(&block);
-    pieces.iter().for_each(|piece| mac.update(piece));
+    for piece in pieces {
+        mac.update(piece);
+    }
     mac.finalize().into_bytes().to_vec()
 }

@@ -33,17 +33,17 @@ pub fn request(message: &[u8]) -> Result<Request<'_>, Malformed> {
         return Err(Malformed::TooShort);
     };
     let mut reader = Reader::new(body);
-    let [rs_addr, net_fn_lun, header_sum] = reader.array().ok_or(Malformed::TooShort)?;
+    let [responder, net_fn_lun, header_sum] = reader.array().ok_or(Malformed::TooShort)?;
     let second = reader.rest();
-    let [rq_addr, seq_lun, command] = reader.array().ok_or(Malformed::TooShort)?;
-    if checksum(&[rs_addr, net_fn_lun]) != header_sum || checksum(second) != *last {
+    let [requester, seq_lun, command] = reader.array().ok_or(Malformed::TooShort)?;
+    if checksum(&[responder, net_fn_lun]) != header_sum || checksum(second) != *last {
         return Err(Malformed::Checksum);
     }
     Ok(Request {
-        rs_addr,
+        rs_addr: responder,
         net_fn: net_fn_lun >> 2,
         rs_lun: net_fn_lun & 0x03,
-        rq_addr,
+        rq_addr: requester,
         rq_seq: seq_lun >> 2,
         rq_lun: seq_lun & 0x03,
         command,

@@ -38,3 +38,28 @@ pub enum Malformed {
     #[error("wrong checksum")]
     Checksum,
 }
+
+/// Reads bytes as everything that they could be; for tests of the readers.
+#[doc(hidden)]
+pub fn read_all(bytes: &[u8]) {
+    let nested = match parse(bytes) {
+        Ok(Datagram::RmcpPlus(packet)) => {
+            for length in [0, 12, 16] {
+                let _ = trailer(&packet, length);
+            }
+            packet.payload
+        }
+        Ok(Datagram::Ipmi15 { payload, .. }) => payload,
+        Ok(Datagram::Ping { tag }) => {
+            let _ = asf_pong(tag);
+            bytes
+        }
+        Err(_) => bytes,
+    };
+    for part in [bytes, nested] {
+        let _ = open_session(part);
+        let _ = rakp1(part).map(|message| (message.name(), message.name_only()));
+        let _ = rakp3(part);
+        let _ = request(part).map(|request| response(&request, request.rq_seq, 0, request.data));
+    }
+}
