@@ -62,7 +62,7 @@ impl Bmc<'_, '_> {
                 Ok(self.outside(&request, |message| wire::rmcp_ipmi15(&message)))
             }
             // There are no IPMI 1.5 sessions, and Get Channel Authentication Capabilities says so.
-            Datagram::Ipmi15 { .. } => Ok(self.discard().unwrap_or_default()),
+            Datagram::Ipmi15 { .. } => Ok(self.discard()),
             Datagram::RmcpPlus(packet) if packet.session_id == 0 => self.handshake(packet),
             Datagram::RmcpPlus(packet) => self.inside(packet),
         }
@@ -71,7 +71,7 @@ impl Bmc<'_, '_> {
     /// A packet that belongs to no session: most often one that opens a session.
     fn handshake(&mut self, packet: &Enveloped<'_>) -> Result<Vec<Outgoing>, wire::Malformed> {
         if packet.encrypted || packet.authenticated {
-            return Ok(self.discard().unwrap_or_default());
+            return Ok(self.discard());
         }
         match packet.payload_type {
             PayloadType::Message => {
@@ -94,15 +94,13 @@ impl Bmc<'_, '_> {
                 Ok(self.answer(RequestClass::IpmiRakp3, |bmc, _| bmc.rakp3(&message)))
             }
             // What a BMC sends and never gets.
-            PayloadType::OpenSessionResponse | PayloadType::Rakp2 | PayloadType::Rakp4 => {
-                Ok(self.discard().unwrap_or_default())
-            }
+            PayloadType::OpenSessionResponse | PayloadType::Rakp2 | PayloadType::Rakp4 => Ok(self.discard()),
         }
     }
 
     fn outside(&mut self, request: &Request<'_>, wrap: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Vec<Outgoing> {
         if request.net_fn & 1 != 0 {
-            return self.discard().unwrap_or_default();
+            return self.discard();
         }
         let class = command::class(request);
         self.answer(class, |bmc, answered| {
@@ -112,11 +110,11 @@ impl Bmc<'_, '_> {
 
     fn inside(&mut self, packet: &Enveloped<'_>) -> Result<Vec<Outgoing>, wire::Malformed> {
         let Some(payload) = self.open_packet(packet) else {
-            return Ok(self.discard().unwrap_or_default());
+            return Ok(self.discard());
         };
         let request = wire::request(&payload)?;
         if request.net_fn & 1 != 0 {
-            return Ok(self.discard().unwrap_or_default());
+            return Ok(self.discard());
         }
         let (class, id) = (command::class(&request), packet.session_id);
         let stale = self.ipmi.sessions.find(id).map(|one| one.last_reply.clone());

@@ -161,10 +161,10 @@ impl Bmc<'_, '_> {
         Some(value)
     }
 
-    /// Counts a datagram that is well-formed and still not answered.
-    pub(super) fn discard<T>(&mut self) -> Option<T> {
+    /// Counts a datagram that is well-formed and still gets no answer.
+    pub(super) fn discard(&mut self) -> Vec<Outgoing> {
         bump(&mut self.acting.state.counters.ipmi.discarded);
-        None
+        Vec::new()
     }
 
     /// Looks a user up: by name alone, or by name and privilege, which then has to be the user's

@@ -59,6 +59,10 @@ pub(crate) fn checks() -> Vec<Check> {
             body: || Box::pin(crates::ipmi_rs()),
         },
         Check {
+            tool: "crate ipmi 0.1",
+            body: || Box::pin(crates::ipmi()),
+        },
+        Check {
             tool: "crate ruipmi 0.6",
             body: || Box::pin(crates::ruipmi()),
         },

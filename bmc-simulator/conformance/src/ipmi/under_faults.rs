@@ -46,6 +46,8 @@ pub(super) async fn all() -> Result<Tally> {
         let what = format!("{program} reports {}", fault.fault.name());
         tally.count(&what, reports(fault, program, expected).await);
     }
+    let stale = super::crates::ipmi_rs_believes_stale_replies().await;
+    tally.count("ipmi-rs is deceived by ipmi-stale-reply", stale);
     Ok(tally)
 }
 
