@@ -1,6 +1,7 @@
 //! From a datagram to the datagrams that answer it, faults included.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{self, Completion};
@@ -121,7 +122,7 @@ impl Bmc<'_, '_> {
         let stale = stale.filter(|reply| !reply.is_empty());
         Ok(self.answer_in_session(class, stale, |bmc, answered| {
             // Close Session has to be answered with the keys that it throws away.
-            let keys = bmc.ipmi.sessions.find(id)?.keys.clone();
+            let keys = Arc::clone(&bmc.ipmi.sessions.find(id)?.keys);
             let iv = bmc.ipmi.sessions.random();
             let (console_id, sequence) = {
                 let session = bmc.ipmi.sessions.find(id)?;

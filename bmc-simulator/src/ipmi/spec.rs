@@ -18,7 +18,7 @@ const LONGEST_KG: usize = 20;
 const MOST_SESSIONS: u8 = 63;
 /// As OpenBMC's phosphor-net-ipmid per channel (`maxSessionCountPerChannel` in session.hpp).
 const USUAL_SESSIONS: u8 = 15;
-/// Table 6-13: 60 s, plus or minus 3.
+/// Section 6.12.15.
 const USUAL_IDLE: Duration = Duration::from_mins(1);
 
 /// Privilege levels (section 6.8). Each may do what the lower ones may.
@@ -110,7 +110,7 @@ impl IpmiSpec {
         Self { port, ..self }
     }
 
-    /// Ids of the cipher suites offered (table 22-20): any of 0, 1, 2, 3, 6, 7, 8, 11, 12, 15, 16
+    /// Ids of the cipher suites offered (section 22.15.2): any of 0, 1, 2, 3, 6, 7, 8, 11, 12, 15, 16
     /// and 17. Suite 0 lets everybody in who knows a user name.
     pub fn cipher_suites(self, ids: impl IntoIterator<Item = u8>) -> Self {
         Self {

@@ -190,7 +190,8 @@ impl Bmc<'_, '_> {
         Some((known, padded(password)?))
     }
 
-    /// The system's UUID as Get System GUID sends it: least significant byte first (section 20.8).
+    /// The system's UUID as Get System GUID sends it (section 22.14): least significant byte first,
+    /// as section 20.8 prescribes.
     pub(super) fn system_guid(&self) -> [u8; 16] {
         guid(&self.acting.identity().uuid).unwrap_or_default()
     }

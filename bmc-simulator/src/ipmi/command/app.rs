@@ -9,7 +9,7 @@ use crate::ipmi::state::{Bmc, guid};
 const LAN_CHANNEL: u8 = 1;
 /// Means the channel that the request came by.
 const THIS_CHANNEL: u8 = 0x0e;
-/// Cipher suite records in one response of Get Channel Cipher Suites (section 22.15.1).
+/// Bytes of records in one response of Get Channel Cipher Suites (section 22.15).
 const PAGE: usize = 16;
 /// IANA number of the IPMI forum, for want of a vendor (section 22.24).
 const IPMI_FORUM: [u8; 3] = [0xf2, 0x1b, 0x00];
@@ -75,7 +75,7 @@ pub(super) fn cipher_suites(bmc: &Bmc<'_, '_>, data: &[u8]) -> Done {
     Ok(std::iter::once(LAN_CHANNEL).chain(page).collect())
 }
 
-/// A record per suite: start of record, id, and its algorithms, tagged by kind (table 22-19).
+/// A record per suite: start of record, id, and its algorithms, tagged by kind (section 22.15.1).
 fn by_suite(suites: &[Suite]) -> Vec<u8> {
     suites
         .iter()

@@ -4,7 +4,6 @@ use super::{Confidentiality, Integrity, Keys, Suite, aes};
 use crate::ipmi::wire::{self, Enveloped, PayloadType};
 
 /// The keys of an open session and what they are used with.
-#[derive(Clone)]
 pub(crate) struct SessionKeys {
     pub(crate) suite: Suite,
     pub(crate) keys: Keys,

@@ -1,4 +1,4 @@
-//! The cipher suites (table 22-20) without xRC4, which no client compared here insists on.
+//! The cipher suites (section 22.15.2) without xRC4, which no client compared here insists on.
 
 /// RAKP authentication algorithm (table 13-17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

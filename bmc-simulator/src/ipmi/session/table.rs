@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Window;
@@ -46,7 +47,7 @@ pub(crate) struct Session {
     pub(crate) peer: SocketAddr,
     pub(crate) privilege: Privilege,
     pub(crate) limit: Privilege,
-    pub(crate) keys: SessionKeys,
+    pub(crate) keys: Arc<SessionKeys>,
     pub(crate) inbound: Window,
     pub(crate) last_reply: Vec<u8>,
     outbound: u32,
@@ -161,10 +162,10 @@ impl Sessions {
             peer,
             privilege: limit.min(Privilege::User),
             limit,
-            keys: SessionKeys {
+            keys: Arc::new(SessionKeys {
                 suite: opening.suite,
                 keys: claim.keys,
-            },
+            }),
             inbound: Window::default(),
             last_reply: Vec::new(),
             outbound: 0,

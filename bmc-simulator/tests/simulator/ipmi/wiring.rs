@@ -1,7 +1,7 @@
 //! IPMI among the rest: what is refused, shown and printed.
 
 use bmc_simulator::{HostSpec, IpmiSpec, Privilege, SimError, Simulator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::console::Console;
 use super::{PASSWORD, admin, bmc};
@@ -66,6 +66,55 @@ async fn the_control_api_shows_address_sessions_and_counters() {
     );
     assert_eq!(shown["counters"]["requests"], 0, "these are HTTP's");
     assert!(!shown.to_string().contains("canary"));
+}
+
+#[tokio::test]
+async fn the_control_api_takes_the_faults_and_names_their_mistakes() {
+    let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let spec = HostSpec::new("a").ipmi(IpmiSpec::new());
+    let sim = Simulator::builder()
+        .host(spec)
+        .control(loopback)
+        .start()
+        .await
+        .unwrap();
+    let url = format!("{}/hosts/a/faults", sim.control_url().unwrap());
+    let put = async |body: &Value| {
+        let answer = http(sim.ca_pem()).put(&url).json(body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let good = json!([
+        {"fault": {"ipmi-delay-reply": {"by": "800ms"}}, "on": "ipmi-chassis-status", "times": 2},
+        {"fault": {"ipmi-ignore-command": {"netFn": 0, "command": 2}}},
+        {"fault": {"ipmi-refuse-suite": {"suite": 17, "status": 18}}, "on": "ipmi-open-session"},
+        {"fault": "ipmi-stale-reply"},
+    ]);
+    let (status, host) = put(&good).await;
+    assert_eq!((status, &host["faults"]), (200, &good));
+    for (bad, field) in [
+        (json!([{"fault": {"ipmi-delay-reply": {"by": "0s"}}}]), "[0].by"),
+        (
+            json!([{"fault": {"ipmi-ignore-command": {"netFn": 1, "command": 2}}}]),
+            "[0].netFn",
+        ),
+        (
+            json!([{"fault": "ipmi-busy"}, {"fault": "ipmi-busy", "on": "reset"}]),
+            "[1].on",
+        ),
+        (json!([{"fault": "ipmi-busy", "on": "ipmi-nothing"}]), "[0].on"),
+    ] {
+        let (status, answer) = put(&bad).await;
+        assert_eq!(
+            (status, &answer["error"]["field"]),
+            (400, &json!(field)),
+            "{answer}"
+        );
+    }
+    assert_eq!(
+        serde_json::to_value(sim.hosts()[0].faults()).unwrap(),
+        good,
+        "nothing has changed"
+    );
 }
 
 #[tokio::test]
