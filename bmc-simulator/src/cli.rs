@@ -18,11 +18,15 @@ Examples:
     curl -X PUT 127.0.0.1:8000/hosts/worker-1/faults -d '[{\"fault\":\"lie-off-while-on\"}]'
     curl 127.0.0.1:8000/hosts/worker-1/journal
 
+  IPMI beside Redfish, with a password that both can carry (up to 20 bytes):
+    bmc-simulator --first-ipmi-port 9001
+    ipmitool -I lanplus -H 127.0.0.1 -p 9001 -U admin -P PASSWORD chassis power status
+
   Switch a machine off as a client would:
     curl --cacert ca.pem -u admin:PASSWORD -H 'Content-Type: application/json' \\
       -d '{\"ResetType\":\"ForceOff\"}' https://127.0.0.1:8443/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
 
-/// Simulates BMCs over Redfish, each with a machine behind it whose true power state is kept apart
+/// Simulates BMCs over Redfish and IPMI, each with a machine behind it whose true power state is kept apart
 /// from what is reported. Stops on SIGINT and SIGTERM.
 #[derive(Debug, Parser)]
 #[command(name = "bmc-simulator", version, after_long_help = EXAMPLES)]
@@ -42,6 +46,10 @@ pub(crate) struct Arguments {
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
+
+    /// UDP port of the first BMC's IPMI, the others follow, 0 = free ports; no IPMI when not given
+    #[arg(long, value_name = "PORT")]
+    pub(crate) first_ipmi_port: Option<u16>,
 
     /// Login of every BMC
     #[arg(long, default_value = "admin", value_name = "NAME")]
@@ -124,10 +132,23 @@ impl Arguments {
 
     /// Port of host `number`, counted from 1; 0 = any free one.
     pub(crate) fn port_of(&self, number: u16) -> Result<u16, Problem> {
-        let Some(first) = self.first_port else {
+        self.nth(number, "--first-port", self.first_port.unwrap_or(0))
+    }
+
+    /// UDP port of host `number`, counted from 1; 0 = any free one, absent = no IPMI.
+    pub(crate) fn ipmi_port_of(&self, number: u16) -> Result<Option<u16>, Problem> {
+        let first = self.first_ipmi_port;
+        first
+            .map(|first| self.nth(number, "--first-ipmi-port", first))
+            .transpose()
+    }
+
+    fn nth(&self, number: u16, option: &'static str, first: u16) -> Result<u16, Problem> {
+        if first == 0 {
             return Ok(0);
-        };
+        }
         first.checked_add(number.saturating_sub(1)).ok_or(Problem::Ports {
+            option,
             first,
             hosts: self.hosts,
         })
@@ -161,8 +182,12 @@ pub(crate) enum Problem {
     EmptyPassword { path: PathBuf },
     #[error("cannot write --ca-out {path}: {source}; check the path and its permissions", path = path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    #[error("--first-port {first} leaves too few ports for {hosts} hosts: choose a lower one")]
-    Ports { first: u16, hosts: u16 },
+    #[error("{option} {first} leaves too few ports for {hosts} hosts: choose a lower one")]
+    Ports {
+        option: &'static str,
+        first: u16,
+        hosts: u16,
+    },
     #[error("cannot watch for signals: {0}; check the limits of this process")]
     Signals(std::io::Error),
     #[error("cannot print what is listening: {0}; check standard output")]

@@ -20,8 +20,30 @@ pub enum RequestClass {
     SessionDelete,
     /// A TCP connection.
     Connect,
-    /// Everything else.
+    /// Every other HTTP request.
     Other,
+    /// ASF Presence Ping.
+    IpmiPing,
+    /// Get Channel Authentication Capabilities, Get System GUID.
+    IpmiDiscovery,
+    /// Get Channel Cipher Suites.
+    IpmiCipherSuites,
+    /// RMCP+ Open Session Request.
+    IpmiOpenSession,
+    /// RAKP Message 1.
+    IpmiRakp1,
+    /// RAKP Message 3.
+    IpmiRakp3,
+    /// Set Session Privilege Level.
+    IpmiSetPrivilege,
+    /// Get Chassis Status: what a read of the power state is.
+    IpmiChassisStatus,
+    /// Chassis Control.
+    IpmiChassisControl,
+    /// Close Session.
+    IpmiCloseSession,
+    /// Every other IPMI command.
+    IpmiOther,
 }
 
 impl RequestClass {
@@ -36,16 +58,64 @@ impl RequestClass {
             Self::SessionDelete => "session-delete",
             Self::Connect => "connect",
             Self::Other => "other",
+            Self::IpmiPing => "ipmi-ping",
+            Self::IpmiDiscovery => "ipmi-discovery",
+            Self::IpmiCipherSuites => "ipmi-cipher-suites",
+            Self::IpmiOpenSession => "ipmi-open-session",
+            Self::IpmiRakp1 => "ipmi-rakp1",
+            Self::IpmiRakp3 => "ipmi-rakp3",
+            Self::IpmiSetPrivilege => "ipmi-set-privilege",
+            Self::IpmiChassisStatus => "ipmi-chassis-status",
+            Self::IpmiChassisControl => "ipmi-chassis-control",
+            Self::IpmiCloseSession => "ipmi-close-session",
+            Self::IpmiOther => "ipmi-other",
         }
+    }
+
+    /// Whether it comes over IPMI and not over Redfish.
+    pub fn is_ipmi(self) -> bool {
+        self.is_ipmi_handshake() || self.is_ipmi_command()
+    }
+
+    /// Whether it is an IPMI message: something with a command and a completion code.
+    pub(crate) fn is_ipmi_command(self) -> bool {
+        match self {
+            Self::IpmiDiscovery
+            | Self::IpmiCipherSuites
+            | Self::IpmiSetPrivilege
+            | Self::IpmiChassisStatus
+            | Self::IpmiChassisControl
+            | Self::IpmiCloseSession
+            | Self::IpmiOther => true,
+            Self::ServiceRoot
+            | Self::SystemCollection
+            | Self::SystemGet
+            | Self::Reset
+            | Self::SessionCreate
+            | Self::SessionDelete
+            | Self::Connect
+            | Self::Other
+            | Self::IpmiPing
+            | Self::IpmiOpenSession
+            | Self::IpmiRakp1
+            | Self::IpmiRakp3 => false,
+        }
+    }
+
+    fn is_ipmi_handshake(self) -> bool {
+        matches!(
+            self,
+            Self::IpmiPing | Self::IpmiOpenSession | Self::IpmiRakp1 | Self::IpmiRakp3
+        )
     }
 }
 
-/// Counters of one BMC since it started. Requests count when their head has been read, whatever
+/// Counters of one BMC since it started. HTTP requests count when their head has been read, whatever
 /// the answer, also when there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counters {
-    /// All requests.
+    /// All HTTP requests.
     pub requests: u64,
     /// GET of `/redfish` or the service root.
     pub service_root: u64,
@@ -67,11 +137,15 @@ pub struct Counters {
     pub tls_handshakes: u64,
     /// TLS handshakes that failed.
     pub tls_failures: u64,
-    /// Requests refused for missing or wrong credentials.
+    /// HTTP requests refused for missing or wrong credentials.
     pub auth_failures: u64,
+    /// What came over IPMI.
+    #[serde(default)]
+    pub ipmi: IpmiCounters,
 }
 
 impl Counters {
+    /// Counts an HTTP request.
     pub(crate) fn count(&mut self, class: RequestClass) {
         if class != RequestClass::Connect {
             bump(&mut self.requests);
@@ -85,6 +159,86 @@ impl Counters {
             RequestClass::SessionDelete => &mut self.session_delete,
             RequestClass::Connect => &mut self.tcp_connections,
             RequestClass::Other => &mut self.other,
+            RequestClass::IpmiPing
+            | RequestClass::IpmiDiscovery
+            | RequestClass::IpmiCipherSuites
+            | RequestClass::IpmiOpenSession
+            | RequestClass::IpmiRakp1
+            | RequestClass::IpmiRakp3
+            | RequestClass::IpmiSetPrivilege
+            | RequestClass::IpmiChassisStatus
+            | RequestClass::IpmiChassisControl
+            | RequestClass::IpmiCloseSession
+            | RequestClass::IpmiOther => return,
+        });
+    }
+}
+
+/// What came over IPMI, counted. A request counts when it is well-formed and, in a session, the
+/// session's; also when there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IpmiCounters {
+    /// Datagrams received, whatever is in them.
+    pub datagrams: u64,
+    /// Datagrams that are no RMCP, ASF or IPMI that a BMC understands.
+    pub malformed: u64,
+    /// Well-formed ones that are not answered: an unknown session, a wrong authentication code, a
+    /// sequence number that was used or is too far away, an IPMI 1.5 session.
+    pub discarded: u64,
+    /// ASF Presence Pings.
+    pub ping: u64,
+    /// Get Channel Authentication Capabilities, Get System GUID.
+    pub discovery: u64,
+    /// Get Channel Cipher Suites.
+    pub cipher_suites: u64,
+    /// RMCP+ Open Session Requests.
+    pub open_session: u64,
+    /// RAKP Messages 1.
+    pub rakp1: u64,
+    /// RAKP Messages 3.
+    pub rakp3: u64,
+    /// Set Session Privilege Level.
+    pub set_privilege: u64,
+    /// Get Chassis Status.
+    pub chassis_status: u64,
+    /// Chassis Control.
+    pub chassis_control: u64,
+    /// Close Session.
+    pub close_session: u64,
+    /// Every other command.
+    pub other: u64,
+    /// Sessions opened.
+    pub sessions_opened: u64,
+    /// Sessions that ended, whyever.
+    pub sessions_ended: u64,
+    /// Unknown users, and passwords or KGs that one side found wrong.
+    pub auth_failures: u64,
+}
+
+impl IpmiCounters {
+    /// Counts a request over IPMI.
+    pub(crate) fn count(&mut self, class: RequestClass) {
+        bump(match class {
+            RequestClass::IpmiPing => &mut self.ping,
+            RequestClass::IpmiDiscovery => &mut self.discovery,
+            RequestClass::IpmiCipherSuites => &mut self.cipher_suites,
+            RequestClass::IpmiOpenSession => &mut self.open_session,
+            RequestClass::IpmiRakp1 => &mut self.rakp1,
+            RequestClass::IpmiRakp3 => &mut self.rakp3,
+            RequestClass::IpmiSetPrivilege => &mut self.set_privilege,
+            RequestClass::IpmiChassisStatus => &mut self.chassis_status,
+            RequestClass::IpmiChassisControl => &mut self.chassis_control,
+            RequestClass::IpmiCloseSession => &mut self.close_session,
+            RequestClass::IpmiOther => &mut self.other,
+            RequestClass::ServiceRoot
+            | RequestClass::SystemCollection
+            | RequestClass::SystemGet
+            | RequestClass::Reset
+            | RequestClass::SessionCreate
+            | RequestClass::SessionDelete
+            | RequestClass::Connect
+            | RequestClass::Other => return,
         });
     }
 }

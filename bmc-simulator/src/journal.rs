@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::ipmi::{Ended, Privilege};
 use crate::power::{Change, Command, Delays, Outcome, Power};
 use crate::{Injection, RequestClass, Stage};
 
@@ -21,6 +22,8 @@ pub enum Via {
     RedfishBasic,
     /// Redfish with the session of this id.
     RedfishSession(String),
+    /// IPMI, in the session of this id.
+    IpmiSession(String),
 }
 
 /// Something that happened at one BMC or to its machine.
@@ -43,6 +46,24 @@ pub enum Event {
         /// Its id.
         session: String,
     },
+    /// A session was opened over IPMI.
+    IpmiSessionOpened {
+        /// Its id: what the BMC calls it, 8 hexadecimal digits.
+        session: String,
+        /// Who opened it.
+        username: String,
+        /// The highest privilege that it may ask for.
+        limit: Privilege,
+        /// Id of its cipher suite.
+        cipher_suite: u8,
+    },
+    /// A session over IPMI ended.
+    IpmiSessionEnded {
+        /// Its id.
+        session: String,
+        /// Why.
+        reason: Ended,
+    },
     /// A request was refused for missing or wrong credentials.
     AuthFailed {
         /// What kind of request.
@@ -58,7 +79,7 @@ pub enum Event {
         via: Via,
         /// What became of it.
         outcome: Outcome,
-        /// HTTP status answered; absent when the connection was dropped instead.
+        /// HTTP status or, over IPMI, completion code answered; absent when no answer was sent.
         status: Option<u16>,
     },
     /// A power command was refused and had no effect.
@@ -67,7 +88,7 @@ pub enum Event {
         system: String,
         /// How it came in.
         via: Via,
-        /// HTTP status answered.
+        /// HTTP status or, over IPMI, completion code answered.
         status: u16,
         /// Why.
         reason: String,

@@ -23,7 +23,8 @@
 //! | `fault` | what can be broken |
 //! | `host` | one BMC and its machine: the lock under which everything takes effect |
 //! | `journal`, `oracle` | the order in which it did, and which rules of care were broken |
-//! | `redfish`, `server`, `tls` | the protocol and its transport |
+//! | `redfish`, `server`, `tls` | the one protocol and its transport |
+//! | [`ipmi`] | the other |
 //! | `control` | the HTTP API for people and other languages |
 
 mod control;
@@ -33,6 +34,7 @@ mod fault;
 mod fleet;
 mod host;
 mod human;
+pub mod ipmi;
 mod journal;
 mod oracle;
 mod power;
@@ -43,12 +45,13 @@ mod simulator;
 mod spec;
 mod tls;
 
-pub use counters::{Counters, RequestClass};
+pub use counters::{Counters, IpmiCounters, RequestClass};
 pub use error::SimError;
 pub use fault::{CertificateDefect, Fault, Injection, Probability, Window};
 pub use fleet::{Fleet, FleetError, MOST_HOSTS};
-pub use host::{BootSequence, Host, HostEvent, Snapshot, Stage};
+pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
+pub use ipmi::{Ended, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use oracle::{Breach, Oracle};
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};

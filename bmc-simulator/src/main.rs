@@ -5,7 +5,7 @@ mod output;
 
 use std::process::ExitCode;
 
-use bmc_simulator::{HostSpec, Oracle, Simulator};
+use bmc_simulator::{HostSpec, IpmiSpec, Oracle, Simulator};
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -62,6 +62,9 @@ async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
             spec = spec.credentials(&arguments.username, password);
         } else {
             spec = spec.username(&arguments.username);
+        }
+        if let Some(port) = arguments.ipmi_port_of(number)? {
+            spec = spec.ipmi(IpmiSpec::new().port(port));
         }
         builder = builder.host(spec);
     }

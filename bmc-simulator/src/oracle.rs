@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ipmi::Ended;
 use crate::journal::{Entry, Event};
 use crate::power::Command;
 
@@ -159,6 +160,21 @@ impl Case {
                 self.sessions.clear();
                 Vec::new()
             }
+            Event::IpmiSessionOpened { session, .. } => {
+                self.sessions.insert(format!("{session} over IPMI"), seq);
+                Vec::new()
+            }
+            Event::IpmiSessionEnded { session, reason } => match reason {
+                Ended::Closed | Ended::CredentialsRotated | Ended::BmcGone => {
+                    self.sessions.remove(&format!("{session} over IPMI"));
+                    Vec::new()
+                }
+                Ended::Idle => {
+                    self.sessions.remove(&format!("{session} over IPMI"));
+                    let text = format!("session {session} over IPMI was left to its time-out");
+                    vec![(Oracle::LeakedSession, text)]
+                }
+            },
             Event::TcpAccepted
             | Event::TlsHandshake
             | Event::TlsFailed

@@ -59,6 +59,9 @@ fn describe(host: &Host, generated: bool) -> Value {
         "certificateSha256": host.certificate_sha256_fingerprint(),
         "username": login.username,
     });
+    if let (Some(address), Some(object)) = (host.ipmi_address(), described.as_object_mut()) {
+        object.insert("ipmiAddress".to_owned(), json!(address));
+    }
     if let (true, Some(object)) = (generated, described.as_object_mut()) {
         object.insert("password".to_owned(), json!(login.password));
     }
@@ -82,6 +85,10 @@ fn text(described: &Value) -> String {
         field("certificateSha256"),
         field("username"),
     );
+    if described.get("ipmiAddress").is_some() {
+        line.push_str(" ipmi=");
+        line.push_str(&field("ipmiAddress"));
+    }
     if described.get("password").is_some() {
         line.push_str(" password=");
         line.push_str(&field("password"));

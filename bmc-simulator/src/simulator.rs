@@ -14,6 +14,7 @@ use crate::SimError;
 use crate::control::{self, Controlled};
 use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
+use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
 use crate::oracle::{self, Breach, Oracle};
 use crate::server;
@@ -125,8 +126,13 @@ impl Shared {
         spec.check()?;
         let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
         let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
+        let ipmi = match &spec.ipmi {
+            Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
+            None => None,
+        };
         let setup = Setup {
             address,
+            ipmi_address: ipmi.as_ref().map(|(_, address)| *address),
             tls: slot,
             authority: Arc::clone(authority),
             epoch: self.epoch,
@@ -137,6 +143,9 @@ impl Shared {
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
         tasks.spawn(server::run(listener, Arc::clone(&core)));
+        if let Some((socket, _)) = ipmi {
+            tasks.spawn(ipmi::run(socket, Arc::clone(&core)));
+        }
         Ok(Host { core })
     }
 

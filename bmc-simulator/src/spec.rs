@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::SimError;
 use crate::fault::Injection;
 use crate::host::BootSequence;
+use crate::ipmi::IpmiSpec;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::seed::Seeded;
 
@@ -71,6 +72,7 @@ pub struct HostSpec {
     pub(crate) bmc_boot: BootSequence,
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) faults: Vec<Injection>,
+    pub(crate) ipmi: Option<IpmiSpec>,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -103,6 +105,7 @@ impl HostSpec {
             bmc_boot: BootSequence::default(),
             restore: PowerRestorePolicy::default(),
             faults: Vec::new(),
+            ipmi: None,
         }
     }
 
@@ -206,6 +209,14 @@ impl HostSpec {
         self
     }
 
+    /// Lets the BMC speak IPMI, too, at the same address; it does not when this is not given.
+    pub fn ipmi(self, ipmi: IpmiSpec) -> Self {
+        Self {
+            ipmi: Some(ipmi),
+            ..self
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let refuse = |reason| {
             Err(SimError::InvalidHost {
@@ -240,7 +251,8 @@ impl HostSpec {
         if self.username.is_empty() || self.username.contains(':') {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
-        Ok(())
+        let ipmi = self.ipmi.as_ref();
+        ipmi.map_or(Ok(()), |ipmi| ipmi.check(self)).or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

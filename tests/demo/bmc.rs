@@ -78,7 +78,11 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
             );
         }
         // How bytes came in is counted in the cost.
-        Event::TcpAccepted | Event::TlsHandshake | Event::DelaysSet(_) => {}
+        Event::TcpAccepted
+        | Event::TlsHandshake
+        | Event::IpmiSessionOpened { .. }
+        | Event::IpmiSessionEnded { .. }
+        | Event::DelaysSet(_) => {}
     }
 }
 

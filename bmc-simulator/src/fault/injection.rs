@@ -132,7 +132,7 @@ impl Injection {
         if self.on == Some(RequestClass::Connect) && is_http {
             return Err(self.refusal("path", "a connection has no method and no path: leave them out"));
         }
-        Ok(())
+        self.check_protocol()
     }
 
     fn check_selectors(&self) -> Result<(), SimError> {
@@ -168,7 +168,7 @@ impl Injection {
         Ok(())
     }
 
-    fn refusal(&self, field: &'static str, reason: &'static str) -> SimError {
+    pub(super) fn refusal(&self, field: &'static str, reason: &'static str) -> SimError {
         SimError::InvalidFault {
             fault: self.fault.name(),
             field,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::effect::{Aftermath, Answer, Connection, Effect, IpmiEffect};
 use super::{Asked, CertificateDefect, Fault, Injection};
 use crate::RequestClass;
 use crate::power::{Behaviour, OffHandling};
@@ -241,6 +241,21 @@ impl FaultSet {
     pub(crate) fn take_conflict<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
         self.take(&asked.into(), |effect| (effect == Effect::Conflict).then_some(()))
             .is_some()
+    }
+
+    /// What is done to a request over IPMI, of what is wanted.
+    pub(crate) fn take_ipmi<T>(
+        &mut self,
+        class: RequestClass,
+        wanted: impl Fn(IpmiEffect) -> Option<T>,
+    ) -> Option<(&'static str, T)> {
+        self.take(&class.into(), |effect| {
+            if let Effect::Ipmi(effect) = effect {
+                wanted(effect)
+            } else {
+                None
+            }
+        })
     }
 
     fn find<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {

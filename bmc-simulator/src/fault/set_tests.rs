@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fault::{Answer, Asked};
 use crate::seed::Seeded;
-use crate::{Fault, Injection, Probability, RequestClass};
+use crate::{CertificateDefect, Fault, Injection, Probability, RequestClass};
 
 #[test]
 fn selects_by_class_and_runs_out() {
@@ -37,6 +37,8 @@ fn selects_by_class_and_runs_out() {
 
 #[test]
 fn json_names_match_the_names_in_the_journal() {
+    let span = Duration::from_secs(1);
+    let text = || "/x".to_owned();
     let all = [
         Fault::LieOffWhileOn,
         Fault::AcceptAndIgnore,
@@ -47,17 +49,66 @@ fn json_names_match_the_names_in_the_journal() {
         Fault::RejectCredentials,
         Fault::DropAfterExecute,
         Fault::Hang,
-        Fault::Redirect {
-            to: "https://x".to_owned(),
-        },
+        Fault::Redirect { to: text() },
         Fault::WrongUuid,
         Fault::NoSessionService,
         Fault::AlreadyThere409,
         Fault::TruncatedJson,
         Fault::LoseOnWhilePoweringOff,
-        Fault::PowersOnByItself {
-            after: std::time::Duration::from_secs(1),
+        Fault::PowersOnByItself { after: span },
+        Fault::RefuseConnections,
+        Fault::Blackhole,
+        Fault::AcceptThenHang,
+        Fault::ResetOnConnect,
+        Fault::HalfClose,
+        Fault::PlaintextOnTls,
+        Fault::TlsAlert,
+        Fault::Certificate(CertificateDefect::Expired),
+        Fault::Tls12Only,
+        Fault::ResetOnReuse,
+        Fault::SlowAnswer { by: span },
+        Fault::SlowLoris { every: span },
+        Fault::CutAnswer { after: 1 },
+        Fault::EndlessBody,
+        Fault::DeepJson { depth: 1 },
+        Fault::ErrorIn200,
+        Fault::ExecuteThenStatus { status: 500 },
+        Fault::Header {
+            name: "a".to_owned(),
+            value: text(),
         },
+        Fault::JsonSet {
+            pointer: text(),
+            value: serde_json::Value::Null,
+        },
+        Fault::JsonRemove { pointer: text() },
+        Fault::SessionTableFull,
+        Fault::StaleReads { age: span },
+        Fault::ReportFlaps { every: span },
+        Fault::On409AfterOff { within: span },
+        Fault::OnLostAfterOff { within: span },
+        Fault::RebootBmc,
+        Fault::CrashAbove {
+            requests_per_second: 1,
+        },
+        Fault::IpmiLoseRequest,
+        Fault::IpmiLoseReply,
+        Fault::IpmiDuplicateReply,
+        Fault::IpmiDelayReply { by: span },
+        Fault::IpmiReorderReply,
+        Fault::IpmiCorruptReply,
+        Fault::IpmiStaleReply,
+        Fault::IpmiWrongRqSeq,
+        Fault::IpmiIgnoreCommand {
+            net_fn: 6,
+            command: 0x3c,
+        },
+        Fault::IpmiBusy,
+        Fault::IpmiRefuseSuite {
+            suite: Some(17),
+            status: 0x12,
+        },
+        Fault::IpmiSessionsExhausted,
     ];
     for fault in all {
         let json = serde_json::to_value(&fault).unwrap();

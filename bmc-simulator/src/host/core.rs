@@ -16,6 +16,7 @@ use super::report::History;
 use super::{HostEvent, Listening, Snapshot};
 use crate::counters::{Counters, RequestClass};
 use crate::fault::{Fault, FaultSet};
+use crate::ipmi::{self, IpmiState};
 use crate::journal::{Event, Journal};
 use crate::power::{PowerMachine, PowerRestorePolicy};
 use crate::redfish::Sessions;
@@ -29,6 +30,8 @@ const EVENT_BACKLOG: usize = 128;
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {
     pub(crate) address: SocketAddr,
+    /// Where IPMI listens; absent = it does not.
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
     pub(crate) authority: Arc<Authority>,
     pub(crate) epoch: Instant,
@@ -49,6 +52,8 @@ pub(crate) struct HostState {
     pub(crate) rate: Rate,
     /// Whether the machine was on when the mains failed.
     pub(crate) on_before_cut: bool,
+    /// Absent when there is no IPMI, and while a datagram is dealt with.
+    pub(crate) ipmi: Option<Box<IpmiState>>,
     /// Until when everything has happened that was due.
     settled: Duration,
 }
@@ -60,6 +65,7 @@ impl HostState {
             self.machine.next_deadline(),
             self.faults.next_edge(),
             self.controller.next_edge(self.settled),
+            self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
         ];
         all.into_iter().flatten().min()
     }
@@ -70,6 +76,7 @@ pub(crate) struct HostCore {
     pub(crate) name: String,
     pub(crate) identities: Identities,
     pub(crate) address: SocketAddr,
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
@@ -90,7 +97,14 @@ impl HostCore {
         let identities = Identities::of(&spec, &mut Seeded::named(setup.seed, &spec.name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
-        let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
+        let password = spec.password.clone().unwrap_or_else(|| {
+            let mut password = stream("password").hex();
+            if spec.ipmi.is_some() {
+                password.truncate(ipmi::LONGEST_PASSWORD);
+            }
+            password
+        });
+        let ipmi = spec.ipmi.clone();
         let state = HostState {
             machine: PowerMachine::new(spec.power, spec.delays, stream("boot"), stream("delays")),
             faults: FaultSet::new(stream("faults")),
@@ -105,11 +119,13 @@ impl HostCore {
             rate: Rate::default(),
             on_before_cut: false,
             settled: Duration::ZERO,
+            ipmi: ipmi.map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),
         };
         let faults = spec.faults.clone();
         let core = Self {
             identities,
             address: setup.address,
+            ipmi_address: setup.ipmi_address,
             tls: setup.tls,
             journal: setup.journal,
             stop: setup.stop,
@@ -245,6 +261,7 @@ impl Acting<'_> {
             sessions: self.state.sessions.ids(),
             bmc: self.stage(),
             bmc_reboots: self.state.controller.reboots,
+            ipmi: self.ipmi_snapshot(),
         }
     }
 
@@ -257,6 +274,7 @@ impl Acting<'_> {
             self.obey_faults(edge);
         }
         self.state.faults.advance(self.now);
+        self.expire_sessions();
         self.state.machine.advance(self.now);
         while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
             if edge > self.now {
@@ -283,7 +301,7 @@ impl Acting<'_> {
         }
     }
 
-    fn log_at(&mut self, elapsed: Duration, event: Event) {
+    pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {
         self.core.journal.append(&self.core.name, elapsed, event);
         self.logged = true;
     }

@@ -9,6 +9,7 @@ use super::{HostCore, HostEvent, Snapshot};
 use crate::SimError;
 use crate::counters::Counters;
 use crate::fault::Injection;
+use crate::ipmi::Ended;
 use crate::journal::{Entry, Event, Page};
 use crate::oracle::{self, Breach, Oracle};
 use crate::power::{Delays, Power, Truth};
@@ -39,6 +40,11 @@ impl Host {
     /// Where its BMC listens.
     pub fn address(&self) -> SocketAddr {
         self.core.address
+    }
+
+    /// Where its BMC listens for IPMI, over UDP; absent when it does not.
+    pub fn ipmi_address(&self) -> Option<SocketAddr> {
+        self.core.ipmi_address
     }
 
     /// `https://address:port`, without a path.
@@ -231,7 +237,8 @@ impl Host {
         });
     }
 
-    /// Changes the login and ends all sessions.
+    /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of
+    /// more than 20 bytes or a user name of more than 16.
     pub fn rotate_credentials(&self, username: impl Into<String>, password: impl Into<String>) {
         let credentials = Credentials {
             username: username.into(),
@@ -241,6 +248,7 @@ impl Host {
             acting.state.credentials = credentials;
             acting.state.sessions.end_all();
             acting.log(Event::CredentialsRotated);
+            acting.end_ipmi_sessions(Ended::CredentialsRotated);
         });
     }
 

@@ -1,6 +1,7 @@
 //! What feeds the BMC and its machine.
 
 use super::core::Acting;
+use crate::ipmi::Ended;
 use crate::journal::Event;
 use crate::power::{Command, Power, PowerRestorePolicy};
 
@@ -14,6 +15,7 @@ impl Acting<'_> {
         self.log(Event::MainsLost);
         self.state.controller.lose_power();
         self.state.sessions.end_all();
+        self.end_ipmi_sessions(Ended::BmcGone);
         self.state.machine.lose_mains(self.now);
         self.core.close_connections();
     }

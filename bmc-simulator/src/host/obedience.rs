@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::core::Acting;
 use crate::fault::Injection;
+use crate::ipmi::Ended;
 use crate::journal::Event;
 
 impl Acting<'_> {
@@ -41,6 +42,7 @@ impl Acting<'_> {
     pub(crate) fn reboot_bmc(&mut self) {
         self.state.controller.boot(self.now);
         self.state.sessions.end_all();
+        self.end_ipmi_sessions(Ended::BmcGone);
         self.log(Event::BmcRebooted);
         self.core.close_connections();
     }

@@ -13,6 +13,8 @@ fn word(event: &Event) -> &'static str {
         Event::TlsFailed => "tls-failed",
         Event::SessionCreated { .. } => "login",
         Event::SessionDeleted { .. } => "logout",
+        Event::IpmiSessionOpened { .. } => "ipmi-login",
+        Event::IpmiSessionEnded { .. } => "ipmi-logout",
         Event::AuthFailed { .. } => "auth-failed",
         Event::Command { .. } => "command",
         Event::CommandRefused { .. } => "refused",

@@ -20,6 +20,7 @@ mod faults_http;
 mod faults_power;
 mod faults_selected;
 mod fleet;
+mod ipmi;
 mod journal;
 mod lifecycle;
 mod oracle;
