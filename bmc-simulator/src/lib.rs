@@ -48,5 +48,6 @@ pub use host::{Host, HostEvent, Snapshot};
 pub use human::{format_duration, parse_duration};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use power::{Change, Command, Delays, Outcome, Power, Truth};
+pub use redfish::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

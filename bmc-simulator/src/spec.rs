@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
 use crate::power::{Delays, Power};
+use crate::redfish::RedfishSpec;
 use crate::seed::Seeded;
 
 /// A login. `Debug` hides the password.
@@ -66,6 +67,7 @@ pub struct HostSpec {
     pub(crate) delays: Delays,
     pub(crate) power: Power,
     pub(crate) decoys: Vec<DecoySpec>,
+    pub(crate) redfish: RedfishSpec,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -95,6 +97,7 @@ impl HostSpec {
             delays: Delays::default(),
             power: Power::On,
             decoys: Vec::new(),
+            redfish: RedfishSpec::default(),
         }
     }
 
@@ -182,6 +185,11 @@ impl HostSpec {
         self
     }
 
+    /// How its Redfish service behaves.
+    pub fn redfish(self, redfish: RedfishSpec) -> Self {
+        Self { redfish, ..self }
+    }
+
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let refuse = |reason| {
             Err(SimError::InvalidHost {
@@ -215,7 +223,7 @@ impl HostSpec {
         if self.username.is_empty() || self.username.contains(':') {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
-        Ok(())
+        self.redfish.check().or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

@@ -15,7 +15,7 @@ use crate::counters::{Counters, RequestClass};
 use crate::fault::{Fault, FaultSet};
 use crate::journal::{Event, Journal};
 use crate::power::PowerMachine;
-use crate::redfish::Sessions;
+use crate::redfish::{self, RedfishState, Sessions};
 use crate::seed::Seeded;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
 use crate::tls::TlsSlot;
@@ -39,6 +39,7 @@ pub(crate) struct HostState {
     pub(crate) faults: FaultSet,
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
+    pub(crate) redfish: RedfishState,
     pub(crate) credentials: Credentials,
 }
 
@@ -68,7 +69,8 @@ impl HostCore {
             machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
             faults: FaultSet::default(),
             counters: Counters::default(),
-            sessions: Sessions::new(stream("session")),
+            sessions: Sessions::new(stream("session"), spec.redfish.session_timeout),
+            redfish: RedfishState::new(spec.redfish.clone()),
             credentials: Credentials {
                 username: spec.username.clone(),
                 password,
@@ -164,6 +166,12 @@ impl Acting<'_> {
         });
     }
 
+    /// An instant as Redfish writes it (DSP0266, "Date-Time values"), to the second.
+    pub(crate) fn date_time(&self, elapsed: Duration) -> String {
+        let wall = self.core.journal.wall(elapsed);
+        wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
     /// The word to report as power state now; absent = null.
     pub(crate) fn reported(&self) -> Option<String> {
         self.state
@@ -217,6 +225,7 @@ impl Acting<'_> {
         self.state.machine.advance(self.now);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
+            redfish::changed(self, &occurred.change);
             // No subscriber is no failure.
             let _ = self.core.events.send(HostEvent {
                 host: self.core.name.clone(),
@@ -224,6 +233,7 @@ impl Acting<'_> {
                 change: occurred.change,
             });
         }
+        redfish::settle(self);
     }
 
     fn log_at(&mut self, elapsed: Duration, event: Event) {

@@ -239,6 +239,7 @@ impl Host {
         self.core.act(|acting| {
             acting.state.credentials = credentials;
             acting.state.sessions.end_all();
+            acting.state.redfish.own_login_replaced();
             acting.log(Event::CredentialsRotated);
         });
     }

@@ -13,6 +13,7 @@ fn word(event: &Event) -> &'static str {
         Event::TlsFailed => "tls-failed",
         Event::SessionCreated { .. } => "login",
         Event::SessionDeleted { .. } => "logout",
+        Event::SessionExpired { .. } => "expired",
         Event::AuthFailed { .. } => "auth-failed",
         Event::Command { .. } => "command",
         Event::CommandRefused { .. } => "refused",
