@@ -103,7 +103,8 @@ fn allow(call: &Call<'_>) -> Result<(), Refusal> {
     } else {
         "application/json"
     };
-    let read = method == Method::GET || method == Method::HEAD;
+    // What is not there is not there in any media type.
+    let read = *call.route != Route::Unknown && (method == Method::GET || method == Method::HEAD);
     if read && !body::accepts(&call.parts.headers, media) {
         let message = Base::HeaderInvalid.message(&["Accept"]);
         return Err(Box::new(reply::error(StatusCode::NOT_ACCEPTABLE, message)));

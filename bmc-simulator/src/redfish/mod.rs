@@ -6,6 +6,7 @@ mod accounts;
 mod auth;
 mod body;
 mod body_of;
+mod boot;
 mod broken;
 mod chassis;
 mod conditional;

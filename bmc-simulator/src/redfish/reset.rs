@@ -151,7 +151,12 @@ fn execute(
     let outcome = if decoy {
         Outcome::Ignored
     } else {
-        acting.state.machine.command(wanted.command, acting.now)
+        let effective = effective(
+            wanted.command,
+            condition,
+            acting.state.redfish.spec.restart_powers_on,
+        );
+        acting.state.machine.command(effective, acting.now)
     };
     let status = match acting.state.redfish.spec.reset_answer {
         ResetAnswer::NoContent => StatusCode::NO_CONTENT,
@@ -171,6 +176,23 @@ fn execute(
             tasks::accepted(acting, task)
         }
     })
+}
+
+/// What the machine is told when a client wants this.
+fn effective(wanted: Command, condition: Condition, restart_powers_on: bool) -> Command {
+    match wanted {
+        Command::GracefulRestart | Command::ForceRestart | Command::PowerCycle
+            if restart_powers_on && condition == Condition::Off =>
+        {
+            Command::On
+        }
+        Command::On
+        | Command::ForceOff
+        | Command::GracefulShutdown
+        | Command::GracefulRestart
+        | Command::ForceRestart
+        | Command::PowerCycle => wanted,
+    }
 }
 
 fn already_there(condition: Condition, command: Command) -> bool {

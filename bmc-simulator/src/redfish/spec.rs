@@ -26,6 +26,9 @@ pub struct RedfishSpec {
     pub reset_values: ResetValues,
     /// What a reset that is accepted is answered.
     pub reset_answer: ResetAnswer,
+    /// A restart or power cycle of a machine that is off powers it on. Else it does nothing, as the machine
+    /// itself; DMTF's use-case checker expects the former.
+    pub restart_powers_on: bool,
     /// 412 to a reset that carries `If-Match` (iDRAC10: stmcginnis/gofish PR#510).
     pub reset_refuses_if_match: bool,
     /// 428 to a PATCH without `If-Match` (Huawei: ansible/ansible#60031).
@@ -41,6 +44,7 @@ impl Default for RedfishSpec {
             password_change_required: false,
             reset_values: ResetValues::Inline,
             reset_answer: ResetAnswer::NoContent,
+            restart_powers_on: false,
             reset_refuses_if_match: false,
             patch_needs_if_match: false,
         }

@@ -52,6 +52,7 @@ impl RedfishState {
 
 /// The truth changed.
 pub(crate) fn changed(acting: &mut Acting<'_>, change: &Change) {
+    acting.state.redfish.system.boot.changed(change);
     events::changed(acting, change);
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::body_of::{collection as collection_of, reference, resource, set};
+use super::boot::{self, BootChange, BootOverride};
 use super::patch::{Change, Plan, flag, text};
 use super::{chassis, manager, reset, schema};
 use crate::host::Acting;
@@ -16,6 +17,7 @@ pub(super) const SYSTEMS: &str = "/redfish/v1/Systems";
 pub(super) struct SystemNotes {
     asset_tag: String,
     location_indicator: bool,
+    pub(super) boot: BootOverride,
 }
 
 /// A change of one of them.
@@ -23,6 +25,7 @@ pub(super) struct SystemNotes {
 pub(super) enum SystemChange {
     AssetTag(String),
     LocationIndicator(bool),
+    Boot(BootChange),
 }
 
 impl SystemNotes {
@@ -30,6 +33,7 @@ impl SystemNotes {
         match change {
             SystemChange::AssetTag(tag) => self.asset_tag = tag,
             SystemChange::LocationIndicator(on) => self.location_indicator = on,
+            SystemChange::Boot(change) => self.boot.apply(change),
         }
     }
 }
@@ -43,6 +47,7 @@ pub(super) fn plan(plan: &mut Plan, name: &str, value: &Value) -> bool {
         "LocationIndicatorActive" => plan.take(flag(name, value), |on| {
             Change::System(SystemChange::LocationIndicator(on))
         }),
+        "Boot" => boot::plan(plan, value),
         _ => return false,
     }
     true
@@ -90,6 +95,7 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
             "LocationIndicatorActive",
             json!(notes.location_indicator),
         );
+        set(&mut body, "Boot", notes.boot.to_json());
         return Some(body);
     }
     let decoy = identities.decoys.iter().find(|decoy| decoy.id == id)?;
@@ -122,6 +128,7 @@ fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str
             "HostName": who.host_name,
             "PowerState": power_state,
             "Status": {"State": "Enabled", "Health": "OK"},
+            "Boot": BootOverride::default().to_json(),
             "Links": {
                 "Chassis": [reference(chassis::PATH)],
                 "ManagedBy": [reference(manager::PATH)],

@@ -103,7 +103,6 @@ fn entry(definition: &Definition) -> Value {
     let mut entry = json!({
         "Description": definition.text,
         "Message": definition.text,
-        "Severity": definition.severity.as_str(),
         "MessageSeverity": definition.severity.as_str(),
         "NumberOfArgs": definition.arguments(),
         "Resolution": definition.resolution,
