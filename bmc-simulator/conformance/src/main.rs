@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
 mod check;
+mod redfish;
 mod tool;
 
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ struct Arguments {
 
 /// Every check, in the order of the table.
 fn checks() -> Vec<Check> {
-    Vec::new()
+    redfish::checks()
 }
 
 #[tokio::main]

@@ -22,9 +22,10 @@ pub(super) struct Caller {
 
 impl Caller {
     pub(super) fn session(&self) -> Option<&str> {
-        match &self.via {
-            Via::RedfishSession(session) => Some(session),
-            Via::RedfishBasic => None,
+        if let Via::RedfishSession(session) = &self.via {
+            Some(session)
+        } else {
+            None
         }
     }
 }

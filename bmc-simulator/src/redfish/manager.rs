@@ -1,5 +1,8 @@
 //! `Manager`: the BMC itself, and the action that restarts it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -12,7 +15,9 @@ use crate::host::Acting;
 pub(super) const MANAGERS: &str = "/redfish/v1/Managers";
 pub(super) const ID: &str = "BMC";
 pub(super) const PATH: &str = "/redfish/v1/Managers/BMC";
-/// Both restart the BMC at once.
+/// From the answer to the restart: who asked gets the answer and can log out, as on real BMCs.
+const GRACE: Duration = Duration::from_secs(1);
+/// Both restart the BMC.
 const RESETS: [&str; 2] = ["GracefulRestart", "ForceRestart"];
 
 /// `/redfish/v1/Managers`.
@@ -75,13 +80,19 @@ pub(super) async fn reset(call: &Call<'_>, id: &str, body: Body) -> Response<Bod
         let message = Base::ActionParameterNotSupported.message(&["ResetType", "Manager.Reset"]);
         return reply::error(StatusCode::BAD_REQUEST, message.about("ResetType"));
     }
-    call.core.act(restart);
+    let core = Arc::clone(call.core);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = core.stop.cancelled() => {}
+            () = tokio::time::sleep(GRACE) => core.act(restart),
+        }
+    });
     reply::no_content()
 }
 
 /// What a restart of the BMC does to its Redfish service: sessions, subscriptions and tasks are gone,
 /// accounts and settings stay. The machine notices nothing.
-pub(crate) fn restart(acting: &mut Acting<'_>) {
+fn restart(acting: &mut Acting<'_>) {
     acting.state.sessions.end_all();
     acting.state.redfish.forget(acting.now);
 }

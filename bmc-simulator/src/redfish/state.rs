@@ -42,8 +42,8 @@ impl RedfishState {
         self.accounts.own_login_replaced();
     }
 
-    /// Forgets what does not survive a restart of the BMC.
-    pub(super) fn forget(&mut self, now: Duration) {
+    /// Forgets what does not survive a restart of the BMC; sessions are ended apart.
+    pub(crate) fn forget(&mut self, now: Duration) {
         self.tasks.remove_all();
         self.events.remove_all();
         self.restarted = now;
