@@ -19,5 +19,6 @@ mod journal;
 mod lifecycle;
 mod power;
 mod redfish;
+mod service;
 mod sessions;
 mod tls;
