@@ -46,9 +46,19 @@ async fn every_answer_has_the_headers_that_it_must_have() {
     }
 }
 
+type Header = (&'static str, &'static str);
+type Refused = (
+    &'static str,
+    &'static str,
+    Header,
+    &'static str,
+    u16,
+    &'static str,
+);
+
 /// Method, path, a header, body, and the status and the message of the answer. `{}` is the system.
 #[rustfmt::skip]
-const REFUSED: [(&str, &str, (&str, &str), &str, u16, &str); 19] = [
+const REFUSED: [Refused; 19] = [
     ("FAKE", "{}", NONE, "", 501, "OperationNotAllowed"),
     ("POST", "{}", NONE, "{}", 405, "OperationNotAllowed"),
     ("PUT", "{}", NONE, "{}", 405, "OperationNotAllowed"),
@@ -69,7 +79,7 @@ const REFUSED: [(&str, &str, (&str, &str), &str, u16, &str); 19] = [
     ("GET", "{}?$expand=*($levels=99)", NONE, "", 400, "QueryParameterOutOfRange"),
     ("GET", "{}?$filter=x", NONE, "", 501, "QueryParameterUnsupported"),
 ];
-const NONE: (&str, &str) = ("X-Nothing", "");
+const NONE: Header = ("X-Nothing", "");
 
 #[tokio::test]
 async fn what_cannot_be_answered_is_refused_for_its_own_reason() {
