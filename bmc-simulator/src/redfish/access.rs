@@ -1,6 +1,7 @@
 //! Who may do what (DSP0266, "Operation-to-privilege mapping").
 
 use axum::http::Method;
+use serde_json::{Map, Value};
 
 use super::accounts::Privilege;
 use super::auth::Caller;
@@ -19,6 +20,29 @@ pub(super) fn permits(acting: &Acting<'_>, caller: &Caller, route: &Route, metho
     };
     let held = account.role.privileges();
     needed.iter().any(|privilege| held.contains(privilege))
+}
+
+/// Whether a change of an account may name these properties. Of one's own account everybody may change
+/// the password and nothing else, or a reader could become an administrator; and nobody may change more
+/// than it while it has to be changed.
+pub(super) fn permits_change(
+    acting: &Acting<'_>,
+    caller: &Caller,
+    route: &Route,
+    body: &Map<String, Value>,
+) -> bool {
+    if !matches!(route, Route::Account(_)) {
+        return true;
+    }
+    let Some(account) = acting.state.redfish.accounts.get(caller.account) else {
+        return false;
+    };
+    let all = account.role.privileges().contains(&Privilege::ConfigureUsers);
+    let only_password = || {
+        body.keys()
+            .all(|name| name == "Password" || name.starts_with("@odata."))
+    };
+    all && !account.password_change_required || only_password()
 }
 
 /// What is allowed while the password has to be changed (DSP0266, "Password change required handling").

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::auth::Caller;
 use super::message::{self, Base, Message};
 use super::route::Route;
-use super::{Call, Refusal, body, conditional, events, read, reply, sessions};
+use super::{Call, Refusal, access, body, conditional, events, read, reply, sessions};
 use super::{accounts, network, system};
 use crate::host::Acting;
 
@@ -84,6 +84,9 @@ fn change(
     object: &Map<String, Value>,
 ) -> Result<Response<Body>, Refusal> {
     let before = read::tagged(acting, call.route).ok_or_else(|| Box::new(reply::not_found(call.path())))?;
+    if !access::permits_change(acting, caller, call.route, object) {
+        return Err(Box::new(reply::forbidden()));
+    }
     precondition(call, acting, &before.tag)?;
     let plan = plan(call.route, &before.body, object, acting);
     if !plan.wrong.is_empty() {

@@ -162,6 +162,8 @@ async fn a_password_that_must_be_changed_opens_nothing_else() {
     // It is no wrong login.
     assert_eq!(host.counters().auth_failures, 0);
 
+    let way_around = client.patch(&own, &json!({"PasswordChangeRequired": false}));
+    assert_eq!(status(way_around).await, 403);
     let (changed, answer) = send(client.patch(&own, &json!({"Password": "second-password"}))).await;
     assert_eq!((changed, &answer["PasswordChangeRequired"]), (200, &json!(false)));
     assert_eq!(status(client.get(other)).await, 200);

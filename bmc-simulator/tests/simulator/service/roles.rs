@@ -108,6 +108,19 @@ async fn everybody_may_mind_their_own_account_and_session() {
         .patch(client.url(&own))
         .json(&json!({"Password": "other-password"}));
     assert_eq!(status(as_user(password, "reader")).await, 200);
+    for more in [
+        json!({"RoleId": "Administrator"}),
+        json!({"Enabled": true, "Password": "any-password"}),
+    ] {
+        let rise = http.patch(client.url(&own)).json(&more);
+        let (refused, answer) = send(rise.basic_auth("reader", Some("other-password"))).await;
+        assert_eq!(
+            (refused, messages(&answer)),
+            (403, vec!["InsufficientPrivilege".to_owned()]),
+            "{more}"
+        );
+    }
+    assert_eq!(client.read(&own).await["RoleId"], "ReadOnly");
     // An account that is switched off lets nobody in.
     assert_eq!(status(client.patch(&own, &json!({"Enabled": false}))).await, 200);
     let read = http
