@@ -1,6 +1,6 @@
 //! Reading what the client sent.
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value};
 
@@ -24,6 +24,15 @@ pub(super) async fn json_object(headers: &HeaderMap, body: Body) -> Result<Map<S
         return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
     };
     parse(&bytes).map_or_else(|message| refuse(StatusCode::BAD_REQUEST, message), Ok)
+}
+
+/// As [`json_object`], where the body may be left out (DSP0266, "POST (action)", of an action without
+/// required parameters).
+pub(super) async fn optional_object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Refusal> {
+    if body.size_hint().exact() == Some(0) {
+        return Ok(Map::new());
+    }
+    json_object(headers, body).await
 }
 
 fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Message> {

@@ -67,7 +67,7 @@ pub(super) async fn reset(call: &Call<'_>, id: &str, body: Body) -> Response<Bod
     if id != ID {
         return reply::not_found(call.path());
     }
-    let object = match body::json_object(&call.parts.headers, body).await {
+    let object = match body::optional_object(&call.parts.headers, body).await {
         Ok(object) => object,
         Err(refusal) => return *refusal,
     };

@@ -50,7 +50,12 @@ pub(super) fn insert(response: &mut Response<Body>, name: HeaderName, value: &st
 
 /// A status with a JSON body and the headers that every answer has (DSP0266, "Response headers").
 pub(super) fn with_json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = bare(status, Body::from(value.to_string()));
+    with_body(status, Body::from(value.to_string()))
+}
+
+/// A status with a body of JSON, whatever is in it.
+pub(super) fn with_body(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = bare(status, body);
     let json = HeaderValue::from_static("application/json;charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response

@@ -49,6 +49,8 @@ messages! {
         "There is a resource of type %1 with the property %2 of value %3 already." => "Choose another value.";
     ResourceCannotBeDeleted "ResourceCannotBeDeleted" Critical "This resource cannot be deleted."
         => "Leave the resource in place.";
+    ResourceInUse "ResourceInUse" Warning "The resource is in use or in transition; nothing was changed."
+        => "Wait until the resource has settled and send the request again.";
     ResourceMissingAtUri "ResourceMissingAtURI" Critical "There is no resource at the URI %1."
         => "Follow the links from the service root.";
     OperationNotAllowed "OperationNotAllowed" Critical "This resource does not support the method."
