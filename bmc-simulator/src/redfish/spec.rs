@@ -126,3 +126,47 @@ pub enum ResetAnswer {
     /// 202 without a task (Supermicro: nv-redfish `AcceptedActionWithoutTask`).
     AcceptedWithoutTask,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
+
+    #[test]
+    fn is_read_from_json_with_every_field_optional() {
+        let text = r#"{"sessionLimit":8,"sessionTimeout":"5m","resetAnswer":"accepted-without-task",
+            "resetValues":"action-info","lockout":{"threshold":5,"duration":"10m","triesProlong":true}}"#;
+        let read: RedfishSpec = serde_json::from_str(text).unwrap();
+        let expected = RedfishSpec {
+            session_limit: 8,
+            session_timeout: Duration::from_mins(5),
+            lockout: LockoutSpec {
+                threshold: 5,
+                duration: Duration::from_mins(10),
+                tries_prolong: true,
+                ..LockoutSpec::default()
+            },
+            reset_values: ResetValues::ActionInfo,
+            reset_answer: ResetAnswer::AcceptedWithoutTask,
+            ..RedfishSpec::default()
+        };
+        assert_eq!(read, expected);
+        let written = serde_json::to_string(&expected).unwrap();
+        assert_eq!(serde_json::from_str::<RedfishSpec>(&written).unwrap(), expected);
+        assert!(serde_json::from_str::<RedfishSpec>(r#"{"sessionsLimit":8}"#).is_err());
+    }
+
+    #[test]
+    fn refuses_what_could_not_work() {
+        let with_timeout = |seconds| RedfishSpec {
+            session_timeout: Duration::from_secs(seconds),
+            ..RedfishSpec::default()
+        };
+        assert!(with_timeout(30).check().is_ok() && with_timeout(86_400).check().is_ok());
+        assert!(with_timeout(29).check().is_err() && with_timeout(86_401).check().is_err());
+        let no_sessions = RedfishSpec {
+            session_limit: 0,
+            ..RedfishSpec::default()
+        };
+        assert!(no_sessions.check().is_err());
+    }
+}
