@@ -5,7 +5,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-venv=${CARGO_TARGET_DIR:-$root/target}/peers/conformance
+peers=${CARGO_TARGET_DIR:-$root/target}/peers
+venv=$peers/conformance
 wanted=$(sha256sum "$here/requirements.txt" | cut -c1-16)
 stamp=$venv/installed-$wanted
 
@@ -34,5 +35,24 @@ if [ ! -e "$stamp" ]; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
     touch "$stamp"
+fi
+
+# The schema files that the service validator compares with, so that it needs no network.
+schemas=$peers/redfish-schemas
+if [ ! -e "$schemas/ServiceRoot_v1.xml" ]; then
+    command -v cargo >/dev/null || {
+        echo "cargo is missing; install Rust" >&2
+        exit 1
+    }
+    echo "Fetching the Redfish schemas into $schemas"
+    manifest=$(cargo metadata --locked --format-version 1 --manifest-path "$here/schemas/Cargo.toml" |
+        "$venv/bin/python" -c '
+import json, sys
+packages = json.load(sys.stdin)["packages"]
+print(next(p["manifest_path"] for p in packages if p["name"] == "nv-redfish-schema"))')
+    rm -rf "$schemas.new"
+    mkdir -p "$schemas.new"
+    cp "$(dirname "$manifest")"/redfish-csdl/csdl/*.xml "$schemas.new"
+    mv "$schemas.new" "$schemas"
 fi
 echo "The tools of others are installed"

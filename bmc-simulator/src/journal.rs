@@ -64,6 +64,11 @@ pub enum Event {
         /// Why.
         reason: Ended,
     },
+    /// A session ended because it was not used for too long.
+    SessionExpired {
+        /// Its id.
+        session: String,
+    },
     /// A request was refused for missing or wrong credentials.
     AuthFailed {
         /// What kind of request.
@@ -207,8 +212,13 @@ impl Journal {
         }
     }
 
+    /// The wall time of an instant.
+    pub(crate) fn wall(&self, elapsed: Duration) -> Timestamp {
+        self.begin.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+
     pub(crate) fn append(&self, host: &str, elapsed: Duration, event: Event) {
-        let wall = self.begin.checked_add(elapsed).unwrap_or(Timestamp::MAX);
+        let wall = self.wall(elapsed);
         let mut kept = self.kept();
         kept.last_seq = kept.last_seq.saturating_add(1);
         let entry = Entry {

@@ -55,5 +55,6 @@ pub use ipmi::{Ended, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use oracle::{Breach, Oracle};
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
+pub use redfish::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

@@ -156,6 +156,11 @@ impl Case {
                 self.sessions.remove(session);
                 Vec::new()
             }
+            Event::SessionExpired { session } => {
+                self.sessions.remove(session);
+                let text = format!("session {session} was left to its time-out");
+                vec![(Oracle::LeakedSession, text)]
+            }
             Event::BmcRebooted | Event::MainsLost => {
                 self.sessions.clear();
                 Vec::new()

@@ -7,6 +7,7 @@ use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::ipmi::IpmiSpec;
 use crate::power::{Delays, Power, PowerRestorePolicy};
+use crate::redfish::RedfishSpec;
 use crate::seed::Seeded;
 
 /// A login. `Debug` hides the password.
@@ -73,6 +74,7 @@ pub struct HostSpec {
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) faults: Vec<Injection>,
     pub(crate) ipmi: Option<IpmiSpec>,
+    pub(crate) redfish: RedfishSpec,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -106,6 +108,7 @@ impl HostSpec {
             restore: PowerRestorePolicy::default(),
             faults: Vec::new(),
             ipmi: None,
+            redfish: RedfishSpec::default(),
         }
     }
 
@@ -217,6 +220,11 @@ impl HostSpec {
         }
     }
 
+    /// How its Redfish service behaves.
+    pub fn redfish(self, redfish: RedfishSpec) -> Self {
+        Self { redfish, ..self }
+    }
+
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let refuse = |reason| {
             Err(SimError::InvalidHost {
@@ -252,7 +260,8 @@ impl HostSpec {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
         let ipmi = self.ipmi.as_ref();
-        ipmi.map_or(Ok(()), |ipmi| ipmi.check(self)).or_else(refuse)
+        let checked = ipmi.map_or(Ok(()), |ipmi| ipmi.check(self));
+        checked.and_then(|()| self.redfish.check()).or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

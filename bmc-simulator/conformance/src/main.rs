@@ -5,6 +5,7 @@
 
 mod check;
 mod ipmi;
+mod redfish;
 mod tool;
 
 use std::process::ExitCode;
@@ -23,7 +24,9 @@ struct Arguments {
 
 /// Every check, in the order of the table.
 fn checks() -> Vec<Check> {
-    ipmi::checks()
+    let mut checks = redfish::checks();
+    checks.extend(ipmi::checks());
+    checks
 }
 
 #[tokio::main]

@@ -24,7 +24,31 @@ pub(crate) struct Said {
 /// When it cannot be started or is not done in time.
 pub(crate) async fn run(program: &Path, arguments: &[&str], within: Duration) -> Result<Said> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(arguments);
+    finish(program, command, within).await
+}
+
+/// As [`run`], in a folder of its own and with more variables in its environment.
+///
+/// # Errors
+/// When it cannot be started or is not done in time.
+pub(crate) async fn run_in(
+    folder: &Path,
+    variables: &[(&str, &str)],
+    program: &Path,
+    arguments: &[&str],
+    within: Duration,
+) -> Result<Said> {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .envs(variables.iter().copied());
+    finish(program, command, within).await
+}
+
+async fn finish(program: &Path, mut command: Command, within: Duration) -> Result<Said> {
+    command.stdin(Stdio::null()).kill_on_drop(true);
     let shown = program.display();
     let output = tokio::time::timeout(within, command.output())
         .await
@@ -47,10 +71,18 @@ fn said(output: &Output) -> Said {
 /// # Errors
 /// When it is not there.
 pub(crate) fn in_venv(name: &str) -> Result<PathBuf> {
+    peer(&Path::new("conformance/bin").join(name))
+}
+
+/// Something that `install.sh` puts under `target/peers`.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn peer(path: &Path) -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let program = target.join("peers/conformance/bin").join(name);
-    anyhow::ensure!(program.exists(), "{} is missing; {REMEDY}", program.display());
-    Ok(program)
+    let found = target.join("peers").join(path);
+    anyhow::ensure!(found.exists(), "{} is missing; {REMEDY}", found.display());
+    Ok(found)
 }
 
 /// The top of the repository.

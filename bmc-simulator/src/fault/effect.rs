@@ -59,6 +59,16 @@ pub(crate) enum Aftermath {
     },
 }
 
+impl Aftermath {
+    /// Whether the whole body is needed for it.
+    pub(crate) fn is_about_the_body(&self) -> bool {
+        match self {
+            Self::Truncate | Self::Dribble(_) | Self::Cut(_) | Self::Edit { .. } => true,
+            Self::Drop | Self::Delay(_) | Self::Status(_) | Self::Header { .. } => false,
+        }
+    }
+}
+
 /// What is done to a request over IPMI, or to its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IpmiEffect {

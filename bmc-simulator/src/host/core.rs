@@ -19,7 +19,7 @@ use crate::fault::{Fault, FaultSet};
 use crate::ipmi::{self, IpmiState};
 use crate::journal::{Event, Journal};
 use crate::power::{PowerMachine, PowerRestorePolicy};
-use crate::redfish::Sessions;
+use crate::redfish::{self, RedfishState, Sessions};
 use crate::seed::Seeded;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
 use crate::tls::{Authority, TlsSlot};
@@ -46,6 +46,7 @@ pub(crate) struct HostState {
     pub(crate) faults: FaultSet,
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
+    pub(crate) redfish: RedfishState,
     pub(crate) credentials: Credentials,
     pub(crate) controller: Controller,
     pub(crate) history: History,
@@ -109,7 +110,8 @@ impl HostCore {
             machine: PowerMachine::new(spec.power, spec.delays, stream("boot"), stream("delays")),
             faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
-            sessions: Sessions::new(stream("session")),
+            sessions: Sessions::new(stream("session"), spec.redfish.session_timeout),
+            redfish: RedfishState::new(spec.redfish.clone()),
             credentials: Credentials {
                 username: spec.username.clone(),
                 password,
@@ -225,6 +227,12 @@ impl Acting<'_> {
         });
     }
 
+    /// An instant as Redfish writes it (DSP0266, "Date-Time values"), to the second.
+    pub(crate) fn date_time(&self, elapsed: Duration) -> String {
+        let wall = self.core.journal.wall(elapsed);
+        wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
     /// What the real system claims to be now.
     pub(crate) fn identity(&self) -> &Identity {
         let identities = &self.core.identities;
@@ -289,6 +297,7 @@ impl Acting<'_> {
         self.state.history.note(self.now, condition);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
+            redfish::changed(self, &occurred.change);
             // No subscriber is no failure.
             let Some(events) = self.core.events.get() else {
                 continue;
@@ -299,6 +308,7 @@ impl Acting<'_> {
                 change: occurred.change,
             });
         }
+        redfish::settle(self);
     }
 
     pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {

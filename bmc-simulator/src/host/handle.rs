@@ -247,6 +247,7 @@ impl Host {
         self.core.act(|acting| {
             acting.state.credentials = credentials;
             acting.state.sessions.end_all();
+            acting.state.redfish.own_login_replaced();
             acting.log(Event::CredentialsRotated);
             acting.end_ipmi_sessions(Ended::CredentialsRotated);
         });

@@ -15,6 +15,7 @@ impl Acting<'_> {
         self.log(Event::MainsLost);
         self.state.controller.lose_power();
         self.state.sessions.end_all();
+        self.state.redfish.forget(self.now);
         self.end_ipmi_sessions(Ended::BmcGone);
         self.state.machine.lose_mains(self.now);
         self.core.close_connections();

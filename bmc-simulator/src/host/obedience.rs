@@ -42,6 +42,7 @@ impl Acting<'_> {
     pub(crate) fn reboot_bmc(&mut self) {
         self.state.controller.boot(self.now);
         self.state.sessions.end_all();
+        self.state.redfish.forget(self.now);
         self.end_ipmi_sessions(Ended::BmcGone);
         self.log(Event::BmcRebooted);
         self.core.close_connections();

@@ -102,6 +102,11 @@ impl PowerMachine {
         }
     }
 
+    /// Whether nothing that was asked for is still to happen; booting is not asked for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending == Pending::Nothing
+    }
+
     /// Current delays.
     pub(crate) fn delays(&self) -> Delays {
         self.delays

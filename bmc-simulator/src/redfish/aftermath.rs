@@ -9,14 +9,20 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use futures::stream;
 use serde_json::Value;
 
-use super::{HangUp, reply};
+use super::message::Base;
+use super::{HangUp, events, reply};
 use crate::fault::Aftermath;
 
 /// No answer of ours is larger; what is larger is cut off here.
 const LARGEST_ANSWER: usize = 1 << 20;
 
-/// Does one thing to an answer.
+/// Does one thing to an answer. A stream of events has no body that could be cut or edited.
 pub(super) async fn apply(response: Response<Body>, what: Aftermath) -> Result<Response<Body>, HangUp> {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_stream = kind.is_some_and(|kind| kind == events::STREAM_TYPE);
+    if is_stream && what.is_about_the_body() {
+        return Ok(response);
+    }
     let (mut parts, body) = response.into_parts();
     match what {
         Aftermath::Drop => Err(HangUp),
@@ -25,9 +31,8 @@ pub(super) async fn apply(response: Response<Body>, what: Aftermath) -> Result<R
             Ok(Response::from_parts(parts, body))
         }
         Aftermath::Status(status) => {
-            let text = "An injected fault gave this answer to a request that was executed.";
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            Ok(reply::error(status, "GeneralError", text))
+            Ok(reply::error(status, Base::GeneralError.message(&[])))
         }
         Aftermath::Header { name, value } => {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {

@@ -1,25 +1,48 @@
-//! Redfish (DMTF DSP0266) as a power client sees it: service root, systems, reset, sessions.
+//! Redfish (DMTF DSP0266, DSP0268): what a power client, a fleet manager and the validators of DMTF ask
+//! of a BMC. Resources are rendered from the host's state when they are asked for; nothing is kept.
 
+mod access;
+mod accounts;
 mod aftermath;
 mod auth;
 mod body;
+mod body_of;
+mod boot;
+mod broken;
+mod chassis;
+mod conditional;
+mod dispatch;
+mod events;
+mod manager;
+mod message;
+mod network;
+mod patch;
+mod query;
+mod read;
 mod reply;
 mod reset;
-mod resources;
+mod root;
 mod route;
+mod schema;
 mod sessions;
+mod spec;
+mod state;
+mod system;
+mod tasks;
 
 pub(crate) use sessions::Sessions;
+pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
+pub(crate) use state::{RedfishState, changed, settle};
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Method, Request, Response, StatusCode, request::Parts};
+use axum::http::{Request, Response, StatusCode, request::Parts};
 
 use crate::counters::RequestClass;
 use crate::fault::{Aftermath, Answer, Asked};
 use crate::host::{HostCore, Stage};
-use crate::journal::Via;
+use message::Base;
 use route::Route;
 
 /// The connection is to be closed without an answer.
@@ -29,7 +52,7 @@ pub(crate) struct HangUp;
 
 /// A request that has been understood so far.
 struct Call<'a> {
-    core: &'a HostCore,
+    core: &'a Arc<HostCore>,
     parts: &'a Parts,
     route: &'a Route,
     class: RequestClass,
@@ -37,6 +60,12 @@ struct Call<'a> {
     asked: Asked<'a>,
     /// Whether the answer will reach the client.
     answered: bool,
+}
+
+impl Call<'_> {
+    fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
 }
 
 /// Serves one request, faults included.
@@ -51,7 +80,7 @@ pub(crate) async fn serve(
     reused: bool,
 ) -> Result<Response<Body>, HangUp> {
     let (parts, body) = request.into_parts();
-    let route = Route::of(parts.uri.path());
+    let route = Route::of_request(&parts.method, parts.uri.path());
     let class = route.class(&parts.method);
     let asked = Asked {
         class,
@@ -72,7 +101,7 @@ pub(crate) async fn serve(
         asked,
         answered,
     };
-    let response = dispatch(&call, body).await;
+    let response = dispatch::dispatch(&call, body).await;
     let Some((fault, aftermath)) = aftermath else {
         return Ok(response);
     };
@@ -113,77 +142,20 @@ fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answ
 async fn instead(answer: Answer) -> Response<Body> {
     match answer {
         Answer::Hang => std::future::pending().await,
-        Answer::Html => reply::html(),
-        Answer::Status { status, retry_after } => reply::canned(status, retry_after),
-        Answer::Redirect { to } => reply::redirect(&to),
+        Answer::Html => broken::html(),
+        Answer::Status { status, retry_after } => broken::canned(status, retry_after),
+        Answer::Redirect { to } => broken::redirect(&to),
         Answer::Endless => aftermath::endless(),
         Answer::Deep { depth } => aftermath::deep(depth),
         Answer::ErrorIn200 => {
-            let text = "An injected fault gave this error with a status of success.";
-            reply::error(StatusCode::OK, "GeneralError", text)
+            let message = Base::GeneralError.message(&[]);
+            reply::error(StatusCode::OK, message)
         }
         Answer::SessionsFull => {
-            let text = "The number of sessions is at its limit.";
-            reply::error(StatusCode::SERVICE_UNAVAILABLE, "SessionLimitExceeded", text)
+            let full = Base::SessionLimitExceeded.message(&[]);
+            reply::error(StatusCode::SERVICE_UNAVAILABLE, full)
         }
     }
-}
-
-async fn dispatch(call: &Call<'_>, body: Body) -> Response<Body> {
-    if call.class == RequestClass::SessionCreate {
-        return match body::json_object(&call.parts.headers, body).await {
-            Ok(object) => sessions::create(call, &object),
-            Err(refusal) => *refusal,
-        };
-    }
-    if call.route.is_public() {
-        return public(call);
-    }
-    let via = match auth::authenticate(call) {
-        Ok(via) => via,
-        Err(refusal) => return *refusal,
-    };
-    if call.route.method_allowed(&call.parts.method) {
-        private(call, &via, body).await
-    } else {
-        reply::method_not_allowed(call.route.allow())
-    }
-}
-
-fn public(call: &Call<'_>) -> Response<Body> {
-    if !call.route.method_allowed(&call.parts.method) {
-        return reply::method_not_allowed(call.route.allow());
-    }
-    let resource = match call.route {
-        Route::Versions => resources::versions(),
-        Route::ServiceRoot => resources::service_root(call.core),
-        // Not public: `dispatch` asks for a login first.
-        Route::Systems
-        | Route::System(_)
-        | Route::Reset(_)
-        | Route::SessionService
-        | Route::Sessions
-        | Route::Session(_)
-        | Route::Unknown => return reply::not_found(),
-    };
-    reply::resource(call.route.allow(), &resource)
-}
-
-async fn private(call: &Call<'_>, via: &Via, body: Body) -> Response<Body> {
-    let found = match call.route {
-        Route::Versions | Route::ServiceRoot => return public(call),
-        Route::Systems => Some(resources::systems(call.core)),
-        Route::System(id) => resources::system(call.core, id, via),
-        Route::Reset(id) => return reset::post(call, id, via, body).await,
-        Route::SessionService => sessions::service(call.core),
-        Route::Sessions => sessions::collection(call.core),
-        Route::Session(id) if call.parts.method == Method::DELETE => return sessions::delete(call.core, id),
-        Route::Session(id) => sessions::member(call.core, id),
-        Route::Unknown => None,
-    };
-    found.map_or_else(reply::not_found, |resource| {
-        reply::resource(call.route.allow(), &resource)
-    })
 }
 
 /// A refusal on its way up; boxed because it is rare and large.

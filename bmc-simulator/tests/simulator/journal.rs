@@ -15,6 +15,7 @@ fn word(event: &Event) -> &'static str {
         Event::SessionDeleted { .. } => "logout",
         Event::IpmiSessionOpened { .. } => "ipmi-login",
         Event::IpmiSessionEnded { .. } => "ipmi-logout",
+        Event::SessionExpired { .. } => "expired",
         Event::AuthFailed { .. } => "auth-failed",
         Event::Command { .. } => "command",
         Event::CommandRefused { .. } => "refused",

@@ -26,5 +26,6 @@ mod lifecycle;
 mod oracle;
 mod power;
 mod redfish;
+mod service;
 mod sessions;
 mod tls;
