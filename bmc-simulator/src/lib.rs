@@ -43,12 +43,12 @@ mod simulator;
 mod spec;
 mod tls;
 
-pub use counters::{Counters, IpmiCounters, RequestClass};
+pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{Fault, Injection};
+pub use fault::{Fault, Injection, IpmiFault};
 pub use host::{Host, HostEvent, IpmiSnapshot, Snapshot};
 pub use human::{format_duration, parse_duration};
-pub use ipmi::{Ended, IpmiSession, IpmiSpec, Privilege};
+pub use ipmi::{Ended, IpmiCounters, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use power::{Change, Command, Delays, Outcome, Power, Truth};
 pub use simulator::{Simulator, SimulatorBuilder};

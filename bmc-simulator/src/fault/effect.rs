@@ -1,8 +1,6 @@
 //! Where each fault takes hold.
 
-use std::time::Duration;
-
-use super::Fault;
+use super::{Fault, IpmiEffect};
 
 /// An answer that replaces the real one; nothing is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,29 +16,6 @@ pub(crate) enum Answer {
 pub(crate) enum Aftermath {
     Truncate,
     Drop,
-}
-
-/// What is done to a request over IPMI, or to its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IpmiEffect {
-    LoseRequest,
-    Ignore { net_fn: u8, command: u8 },
-    Busy,
-    WrongRqSeq,
-    RefuseSuite { suite: Option<u8>, status: u8 },
-    Exhausted,
-    Reply(ReplyFault),
-}
-
-/// What becomes of a datagram that answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplyFault {
-    Lose,
-    Duplicate,
-    Delay(Duration),
-    Reorder,
-    Corrupt,
-    Stale,
 }
 
 /// Where a fault takes hold.
@@ -74,24 +49,7 @@ impl Fault {
             Self::DropAfterExecute => Effect::Aftermath(Aftermath::Drop),
             Self::RejectCredentials => Effect::Login,
             Self::AlreadyThere409 => Effect::Conflict,
-            Self::IpmiLoseRequest => Effect::Ipmi(IpmiEffect::LoseRequest),
-            Self::IpmiIgnoreCommand { net_fn, command } => Effect::Ipmi(IpmiEffect::Ignore {
-                net_fn: *net_fn,
-                command: *command,
-            }),
-            Self::IpmiBusy => Effect::Ipmi(IpmiEffect::Busy),
-            Self::IpmiWrongRqSeq => Effect::Ipmi(IpmiEffect::WrongRqSeq),
-            Self::IpmiRefuseSuite { suite, status } => Effect::Ipmi(IpmiEffect::RefuseSuite {
-                suite: *suite,
-                status: *status,
-            }),
-            Self::IpmiSessionsExhausted => Effect::Ipmi(IpmiEffect::Exhausted),
-            Self::IpmiLoseReply => reply(ReplyFault::Lose),
-            Self::IpmiDuplicateReply => reply(ReplyFault::Duplicate),
-            Self::IpmiDelayReply { by } => reply(ReplyFault::Delay(*by)),
-            Self::IpmiReorderReply => reply(ReplyFault::Reorder),
-            Self::IpmiCorruptReply => reply(ReplyFault::Corrupt),
-            Self::IpmiStaleReply => reply(ReplyFault::Stale),
+            Self::Ipmi(fault) => Effect::Ipmi(fault.effect()),
             Self::LieOffWhileOn
             | Self::AcceptAndIgnore
             | Self::StuckPoweringOff
@@ -102,8 +60,4 @@ impl Fault {
             | Self::PowersOnByItself { .. } => Effect::Lasting,
         }
     }
-}
-
-fn reply(fault: ReplyFault) -> Effect {
-    Effect::Ipmi(IpmiEffect::Reply(fault))
 }

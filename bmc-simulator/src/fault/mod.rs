@@ -4,7 +4,9 @@ mod effect;
 mod ipmi;
 mod set;
 
-pub(crate) use effect::{Aftermath, Answer, IpmiEffect, ReplyFault};
+pub(crate) use effect::{Aftermath, Answer};
+pub use ipmi::IpmiFault;
+pub(crate) use ipmi::{IpmiEffect, ReplyFault};
 pub(crate) use set::FaultSet;
 
 use std::time::Duration;
@@ -67,47 +69,8 @@ pub enum Fault {
         #[serde(with = "crate::human::text")]
         after: Duration,
     },
-    /// A datagram over IPMI is lost on its way to the BMC; nothing is executed.
-    IpmiLoseRequest,
-    /// A datagram over IPMI is lost on its way back; what was asked is done.
-    IpmiLoseReply,
-    /// The answer over IPMI arrives twice.
-    IpmiDuplicateReply,
-    /// The answer over IPMI takes this long.
-    IpmiDelayReply {
-        /// From the request to the answer.
-        #[serde(with = "crate::human::text")]
-        by: Duration,
-    },
-    /// The answer over IPMI is overtaken by the next one to the same console.
-    IpmiReorderReply,
-    /// The second half of the answering datagram is damaged.
-    IpmiCorruptReply,
-    /// Instead of the answer the previous one of the session arrives again; what was asked is done.
-    IpmiStaleReply,
-    /// The answer over IPMI carries the sequence number (rqSeq) of another request.
-    IpmiWrongRqSeq,
-    /// One command over IPMI is neither executed nor answered.
-    #[serde(rename_all = "camelCase")]
-    IpmiIgnoreCommand {
-        /// Network function of the request: even, 0 to 62.
-        net_fn: u8,
-        /// Command.
-        command: u8,
-    },
-    /// Answers completion code 0xC0 (node busy); executes nothing.
-    IpmiBusy,
-    /// Refuses to open a session with this RMCP+ status code: BMCs are known to send wrong ones
-    /// (FreeIPMI's manual, "LAN 2.0 authentication").
-    IpmiRefuseSuite {
-        /// Only for this cipher suite; absent = for every one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        suite: Option<u8>,
-        /// RMCP+ status code, 1 to 255; 17 (0x11) is the right one.
-        status: u8,
-    },
-    /// Refuses to open a session with RMCP+ status 0x01, insufficient resources.
-    IpmiSessionsExhausted,
+    /// Misbehaves over IPMI.
+    Ipmi(IpmiFault),
 }
 
 impl Fault {
@@ -130,18 +93,7 @@ impl Fault {
             Self::TruncatedJson => "truncated-json",
             Self::LoseOnWhilePoweringOff => "lose-on-while-powering-off",
             Self::PowersOnByItself { .. } => "powers-on-by-itself",
-            Self::IpmiLoseRequest => "ipmi-lose-request",
-            Self::IpmiLoseReply => "ipmi-lose-reply",
-            Self::IpmiDuplicateReply => "ipmi-duplicate-reply",
-            Self::IpmiDelayReply { .. } => "ipmi-delay-reply",
-            Self::IpmiReorderReply => "ipmi-reorder-reply",
-            Self::IpmiCorruptReply => "ipmi-corrupt-reply",
-            Self::IpmiStaleReply => "ipmi-stale-reply",
-            Self::IpmiWrongRqSeq => "ipmi-wrong-rq-seq",
-            Self::IpmiIgnoreCommand { .. } => "ipmi-ignore-command",
-            Self::IpmiBusy => "ipmi-busy",
-            Self::IpmiRefuseSuite { .. } => "ipmi-refuse-suite",
-            Self::IpmiSessionsExhausted => "ipmi-sessions-exhausted",
+            Self::Ipmi(fault) => fault.name(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The faults in force on one BMC.
 
-use super::effect::{Aftermath, Answer, Effect, IpmiEffect};
-use super::{Fault, Injection};
+use super::effect::{Aftermath, Answer, Effect};
+use super::{Fault, Injection, IpmiEffect};
 use crate::RequestClass;
 use crate::power::{Behaviour, OffHandling};
 
@@ -204,26 +204,6 @@ mod tests {
             Fault::PowersOnByItself {
                 after: std::time::Duration::from_secs(1),
             },
-            Fault::IpmiLoseRequest,
-            Fault::IpmiLoseReply,
-            Fault::IpmiDuplicateReply,
-            Fault::IpmiDelayReply {
-                by: std::time::Duration::from_secs(1),
-            },
-            Fault::IpmiReorderReply,
-            Fault::IpmiCorruptReply,
-            Fault::IpmiStaleReply,
-            Fault::IpmiWrongRqSeq,
-            Fault::IpmiIgnoreCommand {
-                net_fn: 6,
-                command: 0x3c,
-            },
-            Fault::IpmiBusy,
-            Fault::IpmiRefuseSuite {
-                suite: Some(17),
-                status: 0x12,
-            },
-            Fault::IpmiSessionsExhausted,
         ];
         for fault in all {
             let json = serde_json::to_value(&fault).unwrap();
