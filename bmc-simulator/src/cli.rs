@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, Oracle, SimError, parse_duration};
+use bmc_simulator::{Delays, FleetError, Oracle, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -17,6 +17,12 @@ Examples:
       --control 127.0.0.1:8000
     curl -X PUT 127.0.0.1:8000/hosts/worker-1/faults -d '[{\"fault\":\"lie-off-while-on\"}]'
     curl 127.0.0.1:8000/hosts/worker-1/journal
+
+  A thousand BMCs, each with an address of its own:
+    bmc-simulator --hosts 1000 --first-address 127.1.0.1 --first-port 8443 --first-ipmi-port 623
+
+  A fleet that is described in a file, and a verdict on its clients at the end:
+    bmc-simulator --fleet fleet.yaml --assert all
 
   IPMI beside Redfish, with a password that both can carry (up to 20 bytes):
     bmc-simulator --first-ipmi-port 9001
@@ -31,6 +37,13 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "bmc-simulator", version, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// YAML file that describes the fleet; the README tells its format
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "hosts", "name_prefix", "bind", "first_address", "first_port", "first_ipmi_port", "username",
+        "password_file", "off_delay", "on_delay", "boot_delay", "graceful_delay",
+    ])]
+    pub(crate) fleet: Option<PathBuf>,
+
     /// How many hosts, each with its own BMC
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) hosts: u16,
@@ -42,6 +55,10 @@ pub(crate) struct Arguments {
     /// Address that every BMC listens on
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub(crate) bind: IpAddr,
+
+    /// Gives every BMC an address of its own, the first this one; then all have the same ports
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "bind")]
+    pub(crate) first_address: Option<IpAddr>,
 
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
@@ -144,8 +161,8 @@ impl Arguments {
     }
 
     fn nth(&self, number: u16, option: &'static str, first: u16) -> Result<u16, Problem> {
-        if first == 0 {
-            return Ok(0);
+        if first == 0 || self.first_address.is_some() {
+            return Ok(first);
         }
         first.checked_add(number.saturating_sub(1)).ok_or(Problem::Ports {
             option,
@@ -188,6 +205,12 @@ pub(crate) enum Problem {
         first: u16,
         hosts: u16,
     },
+    #[error("--first-address {first} leaves too few addresses for {hosts} hosts: choose a lower one")]
+    Addresses { first: IpAddr, hosts: u16 },
+    #[error("cannot read --fleet {path}: {source}; check the path and its permissions", path = path.display())]
+    ReadFleet { path: PathBuf, source: std::io::Error },
+    #[error("{path}: {source}", path = path.display())]
+    Fleet { path: PathBuf, source: FleetError },
     #[error("cannot watch for signals: {0}; check the limits of this process")]
     Signals(std::io::Error),
     #[error("cannot print what is listening: {0}; check standard output")]

@@ -45,13 +45,13 @@ mod simulator;
 mod spec;
 mod tls;
 
-pub use counters::{Counters, IpmiCounters, RequestClass};
+pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{CertificateDefect, Fault, Injection, Probability, Window};
+pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, Window};
 pub use fleet::{Fleet, FleetError, MOST_HOSTS};
 pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
-pub use ipmi::{Ended, IpmiSession, IpmiSpec, Privilege};
+pub use ipmi::{Ended, IpmiCounters, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use oracle::{Breach, Oracle};
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};

@@ -2,10 +2,11 @@
 
 mod cli;
 mod output;
+mod start;
 
 use std::process::ExitCode;
 
-use bmc_simulator::{HostSpec, IpmiSpec, Oracle, Simulator};
+use bmc_simulator::Oracle;
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,7 +27,7 @@ async fn run(arguments: Arguments) -> Result<(), Problem> {
     // Before anything is announced: who reads the announcement may stop us at once.
     let mut terminate = signal(SignalKind::terminate()).map_err(Problem::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Problem::Signals)?;
-    let simulator = start(&arguments).await?;
+    let simulator = start::start(&arguments).await?;
     if let Some(path) = &arguments.ca_out {
         let written = std::fs::write(path, simulator.ca_pem());
         written.map_err(|source| Problem::Write {
@@ -48,28 +49,4 @@ async fn run(arguments: Arguments) -> Result<(), Problem> {
     } else {
         Err(Problem::Breaches(breaches.len()))
     }
-}
-
-async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
-    let password = arguments.password()?;
-    let mut builder = Simulator::builder().seed(arguments.seed);
-    for number in 1..=arguments.hosts {
-        let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
-            .bind(arguments.bind)
-            .port(arguments.port_of(number)?)
-            .delays(arguments.delays());
-        if let Some(password) = &password {
-            spec = spec.credentials(&arguments.username, password);
-        } else {
-            spec = spec.username(&arguments.username);
-        }
-        if let Some(port) = arguments.ipmi_port_of(number)? {
-            spec = spec.ipmi(IpmiSpec::new().port(port));
-        }
-        builder = builder.host(spec);
-    }
-    if let Some(control) = arguments.control {
-        builder = builder.control(control);
-    }
-    Ok(builder.start().await?)
 }

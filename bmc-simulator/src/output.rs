@@ -9,10 +9,9 @@ use crate::cli::{Arguments, Output, Problem};
 
 /// One line per host and one for the control API, on standard output.
 pub(crate) fn announce(simulator: &Simulator, arguments: &Arguments) -> Result<(), Problem> {
-    let generated = arguments.password_file.is_none();
     let mut lines: Vec<String> = Vec::new();
     for host in simulator.hosts() {
-        let described = describe(host, generated);
+        let described = describe(host);
         lines.push(match arguments.output {
             Output::Json => described.to_string(),
             Output::Text => text(&described),
@@ -46,8 +45,8 @@ pub(crate) fn list(breaches: &[Breach]) {
     }
 }
 
-/// A password from a file is the caller's secret and is not shown; a generated one has to be.
-fn describe(host: &Host, generated: bool) -> Value {
+/// A password that was given is the caller's secret and is not shown; a generated one has to be.
+fn describe(host: &Host) -> Value {
     let login = host.credentials();
     let mut described = json!({
         "kind": "host",
@@ -62,7 +61,7 @@ fn describe(host: &Host, generated: bool) -> Value {
     if let (Some(address), Some(object)) = (host.ipmi_address(), described.as_object_mut()) {
         object.insert("ipmiAddress".to_owned(), json!(address));
     }
-    if let (true, Some(object)) = (generated, described.as_object_mut()) {
+    if let (true, Some(object)) = (host.has_generated_password(), described.as_object_mut()) {
         object.insert("password".to_owned(), json!(login.password));
     }
     described

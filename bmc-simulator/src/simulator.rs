@@ -166,7 +166,7 @@ impl Shared {
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), SimError> {
-    let fail = |source| SimError::Bind { address, source };
+    let fail = |source| SimError::bind(address, source);
     let listener = TcpListener::bind(address).await.map_err(fail)?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener, bound))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Fault;
+use super::{Fault, IpmiEffect};
 
 /// What becomes of a connection that was just accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,29 +69,6 @@ impl Aftermath {
     }
 }
 
-/// What is done to a request over IPMI, or to its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IpmiEffect {
-    LoseRequest,
-    Ignore { net_fn: u8, command: u8 },
-    Busy,
-    WrongRqSeq,
-    RefuseSuite { suite: Option<u8>, status: u8 },
-    Exhausted,
-    Reply(ReplyFault),
-}
-
-/// What becomes of a datagram that answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplyFault {
-    Lose,
-    Duplicate,
-    Delay(Duration),
-    Reorder,
-    Corrupt,
-    Stale,
-}
-
 /// Where a fault takes hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -153,24 +130,7 @@ impl Fault {
             Self::AlreadyThere409 => Effect::Conflict,
             Self::On409AfterOff { within } => Effect::TooSoon(*within),
             Self::RebootBmc => Effect::Reboot,
-            Self::IpmiLoseRequest => Effect::Ipmi(IpmiEffect::LoseRequest),
-            Self::IpmiIgnoreCommand { net_fn, command } => Effect::Ipmi(IpmiEffect::Ignore {
-                net_fn: *net_fn,
-                command: *command,
-            }),
-            Self::IpmiBusy => Effect::Ipmi(IpmiEffect::Busy),
-            Self::IpmiWrongRqSeq => Effect::Ipmi(IpmiEffect::WrongRqSeq),
-            Self::IpmiRefuseSuite { suite, status } => Effect::Ipmi(IpmiEffect::RefuseSuite {
-                suite: *suite,
-                status: *status,
-            }),
-            Self::IpmiSessionsExhausted => Effect::Ipmi(IpmiEffect::Exhausted),
-            Self::IpmiLoseReply => reply(ReplyFault::Lose),
-            Self::IpmiDuplicateReply => reply(ReplyFault::Duplicate),
-            Self::IpmiDelayReply { by } => reply(ReplyFault::Delay(*by)),
-            Self::IpmiReorderReply => reply(ReplyFault::Reorder),
-            Self::IpmiCorruptReply => reply(ReplyFault::Corrupt),
-            Self::IpmiStaleReply => reply(ReplyFault::Stale),
+            Self::Ipmi(fault) => Effect::Ipmi(fault.effect()),
             Self::LieOffWhileOn
             | Self::AcceptAndIgnore
             | Self::StuckPoweringOff
@@ -196,8 +156,4 @@ fn edit(pointer: &str, value: Option<Value>) -> Effect {
         pointer: pointer.to_owned(),
         value,
     })
-}
-
-fn reply(fault: ReplyFault) -> Effect {
-    Effect::Ipmi(IpmiEffect::Reply(fault))
 }

@@ -8,8 +8,10 @@ mod probability;
 mod selector;
 mod set;
 
-pub(crate) use effect::{Aftermath, Answer, Connection, IpmiEffect, ReplyFault};
+pub(crate) use effect::{Aftermath, Answer, Connection};
 pub use injection::{Injection, Window};
+pub use ipmi::IpmiFault;
+pub(crate) use ipmi::{IpmiEffect, ReplyFault};
 pub use probability::Probability;
 pub(crate) use selector::Asked;
 pub(crate) use set::FaultSet;
@@ -177,47 +179,8 @@ pub enum Fault {
         /// Requests in one second that it still stands.
         requests_per_second: u32,
     },
-    /// A datagram over IPMI is lost on its way to the BMC; nothing is executed.
-    IpmiLoseRequest,
-    /// A datagram over IPMI is lost on its way back; what was asked is done.
-    IpmiLoseReply,
-    /// The answer over IPMI arrives twice.
-    IpmiDuplicateReply,
-    /// The answer over IPMI takes this long.
-    IpmiDelayReply {
-        /// From the request to the answer.
-        #[serde(with = "crate::human::text")]
-        by: Duration,
-    },
-    /// The answer over IPMI is overtaken by the next one to the same console.
-    IpmiReorderReply,
-    /// The second half of the answering datagram is damaged.
-    IpmiCorruptReply,
-    /// Instead of the answer the previous one of the session arrives again; what was asked is done.
-    IpmiStaleReply,
-    /// The answer over IPMI carries the sequence number (rqSeq) of another request.
-    IpmiWrongRqSeq,
-    /// One command over IPMI is neither executed nor answered.
-    #[serde(rename_all = "camelCase")]
-    IpmiIgnoreCommand {
-        /// Network function of the request: even, 0 to 62.
-        net_fn: u8,
-        /// Command.
-        command: u8,
-    },
-    /// Answers completion code 0xC0 (node busy); executes nothing.
-    IpmiBusy,
-    /// Refuses to open a session with this RMCP+ status code: BMCs are known to send wrong ones
-    /// (FreeIPMI's manual, "LAN 2.0 authentication").
-    IpmiRefuseSuite {
-        /// Only for this cipher suite; absent = for every one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        suite: Option<u8>,
-        /// RMCP+ status code, 1 to 255; 17 (0x11) is the right one.
-        status: u8,
-    },
-    /// Refuses to open a session with RMCP+ status 0x01, insufficient resources.
-    IpmiSessionsExhausted,
+    /// Misbehaves over IPMI.
+    Ipmi(IpmiFault),
 }
 
 /// What is wrong with a certificate.

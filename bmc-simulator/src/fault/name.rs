@@ -50,18 +50,7 @@ impl Fault {
             Self::OnLostAfterOff { .. } => "on-lost-after-off",
             Self::RebootBmc => "reboot-bmc",
             Self::CrashAbove { .. } => "crash-above",
-            Self::IpmiLoseRequest => "ipmi-lose-request",
-            Self::IpmiLoseReply => "ipmi-lose-reply",
-            Self::IpmiDuplicateReply => "ipmi-duplicate-reply",
-            Self::IpmiDelayReply { .. } => "ipmi-delay-reply",
-            Self::IpmiReorderReply => "ipmi-reorder-reply",
-            Self::IpmiCorruptReply => "ipmi-corrupt-reply",
-            Self::IpmiStaleReply => "ipmi-stale-reply",
-            Self::IpmiWrongRqSeq => "ipmi-wrong-rq-seq",
-            Self::IpmiIgnoreCommand { .. } => "ipmi-ignore-command",
-            Self::IpmiBusy => "ipmi-busy",
-            Self::IpmiRefuseSuite { .. } => "ipmi-refuse-suite",
-            Self::IpmiSessionsExhausted => "ipmi-sessions-exhausted",
+            Self::Ipmi(fault) => fault.name(),
         }
     }
 
@@ -128,18 +117,7 @@ impl Fault {
             | Self::OnLostAfterOff { .. }
             | Self::RebootBmc
             | Self::CrashAbove { .. }
-            | Self::IpmiLoseRequest
-            | Self::IpmiLoseReply
-            | Self::IpmiDuplicateReply
-            | Self::IpmiDelayReply { .. }
-            | Self::IpmiReorderReply
-            | Self::IpmiCorruptReply
-            | Self::IpmiStaleReply
-            | Self::IpmiWrongRqSeq
-            | Self::IpmiIgnoreCommand { .. }
-            | Self::IpmiBusy
-            | Self::IpmiRefuseSuite { .. }
-            | Self::IpmiSessionsExhausted => None,
+            | Self::Ipmi(_) => None,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::effect::{Aftermath, Answer, Connection, Effect, IpmiEffect};
-use super::{Asked, CertificateDefect, Fault, Injection};
+use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::{Asked, CertificateDefect, Fault, Injection, IpmiEffect};
 use crate::RequestClass;
 use crate::power::{Behaviour, OffHandling};
 use crate::seed::Seeded;

@@ -91,24 +91,6 @@ fn json_names_match_the_names_in_the_journal() {
         Fault::CrashAbove {
             requests_per_second: 1,
         },
-        Fault::IpmiLoseRequest,
-        Fault::IpmiLoseReply,
-        Fault::IpmiDuplicateReply,
-        Fault::IpmiDelayReply { by: span },
-        Fault::IpmiReorderReply,
-        Fault::IpmiCorruptReply,
-        Fault::IpmiStaleReply,
-        Fault::IpmiWrongRqSeq,
-        Fault::IpmiIgnoreCommand {
-            net_fn: 6,
-            command: 0x3c,
-        },
-        Fault::IpmiBusy,
-        Fault::IpmiRefuseSuite {
-            suite: Some(17),
-            status: 0x12,
-        },
-        Fault::IpmiSessionsExhausted,
     ];
     for fault in all {
         let json = serde_json::to_value(&fault).unwrap();

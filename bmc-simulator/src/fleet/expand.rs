@@ -8,12 +8,16 @@ use serde_saphyr::Spanned;
 use super::file::{File, Group, Traits};
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
+use crate::ipmi::IpmiSpec;
 use crate::spec::{DecoySpec, HostSpec};
 
 /// Port of a BMC that has an address of its own and no port.
 const HTTPS: u16 = 443;
 
-pub(super) fn expand(file: File) -> Result<Fleet, FleetError> {
+/// UDP port of a BMC that has an address of its own (IPMI 2.0, section 13.1.2).
+const IPMI: u16 = 623;
+
+pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
     let mut hosts: Vec<HostSpec> = Vec::new();
     let mut names = BTreeSet::new();
     if file.hosts.value.is_empty() {
@@ -41,7 +45,6 @@ pub(super) fn expand(file: File) -> Result<Fleet, FleetError> {
     Ok(Fleet {
         seed: file.seed,
         control: file.control,
-        one_port: file.one_port,
         hosts,
     })
 }
@@ -89,7 +92,7 @@ fn host(group: &Group, traits: &Traits, index: u16) -> Result<HostSpec, FleetErr
     }
     spec.uuid = group.uuid.as_ref().map(|uuid| uuid.value.clone());
     spec.serial = group.serial_number.as_ref().map(|serial| serial.value.clone());
-    give(&mut spec, traits, group)?;
+    give(&mut spec, traits, group, index)?;
     spec.check()
         .map_err(|error| FleetError::of(&group.name, "name", &error.to_string()))?;
     Ok(spec)
@@ -113,7 +116,7 @@ fn address(first: &Spanned<IpAddr>, index: u16) -> Result<IpAddr, FleetError> {
     })
 }
 
-fn give(spec: &mut HostSpec, traits: &Traits, group: &Group) -> Result<(), FleetError> {
+fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Result<(), FleetError> {
     fn set<T: Clone>(field: &mut T, given: Option<&T>) {
         if let Some(given) = given {
             field.clone_from(given);
@@ -127,7 +130,25 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group) -> Result<(), Fleet
     set(&mut spec.delays, traits.delays.as_ref());
     set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
+    set(&mut spec.redfish, traits.redfish.as_ref());
     spec.password.clone_from(&traits.password);
+    if let Some(wanted) = &traits.ipmi {
+        let own_address = group.address.is_some();
+        let port = match wanted.port {
+            None if own_address => IPMI,
+            None | Some(0) => 0,
+            Some(port) if own_address => port,
+            Some(first) => first.checked_add(index).ok_or_else(|| {
+                let reason = "too few UDP ports follow for all hosts: choose a lower one";
+                FleetError::of(&group.name, "ipmi.port", reason)
+            })?,
+        };
+        let ipmi = IpmiSpec::new().port(port);
+        spec.ipmi = Some(match &wanted.cipher_suites {
+            Some(suites) => ipmi.cipher_suites(suites.iter().copied()),
+            None => ipmi,
+        });
+    }
     for decoy in traits.decoys.iter().flatten() {
         let decoys = DecoySpec::new(&decoy.id);
         spec.decoys.push(match &decoy.uuid {

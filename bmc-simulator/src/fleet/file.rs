@@ -8,6 +8,7 @@ use serde_saphyr::Spanned;
 use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::power::{Delays, Power, PowerRestorePolicy};
+use crate::redfish::RedfishSpec;
 
 /// A whole file.
 #[derive(Debug, Deserialize)]
@@ -16,8 +17,6 @@ pub(super) struct File {
     pub(super) seed: Option<u64>,
     /// Where the control API listens.
     pub(super) control: Option<SocketAddr>,
-    /// One address and port for all BMCs, told apart by the name that the client asks for.
-    pub(super) one_port: Option<SocketAddr>,
     /// What holds for every group that does not say otherwise.
     #[serde(default)]
     pub(super) defaults: Traits,
@@ -48,6 +47,8 @@ pub(super) struct Group {
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
+    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) ipmi: Option<Ipmi>,
 }
 
 /// What hosts can have in common.
@@ -65,6 +66,18 @@ pub(super) struct Traits {
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
+    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) ipmi: Option<Ipmi>,
+}
+
+/// IPMI beside Redfish, at the same address.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Ipmi {
+    /// UDP port; 623 for a host with an address of its own, else any free one.
+    pub(super) port: Option<u16>,
+    /// Ids of the cipher suites that it offers.
+    pub(super) cipher_suites: Option<Vec<u8>>,
 }
 
 /// A system that is listed before the real one.
@@ -93,6 +106,8 @@ impl Group {
             power_restore_policy: self.power_restore_policy.or(defaults.power_restore_policy),
             decoys: or(self.decoys.as_ref(), defaults.decoys.as_ref()),
             faults: or(self.faults.as_ref(), defaults.faults.as_ref()),
+            redfish: or(self.redfish.as_ref(), defaults.redfish.as_ref()),
+            ipmi: or(self.ipmi.as_ref(), defaults.ipmi.as_ref()),
         }
     }
 }

@@ -18,7 +18,6 @@ pub const MOST_HOSTS: usize = 5_000;
 pub struct Fleet {
     pub(crate) seed: Option<u64>,
     pub(crate) control: Option<SocketAddr>,
-    pub(crate) one_port: Option<SocketAddr>,
     pub(crate) hosts: Vec<HostSpec>,
 }
 
@@ -36,7 +35,7 @@ impl Fleet {
             })
         });
         let file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
-        expand::expand(file)
+        expand::expand(&file)
     }
 
     /// The names of its hosts.

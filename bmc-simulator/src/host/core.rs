@@ -86,6 +86,7 @@ pub(crate) struct HostCore {
     pub(crate) tick: watch::Sender<u64>,
     pub(crate) listening: watch::Sender<Listening>,
     pub(crate) restore: PowerRestorePolicy,
+    pub(crate) generated_password: bool,
     pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
     events: OnceLock<broadcast::Sender<HostEvent>>,
@@ -136,6 +137,7 @@ impl HostCore {
             tick: watch::Sender::new(0),
             listening: watch::Sender::new(Listening::Open),
             restore: spec.restore,
+            generated_password: spec.password.is_none(),
             authority: setup.authority,
             events: OnceLock::new(),
             epoch: setup.epoch,

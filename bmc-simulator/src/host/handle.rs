@@ -72,6 +72,11 @@ impl Host {
         self.core.act(|acting| acting.state.credentials.clone())
     }
 
+    /// Whether its password was not given, but made from the seed.
+    pub fn has_generated_password(&self) -> bool {
+        self.core.generated_password
+    }
+
     /// SHA-256 of the certificate presented now, 64 lower-case hexadecimal digits.
     pub fn certificate_sha256_fingerprint(&self) -> String {
         self.core.tls.current().sha256

@@ -5,6 +5,7 @@
 //! applies the faults, `server` is the socket.
 
 mod command;
+mod counters;
 mod crypto;
 mod handshake;
 mod receive;
@@ -16,6 +17,7 @@ mod state;
 mod tests;
 pub mod wire;
 
+pub use counters::IpmiCounters;
 pub(crate) use server::{bind, run};
 pub(crate) use spec::LONGEST_PASSWORD;
 pub use spec::{IpmiSpec, Privilege};

@@ -25,7 +25,7 @@ struct Delayed {
 
 /// Opens the socket and returns the address that it has.
 pub(crate) async fn bind(address: SocketAddr) -> Result<(UdpSocket, SocketAddr), SimError> {
-    let fail = |source| SimError::Bind { address, source };
+    let fail = |source| SimError::bind(address, source);
     let socket = UdpSocket::bind(address).await.map_err(fail)?;
     let bound = socket.local_addr().map_err(fail)?;
     Ok((socket, bound))

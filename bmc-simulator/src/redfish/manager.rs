@@ -84,7 +84,9 @@ pub(super) async fn reset(call: &Call<'_>, id: &str, body: Body) -> Response<Bod
     tokio::spawn(async move {
         tokio::select! {
             () = core.stop.cancelled() => {}
-            () = tokio::time::sleep(GRACE) => core.act(|acting| acting.reboot_bmc()),
+            () = tokio::time::sleep(GRACE) => core.act(|acting| {
+                acting.reboot_bmc();
+            }),
         }
     });
     reply::no_content()

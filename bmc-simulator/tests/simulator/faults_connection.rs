@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::client::{Client, one, soon, status};
+use crate::client::{Client, listens, one, soon, status};
 
 /// More than a connection on loopback takes, less than the kernel's first repetition of a SYN.
 const UNANSWERED: Duration = Duration::from_millis(500);
@@ -49,8 +49,7 @@ async fn refused_connections_are_refused_until_cleared() {
 
     host.clear_faults();
 
-    let served = async { while connect(&host).await.is_err() {} };
-    soon(served).await;
+    listens(&host).await;
     Client::of(&host).power_state().await;
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::ipmi::BlockingClient;
 use anyhow::{Context as _, Result, anyhow, ensure};
-use bmc_simulator::{Command, Fault, HostSpec, IpmiSpec, Power, RequestClass};
+use bmc_simulator::{Command, HostSpec, IpmiFault, IpmiSpec, Power, RequestClass};
 use ipmi_rs::connection::{
     IpmiConnection as _, LogicalUnit, Message, Request, RequestTargetAddress, Response,
 };
@@ -115,7 +115,7 @@ pub(super) async fn ipmi_rs_believes_stale_replies() -> Result<()> {
         let mut rmcp = activated(address)?;
         let first = send(&mut rmcp, CHASSIS, 0x01, &[])?;
         host.press_power(Power::On);
-        host.inject(Fault::IpmiStaleReply.on(RequestClass::IpmiChassisStatus).times(1))?;
+        host.inject(IpmiFault::StaleReply.on(RequestClass::IpmiChassisStatus).times(1))?;
         let second = send(&mut rmcp, CHASSIS, 0x01, &[])?;
         ensure!(
             (first.data(), second.data()) == (&[0, 0, 0][..], &[0, 0, 0][..]),

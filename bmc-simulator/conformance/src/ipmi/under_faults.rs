@@ -2,7 +2,7 @@
 //! the tool can recover, the machine has to have got every command exactly once.
 
 use anyhow::{Result, ensure};
-use bmc_simulator::{Command, Event, Fault, Host, Injection, IpmiSpec, Power, RequestClass};
+use bmc_simulator::{Command, Event, Fault, Host, Injection, IpmiFault, IpmiSpec, Power, RequestClass};
 
 use super::bench::{Bench, PASSWORD, USER};
 use crate::check::Tally;
@@ -55,20 +55,20 @@ pub(super) async fn all() -> Result<Tally> {
 fn transient() -> Vec<Injection> {
     let status = RequestClass::IpmiChassisStatus;
     vec![
-        Fault::IpmiLoseRequest.on(status).times(1),
-        Fault::IpmiLoseRequest.on(RequestClass::IpmiOpenSession).times(1),
-        Fault::IpmiLoseReply.on(RequestClass::IpmiRakp3).times(1),
-        Fault::IpmiLoseReply.on(status).times(1),
+        IpmiFault::LoseRequest.on(status).times(1),
+        IpmiFault::LoseRequest.on(RequestClass::IpmiOpenSession).times(1),
+        IpmiFault::LoseReply.on(RequestClass::IpmiRakp3).times(1),
+        IpmiFault::LoseReply.on(status).times(1),
         // While a session is opened a duplicate ends ipmipower 1.6.10 ("unassemble_ipmi_rmcpplus_pkt").
-        Fault::IpmiDuplicateReply.on(status),
-        Fault::IpmiDelayReply {
+        IpmiFault::DuplicateReply.on(status),
+        IpmiFault::DelayReply {
             by: std::time::Duration::from_millis(50),
         }
         .into(),
-        Fault::IpmiReorderReply.on(status).times(1),
-        Fault::IpmiCorruptReply.on(status).times(1),
-        Fault::IpmiStaleReply.on(status).times(1),
-        Fault::IpmiWrongRqSeq.on(status).times(1),
+        IpmiFault::ReorderReply.on(status).times(1),
+        IpmiFault::CorruptReply.on(status).times(1),
+        IpmiFault::StaleReply.on(status).times(1),
+        IpmiFault::WrongRqSeq.on(status).times(1),
     ]
 }
 
@@ -90,18 +90,18 @@ async fn recovers(fault: Injection) -> Result<()> {
 /// Faults that a tool can only report, and the words in which it does.
 fn visible() -> Vec<(Injection, &'static str, &'static str)> {
     let control = RequestClass::IpmiChassisControl;
-    let refuse = |status| Fault::IpmiRefuseSuite { suite: None, status };
-    let ignore = Fault::IpmiIgnoreCommand {
+    let refuse = |status| IpmiFault::RefuseSuite { suite: None, status };
+    let ignore = IpmiFault::IgnoreCommand {
         net_fn: 0x00,
         command: 0x02,
     };
     vec![
         // ipmipower 1.6.10 says nothing at all when a command in a session is refused.
-        (Fault::IpmiBusy.on(control), "ipmipower", ""),
-        (Fault::IpmiBusy.on(control), "ipmitool", "Node busy"),
-        (Fault::IpmiSessionsExhausted.into(), "ipmipower", "BMC busy"),
+        (IpmiFault::Busy.on(control), "ipmipower", ""),
+        (IpmiFault::Busy.on(control), "ipmitool", "Node busy"),
+        (IpmiFault::SessionsExhausted.into(), "ipmipower", "BMC busy"),
         (
-            Fault::IpmiSessionsExhausted.into(),
+            IpmiFault::SessionsExhausted.into(),
             "ipmitool",
             "insufficient resources for session",
         ),
@@ -110,7 +110,7 @@ fn visible() -> Vec<(Injection, &'static str, &'static str)> {
         (Fault::RejectCredentials.into(), "ipmipower", "username invalid"),
         (ignore.into(), "ipmipower", "session timeout"),
         (
-            Fault::IpmiLoseRequest.on(control),
+            IpmiFault::LoseRequest.on(control),
             "ipmitool",
             "Unable to set Chassis Power Control",
         ),

@@ -152,14 +152,12 @@ pub(super) fn execute(
     }
     let known = Known::of(request.net_fn, request.command).ok_or(Completion::InvalidCommand)?;
     let permitted = permitted(bmc, known, session);
-    let data = request.data;
-    match (known, session) {
-        (Known::ChassisControl, Some(id)) => chassis::control(bmc, id, permitted, data, answered),
-        (known, session) => {
-            permitted?;
-            perform(bmc, known, session, data)
-        }
+    if let (Known::ChassisControl, Some(id)) = (known, session) {
+        // A power command that is refused belongs into the journal, too.
+        return chassis::control(bmc, id, permitted, request.data, answered);
     }
+    permitted?;
+    perform(bmc, known, session, request.data)
 }
 
 fn permitted(bmc: &mut Bmc<'_, '_>, known: Known, session: Option<u32>) -> Result<(), Completion> {
@@ -176,38 +174,23 @@ fn permitted(bmc: &mut Bmc<'_, '_>, known: Known, session: Option<u32>) -> Resul
 }
 
 fn perform(bmc: &mut Bmc<'_, '_>, known: Known, session: Option<u32>, data: &[u8]) -> Done {
+    let own = session.ok_or(Completion::InsufficientPrivilege);
     match known {
-        Known::AuthenticationCapabilities => return app::authentication_capabilities(bmc, data),
-        Known::CipherSuites => return app::cipher_suites(bmc, data),
-        Known::SystemGuid => return no_data(data).map(|()| bmc.system_guid().to_vec()),
-        Known::ChassisCapabilities => return no_data(data).map(|()| chassis::capabilities()),
-        Known::SetRestorePolicy => return chassis::set_restore_policy(bmc, data),
-        Known::DeviceId => return no_data(data).map(|()| app::device_id()),
-        Known::SelfTest => return no_data(data).map(|()| app::self_test()),
-        Known::DeviceGuid => return no_data(data).map(|()| app::device_guid(bmc)),
-        Known::ChannelInfo => return app::channel_info(bmc, data),
-        Known::ChassisStatus
-        | Known::ChassisControl
-        | Known::SetPrivilege
-        | Known::CloseSession
-        | Known::SessionInfo => {}
-    }
-    let id = session.ok_or(Completion::InsufficientPrivilege)?;
-    match known {
-        Known::ChassisStatus => no_data(data).map(|()| chassis::status(bmc, id)),
-        Known::SetPrivilege => session::set_privilege(bmc, id, data),
-        Known::CloseSession => session::close(bmc, id, data),
-        Known::SessionInfo => session::info(bmc, id, data),
-        Known::ChassisControl
-        | Known::AuthenticationCapabilities
-        | Known::CipherSuites
-        | Known::SystemGuid
-        | Known::ChassisCapabilities
-        | Known::SetRestorePolicy
-        | Known::DeviceId
-        | Known::SelfTest
-        | Known::DeviceGuid
-        | Known::ChannelInfo => Err(Completion::InvalidCommand),
+        Known::AuthenticationCapabilities => app::authentication_capabilities(bmc, data),
+        Known::CipherSuites => app::cipher_suites(bmc, data),
+        Known::ChannelInfo => app::channel_info(bmc, data),
+        Known::SetRestorePolicy => chassis::set_restore_policy(bmc, data),
+        Known::SystemGuid => no_data(data).map(|()| bmc.system_guid().to_vec()),
+        Known::DeviceGuid => no_data(data).map(|()| app::device_guid(bmc)),
+        Known::DeviceId => no_data(data).map(|()| app::device_id()),
+        Known::SelfTest => no_data(data).map(|()| app::self_test()),
+        Known::ChassisCapabilities => no_data(data).map(|()| chassis::capabilities()),
+        Known::ChassisStatus => no_data(data).and(own).map(|id| chassis::status(bmc, id)),
+        Known::SetPrivilege => session::set_privilege(bmc, own?, data),
+        Known::CloseSession => session::close(bmc, own?, data),
+        Known::SessionInfo => session::info(bmc, own?, data),
+        // In a session it was dealt with before.
+        Known::ChassisControl => Err(Completion::InsufficientPrivilege),
     }
 }
 

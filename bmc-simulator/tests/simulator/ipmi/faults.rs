@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Event, Fault, Host, Injection, IpmiSpec, Power, RequestClass, SimError};
+use bmc_simulator::{Event, Fault, Host, Injection, IpmiFault, IpmiSpec, Power, RequestClass, SimError};
 
 use super::console::{Console, Login, Refused};
 use super::frames::{PING, open_session};
@@ -50,7 +50,7 @@ fn journalled(host: &Host) -> Option<u16> {
 
 #[tokio::test]
 async fn lost_on_the_way_there() {
-    let (_sim, host, mut console) = with(Fault::IpmiLoseRequest.on(ON_CONTROL).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::LoseRequest.on(ON_CONTROL).times(1)).await;
     send(&mut console, CONTROL, &[0]).await;
     console.send(&PING).await;
     assert_eq!(console.receive().await[3], 6, "only the pong came");
@@ -64,7 +64,7 @@ async fn lost_on_the_way_there() {
 
 #[tokio::test]
 async fn lost_on_the_way_back() {
-    let (_sim, host, mut console) = with(Fault::IpmiLoseReply.on(ON_CONTROL).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::LoseReply.on(ON_CONTROL).times(1)).await;
     send(&mut console, CONTROL, &[0]).await;
     console.send(&PING).await;
     assert_eq!(console.receive().await[3], 6, "only the pong came");
@@ -74,7 +74,7 @@ async fn lost_on_the_way_back() {
 
 #[tokio::test]
 async fn twice() {
-    let (_sim, host, mut console) = with(Fault::IpmiDuplicateReply.on(ON_CONTROL).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::DuplicateReply.on(ON_CONTROL).times(1)).await;
     send(&mut console, CONTROL, &[2]).await;
     assert_eq!(console.receive().await, console.receive().await);
     assert_eq!(
@@ -87,7 +87,7 @@ async fn twice() {
 #[tokio::test]
 async fn late() {
     let by = Duration::from_secs(1);
-    let (_sim, host, mut console) = with(Fault::IpmiDelayReply { by }.on(ON_STATUS).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::DelayReply { by }.on(ON_STATUS).times(1)).await;
     send(&mut console, STATUS, &[]).await;
     send(&mut console, CONTROL, &[0]).await;
     let first = console.read(&console.receive().await).unwrap();
@@ -102,7 +102,7 @@ async fn late() {
 
 #[tokio::test]
 async fn out_of_order() {
-    let (_sim, host, mut console) = with(Fault::IpmiReorderReply.on(ON_STATUS).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::ReorderReply.on(ON_STATUS).times(1)).await;
     send(&mut console, STATUS, &[]).await;
     send(&mut console, CONTROL, &[0]).await;
     let first = console.read(&console.receive().await).unwrap();
@@ -114,7 +114,7 @@ async fn out_of_order() {
 
 #[tokio::test]
 async fn damaged() {
-    let (_sim, host, mut console) = with(Fault::IpmiCorruptReply.on(ON_CONTROL).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::CorruptReply.on(ON_CONTROL).times(1)).await;
     send(&mut console, CONTROL, &[0]).await;
     assert_eq!(console.read(&console.receive().await), None, "the code is wrong");
     assert_eq!((host.truth().power, journalled(&host)), (Power::Off, None));
@@ -129,14 +129,14 @@ async fn damaged_while_the_session_is_opened() {
         (RequestClass::IpmiRakp1, Refused::Rakp2Code),
         (RequestClass::IpmiRakp3, Refused::Rakp4Code),
     ] {
-        host.inject(Fault::IpmiCorruptReply.on(class).times(1)).unwrap();
+        host.inject(IpmiFault::CorruptReply.on(class).times(1)).unwrap();
         assert_eq!(console.open(admin()).await, Err(seen));
     }
 }
 
 #[tokio::test]
 async fn the_answer_of_an_earlier_request() {
-    let (_sim, host, mut console) = with(Fault::IpmiStaleReply.on(ON_CONTROL).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::StaleReply.on(ON_CONTROL).times(1)).await;
     assert_eq!(console.ask(CHASSIS, STATUS, &[]).await.data[0], 1);
     send(&mut console, CONTROL, &[0]).await;
     let stale = console.read(&console.receive().await).unwrap();
@@ -154,7 +154,7 @@ async fn the_answer_of_an_earlier_request() {
 async fn a_stale_answer_waits_until_there_is_an_earlier_one() {
     let (_sim, host) = bmc(IpmiSpec::new()).await;
     let mut console = Console::logged_in(&host, admin()).await;
-    host.inject(Fault::IpmiStaleReply.times(1)).unwrap();
+    host.inject(IpmiFault::StaleReply.times(1)).unwrap();
     assert_eq!(console.code(CHASSIS, STATUS, &[]).await, 0);
     assert_eq!(host.faults().len(), 1, "not used up");
     let other = Console::to(&host).await;
@@ -167,7 +167,7 @@ async fn a_stale_answer_waits_until_there_is_an_earlier_one() {
 
 #[tokio::test]
 async fn with_another_requests_number() {
-    let (_sim, host, mut console) = with(Fault::IpmiWrongRqSeq.on(ON_STATUS).times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::WrongRqSeq.on(ON_STATUS).times(1)).await;
     send(&mut console, STATUS, &[]).await;
     let first = console.read(&console.receive().await).unwrap();
     send(&mut console, STATUS, &[]).await;
@@ -181,7 +181,7 @@ async fn with_another_requests_number() {
 
 #[tokio::test]
 async fn one_command_is_ignored() {
-    let ignored = Fault::IpmiIgnoreCommand {
+    let ignored = IpmiFault::IgnoreCommand {
         net_fn: CHASSIS,
         command: CONTROL,
     };
@@ -198,7 +198,7 @@ async fn one_command_is_ignored() {
 
 #[tokio::test]
 async fn busy() {
-    let (_sim, host, mut console) = with(Fault::IpmiBusy.on(ON_CONTROL).times(2)).await;
+    let (_sim, host, mut console) = with(IpmiFault::Busy.on(ON_CONTROL).times(2)).await;
     assert_eq!(console.code(CHASSIS, CONTROL, &[0]).await, 0xc0);
     assert_eq!(console.code(CHASSIS, STATUS, &[]).await, 0);
     assert_eq!(console.code(CHASSIS, CONTROL, &[0]).await, 0xc0);
@@ -208,7 +208,7 @@ async fn busy() {
 
 #[tokio::test]
 async fn a_suite_is_refused_with_any_status() {
-    let refuse = |suite, status| Fault::IpmiRefuseSuite { suite, status };
+    let refuse = |suite, status| IpmiFault::RefuseSuite { suite, status };
     let (_sim, host, mut console) = with(refuse(Some(17), 0x12)).await;
     assert_eq!(console.open(admin()).await, Err(Refused::OpenSession(0x12)));
     assert_eq!(console.open(Login { suite: 3, ..admin() }).await, Ok(()));
@@ -222,7 +222,7 @@ async fn a_suite_is_refused_with_any_status() {
 
 #[tokio::test]
 async fn sessions_are_exhausted() {
-    let (_sim, host, mut console) = with(Fault::IpmiSessionsExhausted.times(1)).await;
+    let (_sim, host, mut console) = with(IpmiFault::SessionsExhausted.times(1)).await;
     let reply = console.exchange(0x10, &open_session(4, 5, 17)).await;
     assert_eq!(reply, [0x51, 0x01, 0, 0, 5, 0, 0, 0]);
     assert_eq!(
@@ -235,17 +235,17 @@ async fn sessions_are_exhausted() {
 #[tokio::test]
 async fn what_could_have_no_effect_is_refused() {
     let (_sim, host) = bmc(IpmiSpec::new()).await;
-    let ignore = |net_fn| Fault::IpmiIgnoreCommand { net_fn, command: 1 };
+    let ignore = |net_fn| IpmiFault::IgnoreCommand { net_fn, command: 1 };
     for (injection, wrong) in [
-        (Fault::IpmiBusy.on(RequestClass::Reset), "on"),
-        (Fault::IpmiBusy.on(RequestClass::IpmiRakp1), "on"),
-        (Fault::IpmiStaleReply.on(RequestClass::IpmiPing), "on"),
-        (Fault::IpmiSessionsExhausted.on(RequestClass::IpmiRakp1), "on"),
+        (IpmiFault::Busy.on(RequestClass::Reset), "on"),
+        (IpmiFault::Busy.on(RequestClass::IpmiRakp1), "on"),
+        (IpmiFault::StaleReply.on(RequestClass::IpmiPing), "on"),
+        (IpmiFault::SessionsExhausted.on(RequestClass::IpmiRakp1), "on"),
         (Fault::Hang.on(ON_STATUS), "on"),
         (Fault::TruncatedJson.on(ON_STATUS), "on"),
         (Fault::RejectCredentials.on(ON_STATUS), "on"),
         (
-            Fault::IpmiRefuseSuite {
+            IpmiFault::RefuseSuite {
                 suite: None,
                 status: 0,
             }
@@ -254,8 +254,8 @@ async fn what_could_have_no_effect_is_refused() {
         ),
         (ignore(7).into(), "netFn"),
         (ignore(64).into(), "netFn"),
-        (Fault::IpmiDelayReply { by: Duration::ZERO }.into(), "by"),
-        (Fault::IpmiLoseReply.times(0), "times"),
+        (IpmiFault::DelayReply { by: Duration::ZERO }.into(), "by"),
+        (IpmiFault::LoseReply.times(0), "times"),
     ] {
         let error = host.inject(injection.clone()).unwrap_err();
         assert!(
@@ -263,7 +263,7 @@ async fn what_could_have_no_effect_is_refused() {
             "{injection:?}: {error}"
         );
     }
-    host.inject(Fault::IpmiLoseReply.on(RequestClass::IpmiPing))
+    host.inject(IpmiFault::LoseReply.on(RequestClass::IpmiPing))
         .unwrap();
     host.inject(ignore(6)).unwrap();
 }

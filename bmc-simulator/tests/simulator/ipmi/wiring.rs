@@ -84,24 +84,30 @@ async fn the_control_api_takes_the_faults_and_names_their_mistakes() {
         (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
     };
     let good = json!([
-        {"fault": {"ipmi-delay-reply": {"by": "800ms"}}, "on": "ipmi-chassis-status", "times": 2},
-        {"fault": {"ipmi-ignore-command": {"netFn": 0, "command": 2}}},
-        {"fault": {"ipmi-refuse-suite": {"suite": 17, "status": 18}}, "on": "ipmi-open-session"},
-        {"fault": "ipmi-stale-reply"},
+        {"fault": {"ipmi": {"delay-reply": {"by": "800ms"}}}, "on": "ipmi-chassis-status", "times": 2},
+        {"fault": {"ipmi": {"ignore-command": {"netFn": 0, "command": 2}}}},
+        {"fault": {"ipmi": {"refuse-suite": {"suite": 17, "status": 18}}}, "on": "ipmi-open-session"},
+        {"fault": {"ipmi": "stale-reply"}},
     ]);
     let (status, host) = put(&good).await;
     assert_eq!((status, &host["faults"]), (200, &good));
     for (bad, field) in [
-        (json!([{"fault": {"ipmi-delay-reply": {"by": "0s"}}}]), "[0].by"),
         (
-            json!([{"fault": {"ipmi-ignore-command": {"netFn": 1, "command": 2}}}]),
+            json!([{"fault": {"ipmi": {"delay-reply": {"by": "0s"}}}}]),
+            "[0].by",
+        ),
+        (
+            json!([{"fault": {"ipmi": {"ignore-command": {"netFn": 1, "command": 2}}}}]),
             "[0].netFn",
         ),
         (
-            json!([{"fault": "ipmi-busy"}, {"fault": "ipmi-busy", "on": "reset"}]),
+            json!([{"fault": {"ipmi": "busy"}}, {"fault": {"ipmi": "busy"}, "on": "reset"}]),
             "[1].on",
         ),
-        (json!([{"fault": "ipmi-busy", "on": "ipmi-nothing"}]), "[0].on"),
+        (
+            json!([{"fault": {"ipmi": "busy"}, "on": "ipmi-nothing"}]),
+            "[0].on",
+        ),
     ] {
         let (status, answer) = put(&bad).await;
         assert_eq!(
