@@ -74,7 +74,9 @@ async fn service(mut bench: Bench) -> Result<Tally> {
         .run(&tool::in_venv("rf_service_validator")?, &arguments)
         .await?;
     let [passed, warned, failed] = summary_row(&said.text)?;
-    complaints(&mut bench.tally, &said.text, &["FAIL - ", "WARN - "]);
+    for log in files(&bench.folder().join("logs"), "log")? {
+        complaints(&mut bench.tally, &log, &[" FAIL - ", " WARN - "]);
+    }
     counted(&mut bench, passed, warned.saturating_add(failed))
 }
 
@@ -109,13 +111,8 @@ pub(super) async fn protocol() -> Result<Tally> {
         count("PASS: ")?,
         count("WARN: ")?.saturating_add(count("FAIL: ")?),
     );
-    let reports = std::fs::read_dir(bench.folder().join("reports"))?;
-    for report in reports
-        .flatten()
-        .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "tsv"))
-    {
-        let text = std::fs::read_to_string(report.path())?;
-        complaints(&mut bench.tally, &text, &["\tFAIL\t", "\tWARN\t"]);
+    for report in files(&bench.folder().join("reports"), "tsv")? {
+        complaints(&mut bench.tally, &report, &["\tFAIL\t", "\tWARN\t"]);
     }
     bench.no_session_is_left()?;
     counted(&mut bench, passed, bad)
@@ -139,6 +136,20 @@ pub(super) async fn event_stream() -> Result<Tally> {
     }
     bench.no_session_is_left()?;
     Ok(std::mem::take(&mut bench.tally))
+}
+
+/// What is in the files of this kind in a folder and in the folders below it.
+fn files(folder: &Path, kind: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("no {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path, kind)?);
+        } else if path.extension().is_some_and(|extension| extension == kind) {
+            found.push(std::fs::read_to_string(&path)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Checks that as many complaints were found as the summary counts, so that none is overlooked.
