@@ -30,10 +30,10 @@ pub(super) struct Bench {
 /// Delays at which a tool has to wait without waiting for long.
 pub(super) fn delays() -> Delays {
     Delays {
-        off: Duration::from_millis(400),
-        on: Duration::from_millis(200),
-        boot: Duration::from_millis(100),
-        graceful_shutdown: Some(Duration::from_millis(300)),
+        off: Duration::from_millis(400).into(),
+        on: Duration::from_millis(200).into(),
+        boot: Duration::from_millis(100).into(),
+        graceful_shutdown: Some(Duration::from_millis(300).into()),
     }
 }
 

@@ -49,10 +49,10 @@ impl Bench {
 
     async fn on(redfish: RedfishSpec, decoy: bool) -> Result<Self> {
         let delays = Delays {
-            off: Duration::from_millis(400),
-            on: Duration::from_millis(200),
-            boot: Duration::from_millis(100),
-            graceful_shutdown: Some(Duration::from_millis(300)),
+            off: Duration::from_millis(400).into(),
+            on: Duration::from_millis(200).into(),
+            boot: Duration::from_millis(100).into(),
+            graceful_shutdown: Some(Duration::from_millis(300).into()),
         };
         let mut spec = HostSpec::new("judged")
             .credentials(USER, PASSWORD)
