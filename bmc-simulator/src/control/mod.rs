@@ -3,6 +3,7 @@
 
 mod actions;
 mod input;
+mod metrics;
 mod refusal;
 
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
         .route("/hosts/{name}/mains", post(actions::mains))
         .route("/journal", get(journal))
         .route("/breaches", get(breaches))
+        .route("/metrics", get(metrics_text))
         .route("/ca.pem", get(ca_pem))
         .fallback(|| async { Refusal::unknown_path() })
         .method_not_allowed_fallback(|| async { Refusal::wrong_method() })
@@ -99,6 +101,12 @@ async fn breaches(State(controlled): Shared) -> Json<Value> {
     controlled.hosts.iter().for_each(|host| host.core.act(|_| ()));
     let entries = controlled.journal.page(None, 0).entries;
     Json(json!({"breaches": oracle::judge(&entries, &Oracle::ALL)}))
+}
+
+async fn metrics_text(State(controlled): Shared) -> impl IntoResponse {
+    let hosts: Vec<Snapshot> = controlled.hosts.iter().map(Host::snapshot).collect();
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], metrics::text(&hosts))
 }
 
 async fn ca_pem(State(controlled): Shared) -> impl IntoResponse {

@@ -188,3 +188,34 @@ async fn shows_the_journal_page_by_page() {
     let (status, pem) = control.send(Method::GET, "/ca.pem", "").await;
     assert_eq!((status, pem.as_str()), (200, control.sim.ca_pem()));
 }
+
+#[tokio::test]
+async fn the_bmc_is_rebooted_the_mains_are_cut_and_breaches_and_metrics_are_told() {
+    let control = Control::start().await;
+    let rebooted = control
+        .ok(Method::POST, "/hosts/a/bmc", r#"{"action":"reboot"}"#)
+        .await;
+    assert_eq!(
+        (&rebooted["bmc"], &rebooted["bmcReboots"]),
+        (&json!("dead"), &json!(1))
+    );
+    let dark = control
+        .ok(Method::POST, "/hosts/b/mains", r#"{"to":"Off"}"#)
+        .await;
+    assert_eq!(
+        (&dark["bmc"], &dark["truth"]["power"]),
+        (&json!("dead"), &json!("Off"))
+    );
+    control.ok(Method::POST, "/hosts/b/mains", r#"{"to":"On"}"#).await;
+    let breaches = control.ok(Method::GET, "/breaches", "").await;
+    assert_eq!(breaches["breaches"], json!([]));
+    let (_, metrics) = control.send(Method::GET, "/metrics", "").await;
+    for line in [
+        "# TYPE bmc_simulator_hosts gauge",
+        "bmc_simulator_bmcs{stage=\"dead\"} 2",
+        "bmc_simulator_bmc_reboots_total 2",
+        "bmc_simulator_power_changes_total{to=\"off\"} 1",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+    }
+}

@@ -131,3 +131,9 @@ fn a_mistake_is_named_with_its_line_and_what_was_expected() {
         assert!(!told.contains("calvin"), "{told}");
     }
 }
+
+#[test]
+fn the_example_is_a_fleet() {
+    let fleet = Fleet::from_yaml(include_str!("../../examples/fleet.yaml")).unwrap();
+    assert_eq!(fleet.names().count(), 42);
+}
