@@ -6,6 +6,7 @@ SHELL := /bin/bash
 CONTROL_PLANE := tests/harness/control-plane/build.sh
 FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
 SUSHY := tests/peers/install-sushy.sh
+SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
 help: ## List the targets
@@ -59,6 +60,11 @@ control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minute
 .PHONY: foreign-crds
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 	@$(FOREIGN_CRDS) >/dev/null
+
+.PHONY: simulator-conformance
+simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table
+	@$(SIMULATOR_TOOLS)
+	@cargo run --quiet -p simulator-conformance -- $(TOOL)
 
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against

@@ -25,8 +25,8 @@ const STEADY: Duration = Duration::from_secs(10);
 
 fn powering_off_in(off: Duration) -> HostOptions {
     let mut options = HostOptions::default();
-    options.delays.off = off;
-    options.delays.on = Duration::from_millis(200);
+    options.delays.off = off.into();
+    options.delays.on = Duration::from_millis(200).into();
     options
 }
 

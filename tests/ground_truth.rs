@@ -34,7 +34,7 @@ fn good() -> HostOptions {
 
 fn slow_to_power_off() -> HostOptions {
     let mut options = HostOptions::default();
-    options.delays.off = Duration::from_secs(5);
+    options.delays.off = Duration::from_secs(5).into();
     options
 }
 
@@ -138,7 +138,7 @@ async fn invariant_1_no_release_unless_off_is_proven() -> Result<()> {
 async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()> {
     let slow_to_boot = || {
         let mut options = HostOptions::default();
-        options.delays.boot = Duration::from_mins(5);
+        options.delays.boot = Duration::from_mins(5).into();
         options
     };
     let world = world_of("comes-on", vec![slow_to_boot(), slow_to_boot()]).await?;

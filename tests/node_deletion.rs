@@ -142,8 +142,8 @@ async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> Result<
 async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
     let slow = |off: u64, boot: u64| {
         let mut options = HostOptions::default();
-        options.delays.off = Duration::from_secs(off);
-        options.delays.boot = Duration::from_secs(boot);
+        options.delays.off = Duration::from_secs(off).into();
+        options.delays.boot = Duration::from_secs(boot).into();
         options
     };
     let world = world_of("taken-back", vec![slow(0, 1), slow(3, 1), slow(1, 1), slow(1, 8)]).await?;

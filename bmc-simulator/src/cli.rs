@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, SimError, parse_duration};
+use bmc_simulator::{Delays, FleetError, Oracle, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -18,15 +18,32 @@ Examples:
     curl -X PUT 127.0.0.1:8000/hosts/worker-1/faults -d '[{\"fault\":\"lie-off-while-on\"}]'
     curl 127.0.0.1:8000/hosts/worker-1/journal
 
+  A thousand BMCs, each with an address of its own:
+    bmc-simulator --hosts 1000 --first-address 127.1.0.1 --first-port 8443 --first-ipmi-port 623
+
+  A fleet that is described in a file, and a verdict on its clients at the end:
+    bmc-simulator --fleet fleet.yaml --assert all
+
+  IPMI beside Redfish, with a password that both can carry (up to 20 bytes):
+    bmc-simulator --first-ipmi-port 9001
+    ipmitool -I lanplus -H 127.0.0.1 -p 9001 -U admin -P PASSWORD chassis power status
+
   Switch a machine off as a client would:
     curl --cacert ca.pem -u admin:PASSWORD -H 'Content-Type: application/json' \\
       -d '{\"ResetType\":\"ForceOff\"}' https://127.0.0.1:8443/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
 
-/// Simulates BMCs over Redfish, each with a machine behind it whose true power state is kept apart
+/// Simulates BMCs over Redfish and IPMI, each with a machine behind it whose true power state is kept apart
 /// from what is reported. Stops on SIGINT and SIGTERM.
 #[derive(Debug, Parser)]
 #[command(name = "bmc-simulator", version, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// YAML file that describes the fleet; the README tells its format
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "hosts", "name_prefix", "bind", "first_address", "first_port", "first_ipmi_port", "username",
+        "password_file", "off_delay", "on_delay", "boot_delay", "graceful_delay",
+    ])]
+    pub(crate) fleet: Option<PathBuf>,
+
     /// How many hosts, each with its own BMC
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) hosts: u16,
@@ -39,9 +56,17 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub(crate) bind: IpAddr,
 
+    /// Gives every BMC an address of its own, the first this one; then all have the same ports
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "bind")]
+    pub(crate) first_address: Option<IpAddr>,
+
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
+
+    /// UDP port of the first BMC's IPMI, the others follow, 0 = free ports; no IPMI when not given
+    #[arg(long, value_name = "PORT")]
+    pub(crate) first_ipmi_port: Option<u16>,
 
     /// Login of every BMC
     #[arg(long, default_value = "admin", value_name = "NAME")]
@@ -79,9 +104,28 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_out: Option<PathBuf>,
 
+    /// Judges at the end whether clients broke this rule, prints the breaches and ends with status 1
+    #[arg(long = "assert", value_parser = oracle, value_name = "RULE|all")]
+    pub(crate) oracles: Vec<Oracles>,
+
     /// How to print what is listening
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Output,
+}
+
+/// One rule of care, or all.
+#[derive(Debug, Clone)]
+pub(crate) struct Oracles(pub(crate) Vec<Oracle>);
+
+fn oracle(text: &str) -> Result<Oracles, String> {
+    if text == "all" {
+        return Ok(Oracles(Oracle::ALL.to_vec()));
+    }
+    let found = Oracle::ALL.into_iter().find(|oracle| oracle.as_str() == text);
+    found.map(|oracle| Oracles(vec![oracle])).ok_or_else(|| {
+        let names: Vec<&str> = Oracle::ALL.into_iter().map(Oracle::as_str).collect();
+        format!("not a rule: write `all` or one of {}", names.join(", "))
+    })
 }
 
 /// Format of what is printed.
@@ -96,19 +140,32 @@ pub(crate) enum Output {
 impl Arguments {
     pub(crate) fn delays(&self) -> Delays {
         Delays {
-            off: self.off_delay,
-            on: self.on_delay,
-            boot: self.boot_delay,
-            graceful_shutdown: self.graceful_delay,
+            off: self.off_delay.into(),
+            on: self.on_delay.into(),
+            boot: self.boot_delay.into(),
+            graceful_shutdown: self.graceful_delay.map(Into::into),
         }
     }
 
     /// Port of host `number`, counted from 1; 0 = any free one.
     pub(crate) fn port_of(&self, number: u16) -> Result<u16, Problem> {
-        let Some(first) = self.first_port else {
-            return Ok(0);
-        };
+        self.nth(number, "--first-port", self.first_port.unwrap_or(0))
+    }
+
+    /// UDP port of host `number`, counted from 1; 0 = any free one, absent = no IPMI.
+    pub(crate) fn ipmi_port_of(&self, number: u16) -> Result<Option<u16>, Problem> {
+        let first = self.first_ipmi_port;
+        first
+            .map(|first| self.nth(number, "--first-ipmi-port", first))
+            .transpose()
+    }
+
+    fn nth(&self, number: u16, option: &'static str, first: u16) -> Result<u16, Problem> {
+        if first == 0 || self.first_address.is_some() {
+            return Ok(first);
+        }
         first.checked_add(number.saturating_sub(1)).ok_or(Problem::Ports {
+            option,
             first,
             hosts: self.hosts,
         })
@@ -142,10 +199,22 @@ pub(crate) enum Problem {
     EmptyPassword { path: PathBuf },
     #[error("cannot write --ca-out {path}: {source}; check the path and its permissions", path = path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    #[error("--first-port {first} leaves too few ports for {hosts} hosts: choose a lower one")]
-    Ports { first: u16, hosts: u16 },
+    #[error("{option} {first} leaves too few ports for {hosts} hosts: choose a lower one")]
+    Ports {
+        option: &'static str,
+        first: u16,
+        hosts: u16,
+    },
+    #[error("--first-address {first} leaves too few addresses for {hosts} hosts: choose a lower one")]
+    Addresses { first: IpAddr, hosts: u16 },
+    #[error("cannot read --fleet {path}: {source}; check the path and its permissions", path = path.display())]
+    ReadFleet { path: PathBuf, source: std::io::Error },
+    #[error("{path}: {source}", path = path.display())]
+    Fleet { path: PathBuf, source: FleetError },
     #[error("cannot watch for signals: {0}; check the limits of this process")]
     Signals(std::io::Error),
     #[error("cannot print what is listening: {0}; check standard output")]
     Print(std::io::Error),
+    #[error("clients broke {0} rules of care, listed above; look at the journal entries that are named")]
+    Breaches(usize),
 }

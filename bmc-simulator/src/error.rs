@@ -53,6 +53,15 @@ pub enum SimError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// This process may not open as many files as its BMCs need.
+    #[error(
+        "too many open files at {address}: each BMC needs one, two with IPMI, and one more for each connection; \
+         raise the limit (ulimit -n) or run fewer hosts"
+    )]
+    TooManyFiles {
+        /// The address that could not be opened any more.
+        address: SocketAddr,
+    },
     /// A certificate could not be made.
     #[error("cannot make a certificate: {0}; check that the listen address is a plain IP address")]
     Certificate(#[from] rcgen::Error),
@@ -62,4 +71,17 @@ pub enum SimError {
     /// The simulator was shut down while something was awaited.
     #[error("the simulator was shut down while waiting: keep the `Simulator` alive until the wait ends")]
     Stopped,
+}
+
+/// `EMFILE` and `ENFILE` of Linux.
+const TOO_MANY_FILES: [i32; 2] = [24, 23];
+
+impl SimError {
+    /// Why an address could not be listened on.
+    pub(crate) fn bind(address: SocketAddr, source: std::io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(code) if TOO_MANY_FILES.contains(&code) => Self::TooManyFiles { address },
+            Some(_) | None => Self::Bind { address, source },
+        }
+    }
 }

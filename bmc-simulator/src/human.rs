@@ -48,25 +48,6 @@ pub(crate) mod text {
     }
 }
 
-pub(crate) mod or_never {
-    //! `#[serde(with)]` for a duration that may be `never` (`None`).
-    use super::{Deserialize, Deserializer, Duration, Serializer, format_duration, parse_duration};
-
-    // serde's `with` hands over a reference to the field as it is.
-    #[allow(clippy::ref_option)]
-    pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, ser: S) -> Result<S::Ok, S::Error> {
-        ser.serialize_str(&value.map_or_else(|| "never".to_owned(), format_duration))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(de: D) -> Result<Option<Duration>, D::Error> {
-        let text = String::deserialize(de)?;
-        if text == "never" {
-            return Ok(None);
-        }
-        parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{format_duration, parse_duration};

@@ -7,8 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::ipmi::{Ended, Privilege};
 use crate::power::{Change, Command, Delays, Outcome, Power};
-use crate::{Injection, RequestClass};
+use crate::{Injection, RequestClass, Stage};
 
 /// Entries kept; the oldest go first and [`Page::dropped`] tells how many are gone.
 pub const JOURNAL_CAPACITY: usize = 1_000_000;
@@ -21,6 +22,8 @@ pub enum Via {
     RedfishBasic,
     /// Redfish with the session of this id.
     RedfishSession(String),
+    /// IPMI, in the session of this id.
+    IpmiSession(String),
 }
 
 /// Something that happened at one BMC or to its machine.
@@ -43,6 +46,29 @@ pub enum Event {
         /// Its id.
         session: String,
     },
+    /// A session was opened over IPMI.
+    IpmiSessionOpened {
+        /// Its id: what the BMC calls it, 8 hexadecimal digits.
+        session: String,
+        /// Who opened it.
+        username: String,
+        /// The highest privilege that it may ask for.
+        limit: Privilege,
+        /// Id of its cipher suite.
+        cipher_suite: u8,
+    },
+    /// A session over IPMI ended.
+    IpmiSessionEnded {
+        /// Its id.
+        session: String,
+        /// Why.
+        reason: Ended,
+    },
+    /// A session ended because it was not used for too long.
+    SessionExpired {
+        /// Its id.
+        session: String,
+    },
     /// A request was refused for missing or wrong credentials.
     AuthFailed {
         /// What kind of request.
@@ -58,7 +84,7 @@ pub enum Event {
         via: Via,
         /// What became of it.
         outcome: Outcome,
-        /// HTTP status answered; absent when the connection was dropped instead.
+        /// HTTP status or, over IPMI, completion code answered; absent when no answer was sent.
         status: Option<u16>,
     },
     /// A power command was refused and had no effect.
@@ -67,7 +93,7 @@ pub enum Event {
         system: String,
         /// How it came in.
         via: Via,
-        /// HTTP status answered.
+        /// HTTP status or, over IPMI, completion code answered.
         status: u16,
         /// Why.
         reason: String,
@@ -90,6 +116,17 @@ pub enum Event {
         /// To what.
         to: Power,
     },
+    /// The BMC itself rebooted: sessions and connections are gone.
+    BmcRebooted,
+    /// The BMC itself came a stage further.
+    BmcStage {
+        /// How far it is.
+        stage: Stage,
+    },
+    /// The mains failed: neither the BMC nor its machine has power.
+    MainsLost,
+    /// The mains are back; the BMC boots.
+    MainsRestored,
     /// A fault replaced or damaged an answer.
     FaultApplied {
         /// The fault's name.
@@ -175,8 +212,13 @@ impl Journal {
         }
     }
 
+    /// The wall time of an instant.
+    pub(crate) fn wall(&self, elapsed: Duration) -> Timestamp {
+        self.begin.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+
     pub(crate) fn append(&self, host: &str, elapsed: Duration, event: Event) {
-        let wall = self.begin.checked_add(elapsed).unwrap_or(Timestamp::MAX);
+        let wall = self.wall(elapsed);
         let mut kept = self.kept();
         kept.last_seq = kept.last_seq.saturating_add(1);
         let entry = Entry {

@@ -22,17 +22,21 @@
 //! | `power` | the machine: pure, knows no protocol and no clock |
 //! | `fault` | what can be broken |
 //! | `host` | one BMC and its machine: the lock under which everything takes effect |
-//! | `journal` | the order in which it did |
-//! | `redfish`, `server`, `tls` | the protocol and its transport |
+//! | `journal`, `oracle` | the order in which it did, and which rules of care were broken |
+//! | `redfish`, `server`, `tls` | the one protocol and its transport |
+//! | [`ipmi`] | the other |
 //! | `control` | the HTTP API for people and other languages |
 
 mod control;
 mod counters;
 mod error;
 mod fault;
+mod fleet;
 mod host;
 mod human;
+pub mod ipmi;
 mod journal;
+mod oracle;
 mod power;
 mod redfish;
 mod seed;
@@ -43,10 +47,14 @@ mod tls;
 
 pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{Fault, Injection};
-pub use host::{Host, HostEvent, Snapshot};
+pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, Window};
+pub use fleet::{Fleet, FleetError, MOST_HOSTS};
+pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
+pub use ipmi::{Ended, IpmiCounters, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
-pub use power::{Change, Command, Delays, Outcome, Power, Truth};
+pub use oracle::{Breach, Oracle};
+pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
+pub use redfish::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

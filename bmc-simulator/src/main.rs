@@ -2,10 +2,11 @@
 
 mod cli;
 mod output;
+mod start;
 
 use std::process::ExitCode;
 
-use bmc_simulator::{HostSpec, Simulator};
+use bmc_simulator::Oracle;
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,7 +27,7 @@ async fn run(arguments: Arguments) -> Result<(), Problem> {
     // Before anything is announced: who reads the announcement may stop us at once.
     let mut terminate = signal(SignalKind::terminate()).map_err(Problem::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Problem::Signals)?;
-    let simulator = start(&arguments).await?;
+    let simulator = start::start(&arguments).await?;
     if let Some(path) = &arguments.ca_out {
         let written = std::fs::write(path, simulator.ca_pem());
         written.map_err(|source| Problem::Write {
@@ -39,27 +40,13 @@ async fn run(arguments: Arguments) -> Result<(), Problem> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+    let oracles: Vec<Oracle> = arguments.oracles.iter().flat_map(|one| one.0.clone()).collect();
+    let breaches = simulator.judge(&oracles);
     simulator.shutdown().await;
-    Ok(())
-}
-
-async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
-    let password = arguments.password()?;
-    let mut builder = Simulator::builder().seed(arguments.seed);
-    for number in 1..=arguments.hosts {
-        let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
-            .bind(arguments.bind)
-            .port(arguments.port_of(number)?)
-            .delays(arguments.delays());
-        if let Some(password) = &password {
-            spec = spec.credentials(&arguments.username, password);
-        } else {
-            spec = spec.username(&arguments.username);
-        }
-        builder = builder.host(spec);
+    output::list(&breaches);
+    if breaches.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::Breaches(breaches.len()))
     }
-    if let Some(control) = arguments.control {
-        builder = builder.control(control);
-    }
-    Ok(builder.start().await?)
 }

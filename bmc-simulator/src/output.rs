@@ -2,17 +2,16 @@
 
 use std::io::Write as _;
 
-use bmc_simulator::{Host, Simulator};
+use bmc_simulator::{Breach, Host, Simulator};
 use serde_json::{Value, json};
 
 use crate::cli::{Arguments, Output, Problem};
 
 /// One line per host and one for the control API, on standard output.
 pub(crate) fn announce(simulator: &Simulator, arguments: &Arguments) -> Result<(), Problem> {
-    let generated = arguments.password_file.is_none();
     let mut lines: Vec<String> = Vec::new();
     for host in simulator.hosts() {
-        let described = describe(host, generated);
+        let described = describe(host);
         lines.push(match arguments.output {
             Output::Json => described.to_string(),
             Output::Text => text(&described),
@@ -38,8 +37,16 @@ pub(crate) fn complain(problem: &Problem) {
     let _ = writeln!(std::io::stderr(), "bmc-simulator: {problem}");
 }
 
-/// A password from a file is the caller's secret and is not shown; a generated one has to be.
-fn describe(host: &Host, generated: bool) -> Value {
+/// One line for each breach, on standard error.
+pub(crate) fn list(breaches: &[Breach]) {
+    for breach in breaches {
+        // With standard error gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "bmc-simulator: {breach}");
+    }
+}
+
+/// A password that was given is the caller's secret and is not shown; a generated one has to be.
+fn describe(host: &Host) -> Value {
     let login = host.credentials();
     let mut described = json!({
         "kind": "host",
@@ -51,7 +58,10 @@ fn describe(host: &Host, generated: bool) -> Value {
         "certificateSha256": host.certificate_sha256_fingerprint(),
         "username": login.username,
     });
-    if let (true, Some(object)) = (generated, described.as_object_mut()) {
+    if let (Some(address), Some(object)) = (host.ipmi_address(), described.as_object_mut()) {
+        object.insert("ipmiAddress".to_owned(), json!(address));
+    }
+    if let (true, Some(object)) = (host.has_generated_password(), described.as_object_mut()) {
         object.insert("password".to_owned(), json!(login.password));
     }
     described
@@ -74,6 +84,10 @@ fn text(described: &Value) -> String {
         field("certificateSha256"),
         field("username"),
     );
+    if described.get("ipmiAddress").is_some() {
+        line.push_str(" ipmi=");
+        line.push_str(&field("ipmiAddress"));
+    }
     if described.get("password").is_some() {
         line.push_str(" password=");
         line.push_str(&field("password"));

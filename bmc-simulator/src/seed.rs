@@ -28,6 +28,14 @@ impl Seeded {
         mixed ^ (mixed >> 31)
     }
 
+    /// A number of 0 to 1, without 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        // 53 bits are what an f64 holds exactly.
+        #[allow(clippy::cast_precision_loss)]
+        let bits = (self.next() >> 11) as f64;
+        bits / 9_007_199_254_740_992.0
+    }
+
     /// 32 hexadecimal digits.
     pub(crate) fn hex(&mut self) -> String {
         format!("{:016x}{:016x}", self.next(), self.next())

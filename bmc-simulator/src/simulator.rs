@@ -8,16 +8,18 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::SimError;
 use crate::control::{self, Controlled};
+use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
+use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
+use crate::oracle::{self, Breach, Oracle};
 use crate::server;
 use crate::spec::HostSpec;
-use crate::tls::{self, Authority, TlsSlot};
+use crate::tls::{Authority, TlsSlot};
 
 /// What a simulator is to be.
 #[derive(Debug, Default)]
@@ -45,6 +47,17 @@ impl SimulatorBuilder {
         self
     }
 
+    /// Adds the hosts of a fleet; its seed and control address hold where it has them.
+    pub fn fleet(self, fleet: Fleet) -> Self {
+        let mut hosts = self.hosts;
+        hosts.extend(fleet.hosts);
+        Self {
+            seed: fleet.seed.unwrap_or(self.seed),
+            control: fleet.control.or(self.control),
+            hosts,
+        }
+    }
+
     /// Opens the control API on this loopback address (port 0 = any free one).
     pub fn control(self, address: SocketAddr) -> Self {
         Self {
@@ -58,7 +71,7 @@ impl SimulatorBuilder {
     /// # Errors
     /// Any [`SimError`] but `UnknownHost`, `InvalidFault` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
-        let authority = Authority::new("bmc-simulator")?;
+        let authority = Arc::new(Authority::new("bmc-simulator")?);
         let shared = Shared {
             seed: self.seed,
             epoch: Instant::now(),
@@ -107,16 +120,21 @@ impl Shared {
     async fn start_host(
         &self,
         spec: HostSpec,
-        authority: &Authority,
+        authority: &Arc<Authority>,
         tasks: &mut JoinSet<()>,
     ) -> Result<Host, SimError> {
         spec.check()?;
         let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
-        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name)?));
-        let acceptor = TlsAcceptor::from(tls::server_config(Arc::clone(&slot))?);
+        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
+        let ipmi = match &spec.ipmi {
+            Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
+            None => None,
+        };
         let setup = Setup {
             address,
+            ipmi_address: ipmi.as_ref().map(|(_, address)| *address),
             tls: slot,
+            authority: Arc::clone(authority),
             epoch: self.epoch,
             journal: Arc::clone(&self.journal),
             stop: self.stop.clone(),
@@ -124,7 +142,10 @@ impl Shared {
         };
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
-        tasks.spawn(server::run(listener, Arc::clone(&core), acceptor));
+        tasks.spawn(server::run(listener, Arc::clone(&core)));
+        if let Some((socket, _)) = ipmi {
+            tasks.spawn(ipmi::run(socket, Arc::clone(&core)));
+        }
         Ok(Host { core })
     }
 
@@ -145,7 +166,7 @@ impl Shared {
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), SimError> {
-    let fail = |source| SimError::Bind { address, source };
+    let fail = |source| SimError::bind(address, source);
     let listener = TcpListener::bind(address).await.map_err(fail)?;
     let bound = listener.local_addr().map_err(fail)?;
     Ok((listener, bound))
@@ -202,6 +223,12 @@ impl Simulator {
             .iter()
             .for_each(|host| host.core.act(|_| ()));
         self.controlled.journal.page(None, after)
+    }
+
+    /// Which of these rules clients have broken so far. Sessions that are open now count as leaked, so
+    /// ask when everybody is done.
+    pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
+        oracle::judge(&self.journal_after(0).entries, oracles)
     }
 
     /// Where the control API listens, as `http://address:port`.

@@ -3,7 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::SimError;
-use crate::power::{Delays, Power};
+use crate::fault::Injection;
+use crate::host::BootSequence;
+use crate::ipmi::IpmiSpec;
+use crate::power::{Delays, Power, PowerRestorePolicy};
+use crate::redfish::RedfishSpec;
 use crate::seed::Seeded;
 
 /// A login. `Debug` hides the password.
@@ -66,6 +70,11 @@ pub struct HostSpec {
     pub(crate) delays: Delays,
     pub(crate) power: Power,
     pub(crate) decoys: Vec<DecoySpec>,
+    pub(crate) bmc_boot: BootSequence,
+    pub(crate) restore: PowerRestorePolicy,
+    pub(crate) faults: Vec<Injection>,
+    pub(crate) ipmi: Option<IpmiSpec>,
+    pub(crate) redfish: RedfishSpec,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -95,6 +104,11 @@ impl HostSpec {
             delays: Delays::default(),
             power: Power::On,
             decoys: Vec::new(),
+            bmc_boot: BootSequence::default(),
+            restore: PowerRestorePolicy::default(),
+            faults: Vec::new(),
+            ipmi: None,
+            redfish: RedfishSpec::default(),
         }
     }
 
@@ -176,10 +190,39 @@ impl HostSpec {
         }
     }
 
+    /// How the BMC itself comes up after a reboot.
+    pub fn bmc_boot(self, bmc_boot: BootSequence) -> Self {
+        Self { bmc_boot, ..self }
+    }
+
+    /// What the machine does when the mains are back.
+    pub fn power_restore_policy(self, restore: PowerRestorePolicy) -> Self {
+        Self { restore, ..self }
+    }
+
+    /// Begins with this fault in force.
+    pub fn fault(mut self, fault: impl Into<Injection>) -> Self {
+        self.faults.push(fault.into());
+        self
+    }
+
     /// Adds a decoy system, listed before the real one.
     pub fn decoy(mut self, decoy: DecoySpec) -> Self {
         self.decoys.push(decoy);
         self
+    }
+
+    /// Lets the BMC speak IPMI, too, at the same address; it does not when this is not given.
+    pub fn ipmi(self, ipmi: IpmiSpec) -> Self {
+        Self {
+            ipmi: Some(ipmi),
+            ..self
+        }
+    }
+
+    /// How its Redfish service behaves.
+    pub fn redfish(self, redfish: RedfishSpec) -> Self {
+        Self { redfish, ..self }
     }
 
     pub(crate) fn check(&self) -> Result<(), SimError> {
@@ -209,13 +252,16 @@ impl HostSpec {
         {
             return refuse("two systems have the same id: give each its own");
         }
+        self.faults.iter().try_for_each(Injection::check)?;
         if self.bind.is_unspecified() {
             return refuse("no certificate can name the unspecified address: bind one real address");
         }
         if self.username.is_empty() || self.username.contains(':') {
             return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
         }
-        Ok(())
+        let ipmi = self.ipmi.as_ref();
+        let checked = ipmi.map_or(Ok(()), |ipmi| ipmi.check(self));
+        checked.and_then(|()| self.redfish.check()).or_else(refuse)
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {

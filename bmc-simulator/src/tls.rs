@@ -1,20 +1,22 @@
 //! A certificate authority of our own and one certificate per BMC, which can be swapped while running.
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, date_time_ymd,
 };
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::version::{TLS12, TLS13};
 use sha2::{Digest, Sha256};
 
 use crate::SimError;
+use crate::fault::CertificateDefect;
 
 /// An authority that signs BMC certificates. Its key is fresh each time, whatever the seed.
 pub(crate) struct Authority {
@@ -40,8 +42,14 @@ impl Authority {
         &self.pem
     }
 
-    /// A server certificate for one address. CA:FALSE, or rustls clients refuse it as a server's.
-    pub(crate) fn issue(&self, address: IpAddr, common_name: &str) -> Result<Presented, SimError> {
+    /// A server certificate for one address, with a defect if one is asked for. CA:FALSE, or rustls
+    /// clients refuse it as a server's.
+    pub(crate) fn issue(
+        &self,
+        address: IpAddr,
+        common_name: &str,
+        defect: Option<CertificateDefect>,
+    ) -> Result<Presented, SimError> {
         let mut params = CertificateParams::new(vec![address.to_string()])?;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -49,13 +57,42 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         params.distinguished_name.push(DnType::CommonName, common_name);
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let mut self_signed = false;
+        match defect {
+            None => {}
+            Some(CertificateDefect::Expired) => {
+                params.not_before = date_time_ymd(2001, 1, 1);
+                params.not_after = date_time_ymd(2002, 1, 1);
+            }
+            Some(CertificateDefect::NotYetValid) => {
+                params.not_before = date_time_ymd(4000, 1, 1);
+                params.not_after = date_time_ymd(4001, 1, 1);
+            }
+            Some(CertificateDefect::WrongName) => {
+                let another = vec!["another.invalid".to_owned()];
+                params.subject_alt_names = CertificateParams::new(another)?.subject_alt_names;
+            }
+            Some(CertificateDefect::SelfSigned) => self_signed = true,
+            Some(CertificateDefect::SelfSignedAuthority) => {
+                self_signed = true;
+                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            }
+        }
+        let certificate = if self_signed {
+            params.self_signed(&key)?
+        } else {
+            params.signed_by(&key, &self.issuer)?
+        };
         let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let signing = ring::sign::any_supported_type(&private)?;
         Ok(Presented {
             sha256: format!("{:x}", Sha256::digest(certificate.der())),
             key: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing)),
-            ca_pem: self.pem.clone(),
+            ca_pem: if self_signed {
+                certificate.pem()
+            } else {
+                self.pem.clone()
+            },
         })
     }
 }
@@ -71,25 +108,47 @@ pub(crate) struct Presented {
 /// The certificate a BMC presents now.
 #[derive(Debug)]
 pub(crate) struct TlsSlot {
-    current: RwLock<Presented>,
+    certificates: RwLock<Certificates>,
+}
+
+#[derive(Debug)]
+struct Certificates {
+    proper: Presented,
+    /// Presented instead while a fault says so.
+    defective: Option<(CertificateDefect, Presented)>,
 }
 
 impl TlsSlot {
     pub(crate) fn new(presented: Presented) -> Self {
         Self {
-            current: RwLock::new(presented),
+            certificates: RwLock::new(Certificates {
+                proper: presented,
+                defective: None,
+            }),
         }
     }
 
     pub(crate) fn current(&self) -> Presented {
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let held = self.certificates.read().unwrap_or_else(PoisonError::into_inner);
+        let defective = held.defective.as_ref().map(|(_, presented)| presented);
+        defective.unwrap_or(&held.proper).clone()
     }
 
     pub(crate) fn swap(&self, presented: Presented) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = presented;
+        self.held().proper = presented;
+    }
+
+    /// What is wrong with the certificate that is presented now.
+    pub(crate) fn defect(&self) -> Option<CertificateDefect> {
+        self.held().defective.as_ref().map(|(defect, _)| *defect)
+    }
+
+    pub(crate) fn set_defective(&self, defective: Option<(CertificateDefect, Presented)>) {
+        self.held().defective = defective;
+    }
+
+    fn held(&self) -> RwLockWriteGuard<'_, Certificates> {
+        self.certificates.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,10 +158,12 @@ impl ResolvesServerCert for TlsSlot {
     }
 }
 
-/// TLS 1.2 and 1.3. No resumption: every handshake shows the certificate that is current, and counts.
-pub(crate) fn server_config(slot: Arc<TlsSlot>) -> Result<Arc<ServerConfig>, SimError> {
+/// TLS 1.2, and 1.3 unless forbidden. No resumption: every handshake shows the certificate that is
+/// current, and counts.
+pub(crate) fn server_config(slot: Arc<TlsSlot>, only_1_2: bool) -> Result<Arc<ServerConfig>, SimError> {
+    let versions: &[_] = if only_1_2 { &[&TLS12] } else { &[&TLS13, &TLS12] };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
+        .with_protocol_versions(versions)?
         .with_no_client_auth()
         .with_cert_resolver(slot);
     config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -37,6 +37,7 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
     match event {
         Event::SessionCreated { .. } => bmc("let the daemon log in".to_owned()),
         Event::SessionDeleted { .. } => bmc("closed the daemon's session".to_owned()),
+        Event::SessionExpired { .. } => bmc("ended a session that nobody used".to_owned()),
         Event::TlsFailed => bmc("could not agree on TLS".to_owned()),
         Event::AuthFailed { class } => bmc(format!("refused user or password: 401 ({})", class.as_str())),
         Event::Command {
@@ -78,7 +79,11 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
             );
         }
         // How bytes came in is counted in the cost.
-        Event::TcpAccepted | Event::TlsHandshake | Event::DelaysSet(_) => {}
+        Event::TcpAccepted
+        | Event::TlsHandshake
+        | Event::IpmiSessionOpened { .. }
+        | Event::IpmiSessionEnded { .. }
+        | Event::DelaysSet(_) => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use bmc_simulator::Delays;
+use bmc_simulator::{Delay, Delays};
 use harness::ControlPlane;
 use harness::kubelet::NodeTemplate;
 use harness::process::ChildDaemon;
@@ -29,9 +29,9 @@ pub(crate) const HEALTH_CHECK_TIMEOUT: &str = "3s";
 
 /// How the simulated hosts take their time.
 const DELAYS: Delays = Delays {
-    off: Duration::from_secs(2),
-    on: Duration::from_millis(500),
-    boot: Duration::from_secs(4),
+    off: Delay::Fixed(Duration::from_secs(2)),
+    on: Delay::Fixed(Duration::from_millis(500)),
+    boot: Delay::Fixed(Duration::from_secs(4)),
     graceful_shutdown: None,
 };
 

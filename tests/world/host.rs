@@ -38,9 +38,9 @@ impl Default for HostOptions {
             node: Box::new(|node| node),
             has_node: true,
             delays: Delays {
-                off: std::time::Duration::from_millis(500),
-                on: std::time::Duration::from_millis(500),
-                boot: std::time::Duration::from_secs(2),
+                off: std::time::Duration::from_millis(500).into(),
+                on: std::time::Duration::from_millis(500).into(),
+                boot: std::time::Duration::from_secs(2).into(),
                 ..Delays::default()
             },
         }

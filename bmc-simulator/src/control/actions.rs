@@ -58,6 +58,44 @@ pub(super) async fn power(State(controlled): Shared, Path(name): Path<String>, b
     Ok(Json(host.snapshot()))
 }
 
+/// What happens to a BMC itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BmcAction {
+    Reboot,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToBmc {
+    action: BmcAction,
+}
+
+pub(super) async fn bmc(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let ToBmc { action } = input::json(body).await?;
+    match action {
+        BmcAction::Reboot => host.reboot_bmc(),
+    }
+    Ok(Json(host.snapshot()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switch {
+    to: Power,
+}
+
+pub(super) async fn mains(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let Switch { to } = input::json(body).await?;
+    match to {
+        Power::On => host.restore_mains(),
+        Power::Off => host.cut_mains(),
+    }
+    Ok(Json(host.snapshot()))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Login {

@@ -3,6 +3,7 @@
 
 mod actions;
 mod input;
+mod metrics;
 mod refusal;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::host::{Host, Snapshot};
 use crate::journal::{Journal, Page};
+use crate::oracle::{self, Oracle};
 use refusal::Refusal;
 
 /// What the control API works on.
@@ -49,7 +51,11 @@ pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
         .route("/hosts/{name}/credentials", put(actions::credentials))
         .route("/hosts/{name}/certificate", post(actions::certificate))
         .route("/hosts/{name}/journal", get(host_journal))
+        .route("/hosts/{name}/bmc", post(actions::bmc))
+        .route("/hosts/{name}/mains", post(actions::mains))
         .route("/journal", get(journal))
+        .route("/breaches", get(breaches))
+        .route("/metrics", get(metrics_text))
         .route("/ca.pem", get(ca_pem))
         .fallback(|| async { Refusal::unknown_path() })
         .method_not_allowed_fallback(|| async { Refusal::wrong_method() })
@@ -88,6 +94,19 @@ async fn journal(State(controlled): Shared, after: AfterQuery) -> Result<Json<Pa
     // What is due by now belongs to the answer.
     controlled.hosts.iter().for_each(|host| host.core.act(|_| ()));
     Ok(Json(controlled.journal.page(None, after)))
+}
+
+/// Every rule of every oracle that was broken so far.
+async fn breaches(State(controlled): Shared) -> Json<Value> {
+    controlled.hosts.iter().for_each(|host| host.core.act(|_| ()));
+    let entries = controlled.journal.page(None, 0).entries;
+    Json(json!({"breaches": oracle::judge(&entries, &Oracle::ALL)}))
+}
+
+async fn metrics_text(State(controlled): Shared) -> impl IntoResponse {
+    let hosts: Vec<Snapshot> = controlled.hosts.iter().map(Host::snapshot).collect();
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], metrics::text(&hosts))
 }
 
 async fn ca_pem(State(controlled): Shared) -> impl IntoResponse {

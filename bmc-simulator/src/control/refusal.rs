@@ -89,6 +89,7 @@ impl Refusal {
             | SimError::InvalidHost { .. }
             | SimError::ControlNotLoopback { .. }
             | SimError::Bind { .. }
+            | SimError::TooManyFiles { .. }
             | SimError::Certificate(_)
             | SimError::Tls(_)
             | SimError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, None),

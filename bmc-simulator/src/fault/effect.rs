@@ -1,6 +1,20 @@
 //! Where each fault takes hold.
 
-use super::Fault;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Fault, IpmiEffect};
+
+/// What becomes of a connection that was just accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connection {
+    Hang,
+    Reset,
+    HalfClose,
+    Plaintext,
+    Alert,
+}
 
 /// An answer that replaces the real one; nothing is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,13 +23,50 @@ pub(crate) enum Answer {
     Html,
     Status { status: u16, retry_after: Option<u64> },
     Redirect { to: String },
+    Endless,
+    Deep { depth: u32 },
+    ErrorIn200,
+    SessionsFull,
+}
+
+impl Answer {
+    /// What a BMC says that is still starting.
+    pub(crate) fn not_ready() -> Self {
+        Self::Status {
+            status: 503,
+            retry_after: Some(5),
+        }
+    }
 }
 
 /// What is done to the real answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Aftermath {
     Truncate,
     Drop,
+    Delay(Duration),
+    Dribble(Duration),
+    Cut(u64),
+    Status(u16),
+    Header {
+        name: String,
+        value: String,
+    },
+    /// Puts a value at a place, or takes away what is there.
+    Edit {
+        pointer: String,
+        value: Option<Value>,
+    },
+}
+
+impl Aftermath {
+    /// Whether the whole body is needed for it.
+    pub(crate) fn is_about_the_body(&self) -> bool {
+        match self {
+            Self::Truncate | Self::Dribble(_) | Self::Cut(_) | Self::Edit { .. } => true,
+            Self::Drop | Self::Delay(_) | Self::Status(_) | Self::Header { .. } => false,
+        }
+    }
 }
 
 /// Where a fault takes hold.
@@ -23,6 +74,10 @@ pub(crate) enum Aftermath {
 pub(super) enum Effect {
     /// In the machine, in what it reports, or in what the service offers: as long as it is in force.
     Lasting,
+    /// In a connection that was just accepted.
+    Connection(Connection),
+    /// In a connection over which a request came before.
+    Reuse,
     /// In the answer to a request.
     Answer(Answer),
     /// In what becomes of the real answer.
@@ -31,11 +86,23 @@ pub(super) enum Effect {
     Login,
     /// In the check of a reset against the present state.
     Conflict,
+    /// In the check of an On against the time since the machine went off.
+    TooSoon(Duration),
+    /// In the BMC itself.
+    Reboot,
+    /// In what becomes of a request over IPMI.
+    Ipmi(IpmiEffect),
 }
 
 impl Fault {
     pub(super) fn effect(&self) -> Effect {
         match self {
+            Self::AcceptThenHang => Effect::Connection(Connection::Hang),
+            Self::ResetOnConnect => Effect::Connection(Connection::Reset),
+            Self::HalfClose => Effect::Connection(Connection::HalfClose),
+            Self::PlaintextOnTls => Effect::Connection(Connection::Plaintext),
+            Self::TlsAlert => Effect::Connection(Connection::Alert),
+            Self::ResetOnReuse => Effect::Reuse,
             Self::HtmlInsteadOfJson => Effect::Answer(Answer::Html),
             Self::HttpStatus { status, retry_after } => Effect::Answer(Answer::Status {
                 status: *status,
@@ -43,10 +110,27 @@ impl Fault {
             }),
             Self::Hang => Effect::Answer(Answer::Hang),
             Self::Redirect { to } => Effect::Answer(Answer::Redirect { to: to.clone() }),
+            Self::EndlessBody => Effect::Answer(Answer::Endless),
+            Self::DeepJson { depth } => Effect::Answer(Answer::Deep { depth: *depth }),
+            Self::ErrorIn200 => Effect::Answer(Answer::ErrorIn200),
+            Self::SessionTableFull => Effect::Answer(Answer::SessionsFull),
             Self::TruncatedJson => Effect::Aftermath(Aftermath::Truncate),
             Self::DropAfterExecute => Effect::Aftermath(Aftermath::Drop),
+            Self::SlowAnswer { by } => Effect::Aftermath(Aftermath::Delay(*by)),
+            Self::SlowLoris { every } => Effect::Aftermath(Aftermath::Dribble(*every)),
+            Self::CutAnswer { after } => Effect::Aftermath(Aftermath::Cut(*after)),
+            Self::ExecuteThenStatus { status } => Effect::Aftermath(Aftermath::Status(*status)),
+            Self::Header { name, value } => Effect::Aftermath(Aftermath::Header {
+                name: name.clone(),
+                value: value.clone(),
+            }),
+            Self::JsonSet { pointer, value } => edit(pointer, Some(value.clone())),
+            Self::JsonRemove { pointer } => edit(pointer, None),
             Self::RejectCredentials => Effect::Login,
             Self::AlreadyThere409 => Effect::Conflict,
+            Self::On409AfterOff { within } => Effect::TooSoon(*within),
+            Self::RebootBmc => Effect::Reboot,
+            Self::Ipmi(fault) => Effect::Ipmi(fault.effect()),
             Self::LieOffWhileOn
             | Self::AcceptAndIgnore
             | Self::StuckPoweringOff
@@ -54,7 +138,22 @@ impl Fault {
             | Self::WrongUuid
             | Self::NoSessionService
             | Self::LoseOnWhilePoweringOff
-            | Self::PowersOnByItself { .. } => Effect::Lasting,
+            | Self::PowersOnByItself { .. }
+            | Self::RefuseConnections
+            | Self::Blackhole
+            | Self::Certificate(_)
+            | Self::Tls12Only
+            | Self::StaleReads { .. }
+            | Self::ReportFlaps { .. }
+            | Self::OnLostAfterOff { .. }
+            | Self::CrashAbove { .. } => Effect::Lasting,
         }
     }
+}
+
+fn edit(pointer: &str, value: Option<Value>) -> Effect {
+    Effect::Aftermath(Aftermath::Edit {
+        pointer: pointer.to_owned(),
+        value,
+    })
 }

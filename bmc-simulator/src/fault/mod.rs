@@ -1,17 +1,24 @@
 //! Ways to break a BMC. What a fault does is here; where it takes hold is its reader's business.
 
 mod effect;
+mod injection;
+mod ipmi;
+mod name;
+mod probability;
+mod selector;
 mod set;
 
-pub(crate) use effect::{Aftermath, Answer};
+pub(crate) use effect::{Aftermath, Answer, Connection};
+pub use injection::{Injection, Window};
+pub use ipmi::IpmiFault;
+pub(crate) use ipmi::{IpmiEffect, ReplyFault};
+pub use probability::Probability;
+pub(crate) use selector::Asked;
 pub(crate) use set::FaultSet;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use crate::{RequestClass, SimError};
-use effect::Effect;
 
 /// One way to misbehave. In JSON: `"hang"`, `{"http-status":{"status":503,"retryAfter":1}}`,
 /// `{"report-literal":null}`, `{"powers-on-by-itself":{"after":"2s"}}`.
@@ -66,136 +73,129 @@ pub enum Fault {
         #[serde(with = "crate::human::text")]
         after: Duration,
     },
+    /// Refuses connections: nothing listens.
+    RefuseConnections,
+    /// Connections neither open nor fail, as behind a firewall that drops everything.
+    Blackhole,
+    /// Takes a connection and then says nothing, not even in the TLS handshake.
+    AcceptThenHang,
+    /// Resets a connection as soon as it is open.
+    ResetOnConnect,
+    /// Closes its own direction of a connection at once and goes on reading.
+    HalfClose,
+    /// Answers in clear text where TLS is expected.
+    PlaintextOnTls,
+    /// Ends the TLS handshake with a fatal alert.
+    TlsAlert,
+    /// Presents a certificate with a defect.
+    Certificate(CertificateDefect),
+    /// Speaks TLS 1.2 only.
+    #[serde(rename = "tls-1.2-only")]
+    Tls12Only,
+    /// Resets a connection when a second request comes over it (as HPE, NVIDIA/libredfish `network.rs`).
+    ResetOnReuse,
+    /// Executes at once and answers after this time.
+    SlowAnswer {
+        /// Time until the answer.
+        #[serde(with = "crate::human::text")]
+        by: Duration,
+    },
+    /// Sends the body of the answer one byte at a time.
+    SlowLoris {
+        /// Time between two bytes.
+        #[serde(with = "crate::human::text")]
+        every: Duration,
+    },
+    /// Executes, sends the first bytes of the body and resets the connection.
+    CutAnswer {
+        /// So many bytes.
+        after: u64,
+    },
+    /// Answers 200 with a body that never ends; executes nothing.
+    EndlessBody,
+    /// Answers 200 with JSON nested so deep; executes nothing.
+    DeepJson {
+        /// Levels of arrays.
+        depth: u32,
+    },
+    /// Answers 200 with an error as the body; executes nothing (as HPE).
+    #[serde(rename = "error-in-200")]
+    ErrorIn200,
+    /// Executes, then answers with this status and an error.
+    ExecuteThenStatus {
+        /// HTTP status, 200 to 599.
+        status: u16,
+    },
+    /// Executes and answers with this header set, such as an absurd `Retry-After`.
+    Header {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// Executes, and puts this value at a place of the JSON answer.
+    JsonSet {
+        /// Where: a JSON Pointer (RFC 6901) such as `/PowerState`. The object that holds it must be there.
+        pointer: String,
+        /// What.
+        value: serde_json::Value,
+    },
+    /// Executes, and takes something out of the JSON answer.
+    JsonRemove {
+        /// What: a JSON Pointer (RFC 6901).
+        pointer: String,
+    },
+    /// Refuses new sessions because the table is full (as Dell iDRAC's RAC0218).
+    SessionTableFull,
+    /// Reports the power state as it was so long ago.
+    StaleReads {
+        /// How old what is reported is.
+        #[serde(with = "crate::human::text")]
+        age: Duration,
+    },
+    /// Reports the truth and its opposite in turn.
+    ReportFlaps {
+        /// How long each is reported.
+        #[serde(with = "crate::human::text")]
+        every: Duration,
+    },
+    /// Answers 409 to an `On` that comes sooner than this after the machine went off (as iDRAC10).
+    #[serde(rename = "on-409-after-off")]
+    On409AfterOff {
+        /// For how long after the power-off.
+        #[serde(with = "crate::human::text")]
+        within: Duration,
+    },
+    /// Accepts and forgets an `On` that comes sooner than this after the machine went off.
+    OnLostAfterOff {
+        /// For how long after the power-off.
+        #[serde(with = "crate::human::text")]
+        within: Duration,
+    },
+    /// The BMC reboots when asked; the connection breaks without an answer.
+    RebootBmc,
+    /// The BMC reboots when it is asked more often than this (as omni issue 785).
+    CrashAbove {
+        /// Requests in one second that it still stands.
+        requests_per_second: u32,
+    },
+    /// Misbehaves over IPMI.
+    Ipmi(IpmiFault),
 }
 
-impl Fault {
-    /// The name used in JSON and in the journal.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::LieOffWhileOn => "lie-off-while-on",
-            Self::AcceptAndIgnore => "accept-and-ignore",
-            Self::StuckPoweringOff => "stuck-powering-off",
-            Self::ReportLiteral(_) => "report-literal",
-            Self::HtmlInsteadOfJson => "html-instead-of-json",
-            Self::HttpStatus { .. } => "http-status",
-            Self::RejectCredentials => "reject-credentials",
-            Self::DropAfterExecute => "drop-after-execute",
-            Self::Hang => "hang",
-            Self::Redirect { .. } => "redirect",
-            Self::WrongUuid => "wrong-uuid",
-            Self::NoSessionService => "no-session-service",
-            Self::AlreadyThere409 => "already-there-409",
-            Self::TruncatedJson => "truncated-json",
-            Self::LoseOnWhilePoweringOff => "lose-on-while-powering-off",
-            Self::PowersOnByItself { .. } => "powers-on-by-itself",
-        }
-    }
-
-    /// An HTTP status without `Retry-After`.
-    pub fn http_status(status: u16) -> Self {
-        Self::HttpStatus {
-            status,
-            retry_after: None,
-        }
-    }
-
-    /// This fault, limited to one kind of request.
-    pub fn on(self, class: RequestClass) -> Injection {
-        Injection::from(self).on(class)
-    }
-
-    /// This fault, for the next `times` requests that it applies to.
-    pub fn times(self, times: u32) -> Injection {
-        Injection::from(self).times(times)
-    }
-}
-
-/// A fault and the requests it is meant for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Injection {
-    /// What to do.
-    pub fault: Fault,
-    /// Only for this kind of request; absent = every kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<RequestClass>,
-    /// For how many more requests; absent = until cleared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times: Option<u32>,
-}
-
-impl Injection {
-    /// Limits the fault to one kind of request.
-    pub fn on(self, class: RequestClass) -> Self {
-        Self {
-            on: Some(class),
-            ..self
-        }
-    }
-
-    /// Limits the fault to the next `times` requests that it applies to.
-    pub fn times(self, times: u32) -> Self {
-        Self {
-            times: Some(times),
-            ..self
-        }
-    }
-
-    /// Refuses what could have no effect, so that no test passes because its fault never was.
-    pub(crate) fn check(&self) -> Result<(), SimError> {
-        let refuse = |field, reason| {
-            Err(SimError::InvalidFault {
-                fault: self.fault.name(),
-                field,
-                reason,
-            })
-        };
-        let per_request = self.fault.effect() != Effect::Lasting;
-        if self.on.is_some() && !per_request {
-            return refuse(
-                "on",
-                "this fault is not about single requests: leave the field out",
-            );
-        }
-        if self.times.is_some() && !per_request {
-            return refuse(
-                "times",
-                "this fault is not about single requests: leave the field out",
-            );
-        }
-        if self.times == Some(0) {
-            return refuse(
-                "times",
-                "zero requests would mean no fault: write 1 or more, or leave it out",
-            );
-        }
-        if let Fault::HttpStatus { status, .. } = &self.fault
-            && !(200..=599).contains(status)
-        {
-            return refuse(
-                "status",
-                "not a final HTTP status: write a number from 200 to 599",
-            );
-        }
-        if let Fault::Redirect { to } = &self.fault
-            && (to.is_empty() || !to.bytes().all(|byte| byte.is_ascii_graphic()))
-        {
-            return refuse("to", "not fit for a Location header: write a URL in plain ASCII");
-        }
-        if self.fault == Fault::AlreadyThere409 && self.on.is_some_and(|class| class != RequestClass::Reset) {
-            return refuse("on", "only a reset can be answered so: leave the field out");
-        }
-        Ok(())
-    }
-}
-
-impl From<Fault> for Injection {
-    fn from(fault: Fault) -> Self {
-        let on = (fault == Fault::DropAfterExecute).then_some(RequestClass::Reset);
-        Self {
-            fault,
-            on,
-            times: None,
-        }
-    }
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CertificateDefect {
+    /// It has expired.
+    Expired,
+    /// It is not valid yet.
+    NotYetValid,
+    /// It is another host's.
+    WrongName,
+    /// It is signed by nobody but itself.
+    SelfSigned,
+    /// It is signed by itself and says that it is an authority, as BMCs leave the factory; rustls
+    /// refuses it even when it is trusted.
+    SelfSignedAuthority,
 }

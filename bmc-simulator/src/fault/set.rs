@@ -1,34 +1,87 @@
 //! The faults in force on one BMC.
 
-use super::effect::{Aftermath, Answer, Effect};
-use super::{Fault, Injection};
+use std::time::Duration;
+
+use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::{Asked, CertificateDefect, Fault, Injection, IpmiEffect};
 use crate::RequestClass;
 use crate::power::{Behaviour, OffHandling};
+use crate::seed::Seeded;
 
-/// Faults in force, in the order they were injected; the first that applies wins.
-#[derive(Debug, Default)]
+/// A fault that was set.
+#[derive(Debug)]
+struct Active {
+    injection: Injection,
+    /// When, as time since the simulation began.
+    set: Duration,
+}
+
+impl Active {
+    fn is_in_force(&self, now: Duration) -> bool {
+        let age = now.saturating_sub(self.set);
+        self.injection.window.is_none_or(|window| window.holds(age))
+    }
+
+    /// The next instant after `now` at which it begins or ends by itself.
+    fn next_edge(&self, now: Duration) -> Option<Duration> {
+        let window = self.injection.window?;
+        let edges = [window.from, window.until].map(|edge| self.set.saturating_add(edge));
+        edges.into_iter().find(|edge| *edge > now)
+    }
+}
+
+/// The faults of one BMC, in the order they were injected; the first that applies wins.
+#[derive(Debug)]
 pub(crate) struct FaultSet {
-    active: Vec<Injection>,
+    active: Vec<Active>,
+    now: Duration,
+    draws: Seeded,
 }
 
 impl FaultSet {
-    pub(crate) fn add(&mut self, mut injection: Injection) {
-        if injection.fault == Fault::DropAfterExecute && injection.on.is_none() {
-            injection.on = Some(RequestClass::Reset);
+    /// No faults. Chance is drawn from `draws`.
+    pub(crate) fn new(draws: Seeded) -> Self {
+        Self {
+            active: Vec::new(),
+            now: Duration::ZERO,
+            draws,
         }
-        self.active.push(injection);
+    }
+
+    /// Sets a fault, at the present instant.
+    pub(crate) fn add(&mut self, mut injection: Injection) {
+        injection.on = injection.on.or(injection.fault.usual_class());
+        self.active.push(Active {
+            injection,
+            set: self.now,
+        });
     }
 
     pub(crate) fn clear(&mut self) {
         self.active.clear();
     }
 
+    /// All faults that were set and not used up, also those outside their window.
     pub(crate) fn list(&self) -> Vec<Injection> {
-        self.active.clone()
+        self.active
+            .iter()
+            .map(|active| active.injection.clone())
+            .collect()
+    }
+
+    /// Lets time pass up to `now`; the caller looks at [`next_edge`](Self::next_edge) before.
+    pub(crate) fn advance(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// The next instant at which a fault begins or ends by itself.
+    pub(crate) fn next_edge(&self) -> Option<Duration> {
+        let edges = self.active.iter().filter_map(|active| active.next_edge(self.now));
+        edges.min()
     }
 
     pub(crate) fn has(&self, fault: &Fault) -> bool {
-        self.active.iter().any(|injection| injection.fault == *fault)
+        self.find(|present| (present == fault).then_some(())).is_some()
     }
 
     /// What the faults mean to the machine.
@@ -51,7 +104,93 @@ impl FaultSet {
                     None
                 }
             }),
+            lose_on_after_off: self.find(|fault| {
+                if let Fault::OnLostAfterOff { within } = fault {
+                    Some(*within)
+                } else {
+                    None
+                }
+            }),
         }
+    }
+
+    /// What is wrong with the certificate that is presented.
+    pub(crate) fn certificate_defect(&self) -> Option<CertificateDefect> {
+        self.find(|fault| {
+            if let Fault::Certificate(defect) = fault {
+                Some(*defect)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How old what is reported is.
+    pub(crate) fn report_age(&self) -> Option<Duration> {
+        self.find(|fault| {
+            if let Fault::StaleReads { age } = fault {
+                Some(*age)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How long the truth and its opposite are reported in turn.
+    pub(crate) fn report_flaps(&self) -> Option<Duration> {
+        self.find(|fault| {
+            if let Fault::ReportFlaps { every } = fault {
+                Some(*every)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Requests in one second at which the BMC gives up.
+    pub(crate) fn rate_limit(&self) -> Option<u32> {
+        self.find(|fault| {
+            if let Fault::CrashAbove { requests_per_second } = fault {
+                Some(*requests_per_second)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// What becomes of a connection that was just accepted.
+    pub(crate) fn take_connection(&mut self) -> Option<(&'static str, Connection)> {
+        self.take(&RequestClass::Connect.into(), |effect| {
+            if let Effect::Connection(what) = effect {
+                Some(what)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Whether a connection is reset because a request came over it before.
+    pub(crate) fn take_reuse(&mut self, asked: Asked<'_>) -> Option<&'static str> {
+        self.take(&asked, |effect| (effect == Effect::Reuse).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether this makes the BMC reboot.
+    pub(crate) fn take_reboot<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<&'static str> {
+        self.take(&asked.into(), |effect| (effect == Effect::Reboot).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether an On that comes so long after the machine went off is refused.
+    pub(crate) fn take_too_soon<'a>(&mut self, asked: impl Into<Asked<'a>>, off_for: Duration) -> bool {
+        let too_soon = |effect| {
+            if let Effect::TooSoon(within) = effect {
+                (off_for < within).then_some(())
+            } else {
+                None
+            }
+        };
+        self.take(&asked.into(), too_soon).is_some()
     }
 
     /// The word to report when the machine's own is `honest`; absent = null.
@@ -68,8 +207,8 @@ impl FaultSet {
     }
 
     /// The answer to give in place of the real one.
-    pub(crate) fn take_answer(&mut self, class: RequestClass) -> Option<(&'static str, Answer)> {
-        self.take(class, |effect| {
+    pub(crate) fn take_answer<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<(&'static str, Answer)> {
+        self.take(&asked.into(), |effect| {
             if let Effect::Answer(answer) = effect {
                 Some(answer)
             } else {
@@ -79,8 +218,11 @@ impl FaultSet {
     }
 
     /// What to do to the real answer.
-    pub(crate) fn take_aftermath(&mut self, class: RequestClass) -> Option<(&'static str, Aftermath)> {
-        self.take(class, |effect| {
+    pub(crate) fn take_aftermath<'a>(
+        &mut self,
+        asked: impl Into<Asked<'a>>,
+    ) -> Option<(&'static str, Aftermath)> {
+        self.take(&asked.into(), |effect| {
             if let Effect::Aftermath(what) = effect {
                 Some(what)
             } else {
@@ -90,141 +232,84 @@ impl FaultSet {
     }
 
     /// Whether this request's credentials are refused whatever they are.
-    pub(crate) fn take_rejection(&mut self, class: RequestClass) -> bool {
-        self.take(class, |effect| (effect == Effect::Login).then_some(()))
+    pub(crate) fn take_rejection<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
+        self.take(&asked.into(), |effect| (effect == Effect::Login).then_some(()))
             .is_some()
     }
 
     /// Whether a reset to the present state is refused.
-    pub(crate) fn take_conflict(&mut self) -> bool {
-        self.take(RequestClass::Reset, |effect| {
-            (effect == Effect::Conflict).then_some(())
+    pub(crate) fn take_conflict<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
+        self.take(&asked.into(), |effect| (effect == Effect::Conflict).then_some(()))
+            .is_some()
+    }
+
+    /// What is done to a request over IPMI, of what is wanted.
+    pub(crate) fn take_ipmi<T>(
+        &mut self,
+        class: RequestClass,
+        wanted: impl Fn(IpmiEffect) -> Option<T>,
+    ) -> Option<(&'static str, T)> {
+        self.take(&class.into(), |effect| {
+            if let Effect::Ipmi(effect) = effect {
+                wanted(effect)
+            } else {
+                None
+            }
         })
-        .is_some()
     }
 
     fn find<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        self.active.iter().find_map(|injection| wanted(&injection.fault))
+        let in_force = self.active.iter().filter(|active| active.is_in_force(self.now));
+        in_force.map(|active| &active.injection.fault).find_map(wanted)
     }
 
-    /// The first fault that is wanted and selects `class`; uses up one of its times.
+    /// The first fault that is wanted and hits what is asked; uses up one of its times.
     fn take<T>(
         &mut self,
-        class: RequestClass,
+        asked: &Asked<'_>,
         wanted: impl Fn(Effect) -> Option<T>,
     ) -> Option<(&'static str, T)> {
-        let (index, found) = self.active.iter().enumerate().find_map(|(index, injection)| {
-            let selected = injection.on.is_none_or(|on| on == class);
-            let found = if selected {
-                wanted(injection.fault.effect())
-            } else {
-                None
-            };
-            found.map(|value| (index, (injection.fault.name(), value)))
-        })?;
-        if let Some(injection) = self.active.get_mut(index) {
-            injection.times = injection.times.map(|times| times.saturating_sub(1));
-            if injection.times == Some(0) {
-                self.active.remove(index);
+        let Self { active, now, draws } = self;
+        let mut hit = None;
+        for (index, one) in active.iter_mut().enumerate() {
+            let name = one.injection.fault.name();
+            if !one.is_in_force(*now) || !asked.is_selected_by(&one.injection) {
+                continue;
             }
+            let Some(found) = wanted(one.injection.fault.effect()) else {
+                continue;
+            };
+            if hits(&mut one.injection, draws) {
+                hit = Some((index, (name, found)));
+                break;
+            }
+        }
+        let (index, found) = hit?;
+        if active
+            .get(index)
+            .is_some_and(|one| one.injection.times == Some(0))
+        {
+            active.remove(index);
         }
         Some(found)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::FaultSet;
-    use crate::fault::Answer;
-    use crate::{Fault, Injection, RequestClass};
-
-    #[test]
-    fn selects_by_class_and_runs_out() {
-        let mut faults = FaultSet::default();
-        faults.add(Fault::http_status(503).on(RequestClass::Reset).times(2));
-        faults.add(Fault::Hang.into());
-        let status = Answer::Status {
-            status: 503,
-            retry_after: None,
-        };
-        assert_eq!(
-            faults.take_answer(RequestClass::SystemGet),
-            Some(("hang", Answer::Hang))
-        );
-        assert_eq!(
-            faults.take_answer(RequestClass::Reset),
-            Some(("http-status", status.clone()))
-        );
-        assert_eq!(
-            faults.take_answer(RequestClass::Reset),
-            Some(("http-status", status))
-        );
-        assert_eq!(
-            faults.take_answer(RequestClass::Reset),
-            Some(("hang", Answer::Hang))
-        );
-        assert_eq!(faults.list().len(), 1);
+/// Whether a fault that applies hits now; counts what it spares and what it hits.
+fn hits(injection: &mut Injection, draws: &mut Seeded) -> bool {
+    if let Some(skip) = injection.skip.as_mut().filter(|skip| **skip > 0) {
+        *skip = skip.saturating_sub(1);
+        return false;
     }
-
-    #[test]
-    fn json_names_match_the_names_in_the_journal() {
-        let all = [
-            Fault::LieOffWhileOn,
-            Fault::AcceptAndIgnore,
-            Fault::StuckPoweringOff,
-            Fault::ReportLiteral(None),
-            Fault::HtmlInsteadOfJson,
-            Fault::http_status(500),
-            Fault::RejectCredentials,
-            Fault::DropAfterExecute,
-            Fault::Hang,
-            Fault::Redirect {
-                to: "https://x".to_owned(),
-            },
-            Fault::WrongUuid,
-            Fault::NoSessionService,
-            Fault::AlreadyThere409,
-            Fault::TruncatedJson,
-            Fault::LoseOnWhilePoweringOff,
-            Fault::PowersOnByItself {
-                after: std::time::Duration::from_secs(1),
-            },
-        ];
-        for fault in all {
-            let json = serde_json::to_value(&fault).unwrap();
-            let name = json
-                .as_str()
-                .or_else(|| json.as_object()?.keys().next().map(String::as_str));
-            assert_eq!(name, Some(fault.name()));
-            let injection = Injection::from(fault);
-            let text = serde_json::to_string(&injection).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Injection>(&text).unwrap(),
-                injection,
-                "{text}"
-            );
-        }
+    let by_chance = injection
+        .probability
+        .is_none_or(|probability| probability.hits(draws.next()));
+    if by_chance {
+        injection.times = injection.times.map(|times| times.saturating_sub(1));
     }
-
-    #[test]
-    fn refuses_what_could_have_no_effect() {
-        for (injection, field) in [
-            (Fault::LieOffWhileOn.on(RequestClass::Reset), "`on`"),
-            (Fault::WrongUuid.times(1), "`times`"),
-            (Fault::Hang.times(0), "`times`"),
-            (Fault::http_status(99).into(), "`status`"),
-            (
-                Fault::Redirect {
-                    to: "a\r\nb".to_owned(),
-                }
-                .into(),
-                "`to`",
-            ),
-            (Fault::AlreadyThere409.on(RequestClass::SystemGet), "`on`"),
-        ] {
-            let error = injection.check().unwrap_err().to_string();
-            assert!(error.contains(field), "{error}");
-        }
-        assert!(Fault::Hang.on(RequestClass::Reset).times(1).check().is_ok());
-    }
+    by_chance
 }
+
+#[cfg(test)]
+#[path = "set_tests.rs"]
+mod tests;

@@ -3,22 +3,26 @@
 //! the order in which things took effect.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{HostEvent, Snapshot};
+use super::controller::Controller;
+use super::rate::Rate;
+use super::report::History;
+use super::{HostEvent, Listening, Snapshot};
 use crate::counters::{Counters, RequestClass};
 use crate::fault::{Fault, FaultSet};
+use crate::ipmi::{self, IpmiState};
 use crate::journal::{Event, Journal};
-use crate::power::PowerMachine;
-use crate::redfish::Sessions;
+use crate::power::{PowerMachine, PowerRestorePolicy};
+use crate::redfish::{self, RedfishState, Sessions};
 use crate::seed::Seeded;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
-use crate::tls::TlsSlot;
+use crate::tls::{Authority, TlsSlot};
 
 /// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
 const EVENT_BACKLOG: usize = 128;
@@ -26,7 +30,10 @@ const EVENT_BACKLOG: usize = 128;
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {
     pub(crate) address: SocketAddr,
+    /// Where IPMI listens; absent = it does not.
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
+    pub(crate) authority: Arc<Authority>,
     pub(crate) epoch: Instant,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
@@ -39,7 +46,30 @@ pub(crate) struct HostState {
     pub(crate) faults: FaultSet,
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
+    pub(crate) redfish: RedfishState,
     pub(crate) credentials: Credentials,
+    pub(crate) controller: Controller,
+    pub(crate) history: History,
+    pub(crate) rate: Rate,
+    /// Whether the machine was on when the mains failed.
+    pub(crate) on_before_cut: bool,
+    /// Absent when there is no IPMI, and while a datagram is dealt with.
+    pub(crate) ipmi: Option<Box<IpmiState>>,
+    /// Until when everything has happened that was due.
+    settled: Duration,
+}
+
+impl HostState {
+    /// The next instant at which something happens by itself.
+    fn next_deadline(&self) -> Option<Duration> {
+        let all = [
+            self.machine.next_deadline(),
+            self.faults.next_edge(),
+            self.controller.next_edge(self.settled),
+            self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
+        ];
+        all.into_iter().flatten().min()
+    }
 }
 
 /// A BMC and its machine.
@@ -47,13 +77,19 @@ pub(crate) struct HostCore {
     pub(crate) name: String,
     pub(crate) identities: Identities,
     pub(crate) address: SocketAddr,
+    pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
     pub(crate) wake: Notify,
     pub(crate) closing: watch::Sender<u64>,
     pub(crate) tick: watch::Sender<u64>,
-    events: broadcast::Sender<HostEvent>,
+    pub(crate) listening: watch::Sender<Listening>,
+    pub(crate) restore: PowerRestorePolicy,
+    pub(crate) generated_password: bool,
+    pub(super) authority: Arc<Authority>,
+    /// Made for the first who asks: most hosts of a fleet have no subscriber.
+    events: OnceLock<broadcast::Sender<HostEvent>>,
     epoch: Instant,
     state: Mutex<HostState>,
 }
@@ -63,38 +99,62 @@ impl HostCore {
         let identities = Identities::of(&spec, &mut Seeded::named(setup.seed, &spec.name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
-        let password = spec.password.clone().unwrap_or_else(|| stream("password").hex());
+        let password = spec.password.clone().unwrap_or_else(|| {
+            let mut password = stream("password").hex();
+            if spec.ipmi.is_some() {
+                password.truncate(ipmi::LONGEST_PASSWORD);
+            }
+            password
+        });
+        let ipmi = spec.ipmi.clone();
         let state = HostState {
-            machine: PowerMachine::new(spec.power, spec.delays, stream("boot")),
-            faults: FaultSet::default(),
+            machine: PowerMachine::new(spec.power, spec.delays, stream("boot"), stream("delays")),
+            faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
-            sessions: Sessions::new(stream("session")),
+            sessions: Sessions::new(stream("session"), spec.redfish.session_timeout),
+            redfish: RedfishState::new(spec.redfish.clone()),
             credentials: Credentials {
                 username: spec.username.clone(),
                 password,
             },
+            controller: Controller::new(spec.bmc_boot),
+            history: History::default(),
+            rate: Rate::default(),
+            on_before_cut: false,
+            settled: Duration::ZERO,
+            ipmi: ipmi.map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),
         };
-        Self {
+        let faults = spec.faults.clone();
+        let core = Self {
             identities,
             address: setup.address,
+            ipmi_address: setup.ipmi_address,
             tls: setup.tls,
             journal: setup.journal,
             stop: setup.stop,
             wake: Notify::new(),
             closing: watch::Sender::new(0),
             tick: watch::Sender::new(0),
-            events: broadcast::Sender::new(EVENT_BACKLOG),
+            listening: watch::Sender::new(Listening::Open),
+            restore: spec.restore,
+            generated_password: spec.password.is_none(),
+            authority: setup.authority,
+            events: OnceLock::new(),
             epoch: setup.epoch,
             state: Mutex::new(state),
             name: spec.name,
+        };
+        if !faults.is_empty() {
+            core.act(|acting| acting.set_faults(faults));
         }
+        core
     }
 
     /// Does something at this instant. All that was due happens first, all that follows at once
     /// happens before it returns.
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut Acting<'_>) -> R) -> R {
         let mut guard = self.lock();
-        let before = guard.machine.next_deadline();
+        let before = guard.next_deadline();
         // Read under the lock, or two actors could take effect against the order of their instants.
         let now = self.epoch.elapsed();
         let mut acting = Acting {
@@ -106,9 +166,14 @@ impl HostCore {
         acting.settle();
         let result = action(&mut acting);
         acting.settle();
-        let logged = acting.logged;
-        let rescheduled = guard.machine.next_deadline() != before;
+        let (logged, listening) = (acting.logged, acting.listening());
+        let rescheduled = guard.next_deadline() != before;
         drop(guard);
+        self.listening.send_if_modified(|present| {
+            let changed = *present != listening;
+            *present = listening;
+            changed
+        });
         if rescheduled {
             self.wake.notify_one();
         }
@@ -125,7 +190,7 @@ impl HostCore {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let due = self.lock().machine.next_deadline()?;
+        let due = self.lock().next_deadline()?;
         self.epoch.checked_add(due)
     }
 
@@ -164,11 +229,10 @@ impl Acting<'_> {
         });
     }
 
-    /// The word to report as power state now; absent = null.
-    pub(crate) fn reported(&self) -> Option<String> {
-        self.state
-            .faults
-            .reported(self.state.machine.condition().as_str())
+    /// An instant as Redfish writes it (DSP0266, "Date-Time values"), to the second.
+    pub(crate) fn date_time(&self, elapsed: Duration) -> String {
+        let wall = self.core.journal.wall(elapsed);
+        wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// What the real system claims to be now.
@@ -181,17 +245,13 @@ impl Acting<'_> {
         }
     }
 
-    /// Makes the machine behave as the faults say, after they changed.
-    pub(crate) fn apply_faults(&mut self) {
-        let behaviour = self.state.faults.behaviour();
-        self.state.machine.set_behaviour(behaviour, self.now);
-        let faults = self.state.faults.list();
-        self.log(Event::FaultsSet { faults });
-    }
-
     /// A subscription that misses nothing after this instant.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
-        self.core.events.subscribe()
+        let events = self
+            .core
+            .events
+            .get_or_init(|| broadcast::Sender::new(EVENT_BACKLOG));
+        events.subscribe()
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -209,24 +269,51 @@ impl Acting<'_> {
             faults: self.state.faults.list(),
             counters: self.state.counters,
             sessions: self.state.sessions.ids(),
+            bmc: self.stage(),
+            bmc_reboots: self.state.controller.reboots,
+            ipmi: self.ipmi_snapshot(),
         }
     }
 
     /// Lets happen what is due, and tells of it.
     fn settle(&mut self) {
+        // A fault that begins or ends by itself does so at its own instant, not when somebody looks.
+        while let Some(edge) = self.state.faults.next_edge().filter(|edge| *edge <= self.now) {
+            self.state.machine.advance(edge);
+            self.state.faults.advance(edge);
+            self.obey_faults(edge);
+        }
+        self.state.faults.advance(self.now);
+        self.expire_sessions();
         self.state.machine.advance(self.now);
+        while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
+            if edge > self.now {
+                break;
+            }
+            self.state.settled = edge;
+            let stage = self.state.controller.stage(edge);
+            self.log_at(edge, Event::BmcStage { stage });
+        }
+        self.state.settled = self.now;
+        let condition = self.state.machine.condition();
+        self.state.history.note(self.now, condition);
         for occurred in self.state.machine.drain() {
             self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
+            redfish::changed(self, &occurred.change);
             // No subscriber is no failure.
-            let _ = self.core.events.send(HostEvent {
+            let Some(events) = self.core.events.get() else {
+                continue;
+            };
+            let _ = events.send(HostEvent {
                 host: self.core.name.clone(),
                 elapsed: occurred.at,
                 change: occurred.change,
             });
         }
+        redfish::settle(self);
     }
 
-    fn log_at(&mut self, elapsed: Duration, event: Event) {
+    pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {
         self.core.journal.append(&self.core.name, elapsed, event);
         self.logged = true;
     }

@@ -9,7 +9,9 @@ use super::{HostCore, HostEvent, Snapshot};
 use crate::SimError;
 use crate::counters::Counters;
 use crate::fault::Injection;
+use crate::ipmi::Ended;
 use crate::journal::{Entry, Event, Page};
+use crate::oracle::{self, Breach, Oracle};
 use crate::power::{Delays, Power, Truth};
 use crate::spec::Credentials;
 use crate::tls::Authority;
@@ -40,6 +42,11 @@ impl Host {
         self.core.address
     }
 
+    /// Where its BMC listens for IPMI, over UDP; absent when it does not.
+    pub fn ipmi_address(&self) -> Option<SocketAddr> {
+        self.core.ipmi_address
+    }
+
     /// `https://address:port`, without a path.
     pub fn redfish_url(&self) -> String {
         self.core.redfish_url()
@@ -63,6 +70,11 @@ impl Host {
     /// The login that works now.
     pub fn credentials(&self) -> Credentials {
         self.core.act(|acting| acting.state.credentials.clone())
+    }
+
+    /// Whether its password was not given, but made from the seed.
+    pub fn has_generated_password(&self) -> bool {
+        self.core.generated_password
     }
 
     /// SHA-256 of the certificate presented now, 64 lower-case hexadecimal digits.
@@ -164,6 +176,12 @@ impl Host {
             .act(|acting| acting.core.journal.page(Some(&acting.core.name), after))
     }
 
+    /// Which of these rules clients of this BMC have broken so far. Sessions that are open now count as
+    /// leaked, so ask when everybody is done.
+    pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
+        oracle::judge(&self.journal(), oracles)
+    }
+
     /// The changes of the truth so far, with their instants, oldest first.
     pub fn transitions(&self) -> Vec<Arc<Entry>> {
         let changed = |entry: &Arc<Entry>| matches!(entry.event, Event::Changed(_));
@@ -190,13 +208,7 @@ impl Host {
     /// [`SimError::InvalidFault`] for the first bad one; then nothing has changed.
     pub fn set_faults(&self, faults: Vec<Injection>) -> Result<(), SimError> {
         faults.iter().try_for_each(Injection::check)?;
-        self.core.act(|acting| {
-            acting.state.faults.clear();
-            for fault in faults {
-                acting.state.faults.add(fault);
-            }
-            acting.apply_faults();
-        });
+        self.core.act(|acting| acting.set_faults(faults));
         Ok(())
     }
 
@@ -230,7 +242,8 @@ impl Host {
         });
     }
 
-    /// Changes the login and ends all sessions.
+    /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of
+    /// more than 20 bytes or a user name of more than 16.
     pub fn rotate_credentials(&self, username: impl Into<String>, password: impl Into<String>) {
         let credentials = Credentials {
             username: username.into(),
@@ -239,7 +252,9 @@ impl Host {
         self.core.act(|acting| {
             acting.state.credentials = credentials;
             acting.state.sessions.end_all();
+            acting.state.redfish.own_login_replaced();
             acting.log(Event::CredentialsRotated);
+            acting.end_ipmi_sessions(Ended::CredentialsRotated);
         });
     }
 
@@ -250,7 +265,7 @@ impl Host {
     /// [`SimError::Certificate`] or [`SimError::Tls`] when it cannot be made.
     pub fn swap_certificate(&self) -> Result<String, SimError> {
         let authority = Authority::new("another authority")?;
-        let presented = authority.issue(self.core.address.ip(), &self.core.name)?;
+        let presented = authority.issue(self.core.address.ip(), &self.core.name, None)?;
         let sha256 = presented.sha256.clone();
         self.core.act(|acting| {
             acting.core.tls.swap(presented);
@@ -260,6 +275,28 @@ impl Host {
         });
         self.core.close_connections();
         Ok(sha256)
+    }
+
+    /// The BMC itself reboots: sessions and connections are gone, and it comes back in its stages. The
+    /// machine goes on as it was.
+    pub fn reboot_bmc(&self) {
+        self.core.act(|acting| {
+            acting.reboot_bmc();
+        });
+    }
+
+    /// The mains fail: the machine is off at once, and the BMC dead until they are back.
+    pub fn cut_mains(&self) {
+        self.core.act(|acting| {
+            acting.cut_mains();
+        });
+    }
+
+    /// The mains are back: the BMC boots, and the machine does as its policy says.
+    pub fn restore_mains(&self) {
+        self.core.act(|acting| {
+            acting.restore_mains();
+        });
     }
 
     /// Closes every connection to this BMC.

@@ -1,11 +1,20 @@
 //! One BMC with its machine: the shared core, the handle that tests hold, the clock that drives it.
 
 mod clock;
+mod controller;
 mod core;
 mod handle;
+mod ipmi_sessions;
+mod listening;
+mod mains;
+mod obedience;
+mod rate;
+mod report;
 mod snapshot;
 
 pub(crate) use self::clock::run_clock;
+pub use self::controller::{BootSequence, Stage};
 pub(crate) use self::core::{Acting, HostCore, Setup};
 pub use self::handle::Host;
-pub use self::snapshot::{HostEvent, Snapshot};
+pub(crate) use self::listening::Listening;
+pub use self::snapshot::{HostEvent, IpmiSnapshot, Snapshot};

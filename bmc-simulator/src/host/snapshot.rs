@@ -1,11 +1,14 @@
 //! What there is to know about a host at one instant.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Stage;
 use crate::counters::Counters;
 use crate::fault::Injection;
+use crate::ipmi::IpmiSession;
 use crate::power::{Change, Delays, Truth};
 
 /// A host at one instant; what the control API shows.
@@ -34,8 +37,25 @@ pub struct Snapshot {
     pub faults: Vec<Injection>,
     /// Requests, connections and refusals so far.
     pub counters: Counters,
-    /// Ids of the open sessions.
+    /// Ids of the open Redfish sessions.
     pub sessions: Vec<String>,
+    /// How far the BMC itself has come up.
+    pub bmc: Stage,
+    /// How often the BMC itself began to boot.
+    pub bmc_reboots: u64,
+    /// IPMI; absent when the BMC does not speak it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipmi: Option<IpmiSnapshot>,
+}
+
+/// The IPMI side of a host at one instant.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IpmiSnapshot {
+    /// UDP address.
+    pub address: SocketAddr,
+    /// Open sessions, oldest first.
+    pub sessions: Vec<IpmiSession>,
 }
 
 /// A change of the truth, as subscribers see it.

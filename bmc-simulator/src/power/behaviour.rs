@@ -23,6 +23,8 @@ pub(crate) struct Behaviour {
     pub(crate) ignore_commands: bool,
     /// `On` is forgotten while a power-off is pending.
     pub(crate) lose_on_while_powering_off: bool,
+    /// `On` is forgotten when the machine went off less than this ago.
+    pub(crate) lose_on_after_off: Option<Duration>,
     /// The machine powers on by itself after being off for this long.
     pub(crate) powers_on_by_itself: Option<Duration>,
 }

@@ -1,36 +1,34 @@
 //! How long the machine takes.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
+
+use super::Delay;
 
 /// Delays of one machine. They apply to commands accepted from now on, not to pending ones.
 ///
-/// In JSON: `{"off":"2s","on":"1s","boot":"5s","gracefulShutdown":"never"}`, every field optional.
+/// In JSON: `{"off":"2s","on":"1s","boot":"5s","gracefulShutdown":"never"}`, every field optional,
+/// and each may be a distribution: see [`Delay`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Delays {
     /// From an accepted forced power-off to off.
-    #[serde(with = "crate::human::text")]
-    pub off: Duration,
+    pub off: Delay,
     /// From an accepted power-on to on.
-    #[serde(with = "crate::human::text")]
-    pub on: Duration,
+    pub on: Delay,
     /// From on (or reset) to the operating system being up.
-    #[serde(with = "crate::human::text")]
-    pub boot: Duration,
+    pub boot: Delay,
     /// From an accepted graceful shutdown or restart to it happening; `None` ("never") = hung system.
-    #[serde(with = "crate::human::or_never")]
-    pub graceful_shutdown: Option<Duration>,
+    #[serde(with = "super::delay::or_never")]
+    pub graceful_shutdown: Option<Delay>,
 }
 
 impl Default for Delays {
     /// Everything at once, graceful shutdown never: the quickest machine with a hung system.
     fn default() -> Self {
         Self {
-            off: Duration::ZERO,
-            on: Duration::ZERO,
-            boot: Duration::ZERO,
+            off: Delay::ZERO,
+            on: Delay::ZERO,
+            boot: Delay::ZERO,
             graceful_shutdown: None,
         }
     }

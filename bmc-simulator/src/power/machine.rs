@@ -50,12 +50,13 @@ pub(crate) struct PowerMachine {
     off_to_on: u64,
     resets: u64,
     boot_ids: Seeded,
+    draws: Seeded,
     occurred: Vec<Occurred>,
 }
 
 impl PowerMachine {
     /// A machine at rest since instant zero; one that starts on is booted.
-    pub(crate) fn new(power: Power, delays: Delays, mut boot_ids: Seeded) -> Self {
+    pub(crate) fn new(power: Power, delays: Delays, mut boot_ids: Seeded, draws: Seeded) -> Self {
         let (boot, boot_id) = match power {
             Power::On => (Boot::Up, Some(boot_ids.uuid())),
             Power::Off => (Boot::Down, None),
@@ -73,6 +74,7 @@ impl PowerMachine {
             off_to_on: 0,
             resets: 0,
             boot_ids,
+            draws,
             occurred: Vec::new(),
         }
     }
@@ -98,6 +100,11 @@ impl PowerMachine {
             (Power::On, _) => Condition::On,
             (Power::Off, _) => Condition::Off,
         }
+    }
+
+    /// Whether nothing that was asked for is still to happen; booting is not asked for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending == Pending::Nothing
     }
 
     /// Current delays.
@@ -149,6 +156,13 @@ impl PowerMachine {
         self.advance(now);
     }
 
+    /// The mains fail: power is gone at once, with everything that was under way.
+    pub(crate) fn lose_mains(&mut self, now: Duration) {
+        self.pending = Pending::Nothing;
+        self.press(Power::Off, now);
+        self.self_on = None;
+    }
+
     /// The next instant at which something happens by itself.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
         let pending = match self.pending {
@@ -198,7 +212,7 @@ impl PowerMachine {
         self.record(at, Change::PoweredOff);
         self.pending = if then_on {
             Pending::On {
-                due: at.saturating_add(self.delays.on),
+                due: at.saturating_add(self.delays.on.draw(&mut self.draws)),
             }
         } else {
             Pending::Nothing
@@ -216,7 +230,7 @@ impl PowerMachine {
         self.self_on = None;
         self.off_to_on = self.off_to_on.saturating_add(1);
         self.boot = Boot::Booting {
-            due: at.saturating_add(self.delays.boot),
+            due: at.saturating_add(self.delays.boot.draw(&mut self.draws)),
         };
         self.record(at, Change::PoweredOn);
     }
@@ -224,7 +238,7 @@ impl PowerMachine {
     fn reset(&mut self, at: Duration) {
         self.resets = self.resets.saturating_add(1);
         self.boot = Boot::Booting {
-            due: at.saturating_add(self.delays.boot),
+            due: at.saturating_add(self.delays.boot.draw(&mut self.draws)),
         };
         self.record(at, Change::Reset);
     }

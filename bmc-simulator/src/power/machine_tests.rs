@@ -12,12 +12,12 @@ fn at(seconds: u64) -> Duration {
 /// Off after 4 s, on after 2 s, booted 10 s later, graceful shutdown after 20 s.
 fn machine(power: Power) -> PowerMachine {
     let delays = Delays {
-        off: at(4),
-        on: at(2),
-        boot: at(10),
-        graceful_shutdown: Some(at(20)),
+        off: at(4).into(),
+        on: at(2).into(),
+        boot: at(10).into(),
+        graceful_shutdown: Some(at(20).into()),
     };
-    PowerMachine::new(power, delays, Seeded::named(1, "m"))
+    PowerMachine::new(power, delays, Seeded::named(1, "m"), Seeded::named(1, "delays"))
 }
 
 fn changes(machine: &mut PowerMachine) -> Vec<(u64, &'static str)> {
@@ -255,7 +255,12 @@ fn the_button_acts_at_once_and_past_every_misbehaviour() {
 
 #[test]
 fn zero_delays_land_within_the_call() {
-    let mut m = PowerMachine::new(Power::On, Delays::default(), Seeded::named(1, "z"));
+    let mut m = PowerMachine::new(
+        Power::On,
+        Delays::default(),
+        Seeded::named(1, "z"),
+        Seeded::named(1, "d"),
+    );
     m.command(Command::PowerCycle, at(1));
     assert_eq!(changes(&mut m), [(1, "off"), (1, "on"), (1, "booted")]);
 }

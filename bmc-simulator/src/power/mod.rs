@@ -2,12 +2,14 @@
 //! every call is told the instant (time since the simulation began) at which it happens.
 
 mod behaviour;
+mod delay;
 mod delays;
 mod machine;
 #[cfg(test)]
 mod machine_tests;
 
 pub(crate) use behaviour::{Behaviour, OffHandling};
+pub use delay::Delay;
 pub use delays::Delays;
 pub(crate) use machine::PowerMachine;
 
@@ -47,6 +49,18 @@ impl Condition {
             Self::PoweringOff => "PoweringOff",
         }
     }
+}
+
+/// What a machine does when the mains are back (DSP0268, `ComputerSystem.PowerRestorePolicy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum PowerRestorePolicy {
+    /// Powers on.
+    AlwaysOn,
+    /// Stays off.
+    AlwaysOff,
+    /// Goes back to what it was.
+    #[default]
+    LastState,
 }
 
 /// A power command, whatever protocol brought it.

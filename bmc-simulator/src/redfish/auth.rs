@@ -1,25 +1,45 @@
-//! Who is asking: a session's token or HTTP Basic (DSP0266 section 13.3).
+//! Who is asking: a session's token or HTTP Basic (DSP0266, "Authentication").
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::message::Base;
 use super::{Call, Refusal, reply};
 use crate::counters::{RequestClass, bump};
 use crate::fault::Fault;
-use crate::host::Acting;
+use crate::host::{Acting, Stage};
 use crate::journal::{Event, Via};
 
+/// Somebody who proved who it is.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) via: Via,
+    /// Number of its account.
+    pub(super) account: u64,
+}
+
+impl Caller {
+    pub(super) fn session(&self) -> Option<&str> {
+        if let Via::RedfishSession(session) = &self.via {
+            Some(session)
+        } else {
+            None
+        }
+    }
+}
+
 /// How the caller proved who it is, or the refusal to send.
-pub(super) fn authenticate(call: &Call<'_>) -> Result<Via, Refusal> {
+pub(super) fn authenticate(call: &Call<'_>) -> Result<Caller, Refusal> {
     call.core.act(|acting| {
-        let via = if acting.state.faults.take_rejection(call.class) {
+        let starting = acting.stage() == Stage::Rejecting;
+        let caller = if starting || acting.state.faults.take_rejection(call.asked) {
             None
         } else {
             identify(call, acting)
         };
-        via.ok_or_else(|| Box::new(unauthorized(acting, call.class)))
+        caller.ok_or_else(|| Box::new(unauthorized(acting, call.class)))
     })
 }
 
@@ -27,19 +47,27 @@ pub(super) fn authenticate(call: &Call<'_>) -> Result<Via, Refusal> {
 pub(super) fn unauthorized(acting: &mut Acting<'_>, class: RequestClass) -> Response<Body> {
     bump(&mut acting.state.counters.auth_failures);
     acting.log(Event::AuthFailed { class });
-    let text = "The credentials are missing or wrong.";
-    reply::error(StatusCode::UNAUTHORIZED, "NoValidSession", text)
+    reply::error(StatusCode::UNAUTHORIZED, Base::NoValidSession.message(&[]))
 }
 
-fn identify(call: &Call<'_>, acting: &Acting<'_>) -> Option<Via> {
+/// The account that a name and a password open now.
+pub(super) fn log_in(acting: &mut Acting<'_>, username: &str, password: &str) -> Option<u64> {
+    let state = &mut *acting.state;
+    let accounts = &mut state.redfish.accounts;
+    accounts.log_in(&state.credentials, username, password, acting.now)
+}
+
+fn identify(call: &Call<'_>, acting: &mut Acting<'_>) -> Option<Caller> {
     let headers = &call.parts.headers;
     if let Some(token) = headers.get("X-Auth-Token") {
         if acting.state.faults.has(&Fault::NoSessionService) {
             return None;
         }
         // A token that is wrong is not made good by a password beside it.
-        let session = acting.state.sessions.owner_of(token.to_str().ok()?)?;
-        return Some(Via::RedfishSession(session));
+        let sessions = &mut acting.state.sessions;
+        let (session, account) = sessions.owner_of(token.to_str().ok()?, acting.now)?;
+        let via = Via::RedfishSession(session);
+        return Some(Caller { via, account });
     }
     let (scheme, encoded) = headers
         .get(header::AUTHORIZATION)?
@@ -51,6 +79,7 @@ fn identify(call: &Call<'_>, acting: &Acting<'_>) -> Option<Via> {
     }
     let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
     let (username, password) = decoded.split_once(':')?;
-    let login = &acting.state.credentials;
-    (login.username == username && login.password == password).then_some(Via::RedfishBasic)
+    let account = log_in(acting, username, password)?;
+    let via = Via::RedfishBasic;
+    Some(Caller { via, account })
 }

@@ -1,27 +1,73 @@
-//! Answers in the shape that DSP0266 asks for, and in the shapes that broken BMCs send.
+//! Answers in the shape that DSP0266 asks for.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header};
-use serde_json::{Value, json};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::Value;
 
-/// No answer of ours is larger; what is larger is cut off here.
-const LARGEST_ANSWER: usize = 1 << 20;
-const HTML: &str = "<!DOCTYPE html><html><head><title>Login</title></head><body>Please log in</body></html>";
+use super::message::{self, Base, Message};
+use super::read::Tagged;
+use super::schema;
 
 /// 200 with a resource.
-pub(super) fn resource(allow: &'static str, resource: &Value) -> Response<Body> {
-    let mut response = with_json(StatusCode::OK, resource);
-    response
-        .headers_mut()
-        .insert(header::ALLOW, HeaderValue::from_static(allow));
+pub(super) fn resource(allow: &'static str, tagged: &Tagged) -> Response<Body> {
+    let mut response = with_json(StatusCode::OK, &tagged.body);
+    let headers = response.headers_mut();
+    headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+    describe(&mut response, tagged);
     response
 }
 
-/// A status with a JSON body and the headers that every answer has (DSP0266 section 8).
+/// 201 with the new resource.
+pub(super) fn created(location: &str, tagged: &Tagged) -> Response<Body> {
+    let mut response = with_json(StatusCode::CREATED, &tagged.body);
+    insert(&mut response, header::LOCATION, location);
+    describe(&mut response, tagged);
+    response
+}
+
+/// 304: the client has it already.
+pub(super) fn not_modified(tagged: &Tagged) -> Response<Body> {
+    let mut response = bare(StatusCode::NOT_MODIFIED, Body::empty());
+    describe(&mut response, tagged);
+    response
+}
+
+/// Adds `ETag` and `Link`.
+fn describe(response: &mut Response<Body>, tagged: &Tagged) {
+    insert(response, header::ETAG, &tagged.tag);
+    let odata_type = tagged.body.get("@odata.type").and_then(Value::as_str);
+    if let Some(link) = odata_type.and_then(schema::link) {
+        insert(response, header::LINK, &link);
+    }
+}
+
+/// Sets a header whose value we made; one that HTTP cannot carry is left out.
+pub(super) fn insert(response: &mut Response<Body>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// A status with a JSON body and the headers that every answer has (DSP0266, "Response headers").
 pub(super) fn with_json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = bare(status, Body::from(value.to_string()));
+    with_body(status, Body::from(value.to_string()))
+}
+
+/// A status with a body of JSON, whatever is in it.
+pub(super) fn with_body(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = bare(status, body);
     let json = HeaderValue::from_static("application/json;charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// `/redfish/v1/$metadata`; the text is shared by all BMCs.
+pub(super) fn xml(allow: &'static str, text: &'static str) -> Response<Body> {
+    let mut response = bare(StatusCode::OK, Body::from(text));
+    let headers = response.headers_mut();
+    let xml = HeaderValue::from_static("application/xml;charset=utf-8");
+    headers.insert(header::CONTENT_TYPE, xml);
+    headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     response
 }
 
@@ -29,21 +75,14 @@ pub(super) fn no_content() -> Response<Body> {
     bare(StatusCode::NO_CONTENT, Body::empty())
 }
 
-/// An error response (DSP0266 section 8.6) with one message of the Base registry.
-pub(super) fn error(status: StatusCode, message: &'static str, text: &str) -> Response<Body> {
-    let id = format!("Base.1.18.{message}");
-    let body = json!({"error": {
-        "code": id,
-        "message": text,
-        "@Message.ExtendedInfo": [{
-            "@odata.type": "#Message.v1_2_0.Message",
-            "MessageId": id,
-            "Message": text,
-            "MessageSeverity": if status.is_server_error() { "Critical" } else { "Warning" },
-            "Resolution": "Correct the request and send it again.",
-        }],
-    }});
-    let mut response = with_json(status, &body);
+/// An error response with one message.
+pub(super) fn error(status: StatusCode, message: Message) -> Response<Body> {
+    errors(status, &[message])
+}
+
+/// An error response (DSP0266, "Error responses").
+pub(super) fn errors(status: StatusCode, messages: &[Message]) -> Response<Body> {
+    let mut response = with_json(status, &message::error(messages));
     if status == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static("Basic realm=\"bmc-simulator\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -51,61 +90,24 @@ pub(super) fn error(status: StatusCode, message: &'static str, text: &str) -> Re
     response
 }
 
-pub(super) fn not_found() -> Response<Body> {
-    error(
-        StatusCode::NOT_FOUND,
-        "ResourceMissingAtURI",
-        "There is no resource at this URI.",
-    )
+pub(super) fn not_found(path: &str) -> Response<Body> {
+    error(StatusCode::NOT_FOUND, Base::ResourceMissingAtUri.message(&[path]))
 }
 
-pub(super) fn method_not_allowed(allow: &'static str) -> Response<Body> {
-    let text = "This resource does not support the method.";
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "OperationNotAllowed", text);
+pub(super) fn forbidden() -> Response<Body> {
+    error(StatusCode::FORBIDDEN, Base::InsufficientPrivilege.message(&[]))
+}
+
+/// 405, or 501 for a method that no resource has.
+pub(super) fn wrong_method(status: StatusCode, allow: &'static str) -> Response<Body> {
+    let mut response = error(status, Base::OperationNotAllowed.message(&[]));
     response
         .headers_mut()
         .insert(header::ALLOW, HeaderValue::from_static(allow));
     response
 }
 
-pub(super) fn html() -> Response<Body> {
-    let mut response = bare(StatusCode::OK, Body::from(HTML));
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
-    response
-}
-
-pub(super) fn canned(status: u16, retry_after: Option<u64>) -> Response<Body> {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = error(status, "GeneralError", "An injected fault gave this answer.");
-    if let Some(seconds) = retry_after {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
-}
-
-pub(super) fn redirect(to: &str) -> Response<Body> {
-    let mut response = bare(StatusCode::TEMPORARY_REDIRECT, Body::empty());
-    if let Ok(location) = HeaderValue::from_str(to) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    response
-}
-
-/// The first half of the body, announced as if it were all.
-pub(super) async fn truncated(response: Response<Body>) -> Response<Body> {
-    let (parts, body) = response.into_parts();
-    let bytes = axum::body::to_bytes(body, LARGEST_ANSWER)
-        .await
-        .unwrap_or_default();
-    let half = bytes.slice(..bytes.len().div_euclid(2));
-    Response::from_parts(parts, Body::from(half))
-}
-
-fn bare(status: StatusCode, body: Body) -> Response<Body> {
+pub(super) fn bare(status: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -138,6 +138,20 @@ fn a_given_password_is_used_and_not_shown_and_sigint_stops() {
 }
 
 #[test]
+fn ipmi_when_asked_for() {
+    let running = Running::start(&["--hosts", "2", "--first-ipmi-port", "0"], 2);
+    let ports: Vec<&Value> = running.lines.iter().map(|line| &line["ipmiAddress"]).collect();
+    assert!(
+        ports
+            .iter()
+            .all(|port| port.as_str().unwrap().starts_with("127.0.0.1:"))
+    );
+    assert_ne!(ports[0], ports[1]);
+    assert_eq!(running.lines[0]["password"].as_str().unwrap().len(), 20);
+    assert_eq!(running.stop("-TERM"), (Some(0), String::new()));
+}
+
+#[test]
 fn mistakes_end_it_with_a_reason() {
     for (arguments, reason) in [
         (vec!["--hosts", "0"], "0 is not in"),
@@ -147,6 +161,10 @@ fn mistakes_end_it_with_a_reason() {
         (
             vec!["--first-port", "65535", "--hosts", "2"],
             "choose a lower one",
+        ),
+        (
+            vec!["--first-ipmi-port", "65535", "--hosts", "2"],
+            "--first-ipmi-port 65535 leaves too few",
         ),
         (vec!["--name-prefix", "a b"], "choose such a name"),
     ] {

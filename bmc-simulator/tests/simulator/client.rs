@@ -118,6 +118,16 @@ pub(crate) async fn status(request: RequestBuilder) -> u16 {
     request.send().await.expect("answer").status().as_u16()
 }
 
+/// Waits until a BMC that was away takes connections again.
+pub(crate) async fn listens(host: &Host) {
+    let taken = async {
+        while tokio::net::TcpStream::connect(host.address()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(taken).await;
+}
+
 /// A header as text.
 pub(crate) fn header(response: &Response, name: &str) -> String {
     let value = response

@@ -1,8 +1,9 @@
 //! The control API where it succeeds.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use bmc_simulator::{Fault, Host, HostSpec, Power, RequestClass, Simulator};
+use bmc_simulator::{Delay, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -104,14 +105,10 @@ async fn sets_delays_and_keeps_those_not_named() {
         .await;
     let delays = control.host.snapshot().delays;
     assert_eq!(
-        (
-            delays.off.as_secs(),
-            delays.on.as_secs(),
-            delays.graceful_shutdown
-        ),
-        (2, 1, None)
+        (delays.off, delays.on, delays.graceful_shutdown),
+        (Duration::from_secs(2).into(), Duration::from_secs(1).into(), None)
     );
-    assert_eq!(control.sim.host("b").unwrap().snapshot().delays.off.as_secs(), 0);
+    assert_eq!(control.sim.host("b").unwrap().snapshot().delays.off, Delay::ZERO);
 }
 
 #[tokio::test]
@@ -190,4 +187,35 @@ async fn shows_the_journal_page_by_page() {
     assert_eq!(own["entries"].as_array().unwrap().len(), 1);
     let (status, pem) = control.send(Method::GET, "/ca.pem", "").await;
     assert_eq!((status, pem.as_str()), (200, control.sim.ca_pem()));
+}
+
+#[tokio::test]
+async fn the_bmc_is_rebooted_the_mains_are_cut_and_breaches_and_metrics_are_told() {
+    let control = Control::start().await;
+    let rebooted = control
+        .ok(Method::POST, "/hosts/a/bmc", r#"{"action":"reboot"}"#)
+        .await;
+    assert_eq!(
+        (&rebooted["bmc"], &rebooted["bmcReboots"]),
+        (&json!("dead"), &json!(1))
+    );
+    let dark = control
+        .ok(Method::POST, "/hosts/b/mains", r#"{"to":"Off"}"#)
+        .await;
+    assert_eq!(
+        (&dark["bmc"], &dark["truth"]["power"]),
+        (&json!("dead"), &json!("Off"))
+    );
+    control.ok(Method::POST, "/hosts/b/mains", r#"{"to":"On"}"#).await;
+    let breaches = control.ok(Method::GET, "/breaches", "").await;
+    assert_eq!(breaches["breaches"], json!([]));
+    let (_, metrics) = control.send(Method::GET, "/metrics", "").await;
+    for line in [
+        "# TYPE bmc_simulator_hosts gauge",
+        "bmc_simulator_bmcs{stage=\"dead\"} 2",
+        "bmc_simulator_bmc_reboots_total 2",
+        "bmc_simulator_power_changes_total{to=\"off\"} 1",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+    }
 }

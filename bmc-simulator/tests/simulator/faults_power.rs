@@ -97,7 +97,7 @@ async fn report_literal_and_null() {
 #[tokio::test]
 async fn lose_on_while_powering_off() {
     let slow = Delays {
-        off: Duration::from_hours(1),
+        off: Duration::from_hours(1).into(),
         ..Delays::default()
     };
     let (_sim, host) = one(HostSpec::new("a").delays(slow)).await;

@@ -13,6 +13,9 @@ fn word(event: &Event) -> &'static str {
         Event::TlsFailed => "tls-failed",
         Event::SessionCreated { .. } => "login",
         Event::SessionDeleted { .. } => "logout",
+        Event::IpmiSessionOpened { .. } => "ipmi-login",
+        Event::IpmiSessionEnded { .. } => "ipmi-logout",
+        Event::SessionExpired { .. } => "expired",
         Event::AuthFailed { .. } => "auth-failed",
         Event::Command { .. } => "command",
         Event::CommandRefused { .. } => "refused",
@@ -30,6 +33,10 @@ fn word(event: &Event) -> &'static str {
         Event::DelaysSet(_) => "delays",
         Event::CredentialsRotated => "rotated",
         Event::CertificateSwapped { .. } => "swapped",
+        Event::BmcStage { .. } => "bmc-stage",
+        Event::BmcRebooted => "bmc-rebooted",
+        Event::MainsLost => "mains-lost",
+        Event::MainsRestored => "mains-restored",
     }
 }
 
@@ -73,7 +80,7 @@ async fn keeps_the_order_in_which_things_took_effect() {
 async fn a_change_carries_the_instant_it_was_due() {
     let delay = Duration::from_millis(25);
     let (_sim, host) = one(HostSpec::new("a").delays(Delays {
-        off: delay,
+        off: delay.into(),
         ..Delays::default()
     }))
     .await;

@@ -10,14 +10,22 @@
 )]
 
 mod binary;
+mod bmc;
 mod client;
 mod control;
 mod control_input;
+mod faults_answer;
+mod faults_connection;
 mod faults_http;
 mod faults_power;
+mod faults_selected;
+mod fleet;
+mod ipmi;
 mod journal;
 mod lifecycle;
+mod oracle;
 mod power;
 mod redfish;
+mod service;
 mod sessions;
 mod tls;

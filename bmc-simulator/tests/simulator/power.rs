@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Change, Delays, HostSpec, Power};
+use bmc_simulator::{Change, Delay, Delays, HostSpec, Power};
 use serde_json::json;
 
 use crate::client::{Client, one, soon};
@@ -10,9 +10,9 @@ use crate::client::{Client, one, soon};
 fn quick() -> Delays {
     let short = Duration::from_millis(30);
     Delays {
-        off: short,
-        on: short,
-        boot: short,
+        off: short.into(),
+        on: short.into(),
+        boot: short.into(),
         graceful_shutdown: None,
     }
 }
@@ -43,8 +43,8 @@ async fn a_power_cycle_over_basic_follows_the_truth() {
 #[tokio::test]
 async fn a_pending_power_off_reports_powering_off_while_the_truth_is_on() {
     let slow = Delays {
-        off: Duration::from_hours(1),
-        on: Duration::from_hours(1),
+        off: Duration::from_hours(1).into(),
+        on: Duration::from_hours(1).into(),
         ..Delays::default()
     };
     let (_sim, host) = one(HostSpec::new("a").delays(slow)).await;
@@ -71,7 +71,7 @@ async fn on_sent_while_powering_off_wins_after_the_off() {
     let (_sim, host) = one(HostSpec::new("a").delays(quick())).await;
     // Long enough that On surely arrives first, then landed by hand.
     host.set_delays(Delays {
-        off: Duration::from_hours(1),
+        off: Duration::from_hours(1).into(),
         ..quick()
     });
     let client = Client::of(&host);
@@ -97,7 +97,7 @@ async fn every_reset_type_does_what_it_says() {
         ("ForceOn", (0, 0, 0)),
     ] {
         let polite = Delays {
-            graceful_shutdown: Some(Duration::ZERO),
+            graceful_shutdown: Some(Delay::ZERO),
             ..Delays::default()
         };
         let (_sim, host) = one(HostSpec::new("a").delays(polite)).await;

@@ -117,7 +117,7 @@ async fn bad_resets_are_refused_journalled_and_harmless() {
                 .body("ResetType=ForceOff")
                 .header("Content-Type", "text/plain"),
             415,
-            "UnsupportedMediaType",
+            "HeaderInvalid",
         ),
         (post().body(huge), 413, "PayloadTooLarge"),
         (

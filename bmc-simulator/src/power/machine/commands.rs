@@ -50,13 +50,20 @@ impl PowerMachine {
                 Outcome::Started
             }
             (Power::On, _) | (Power::Off, Pending::On { .. }) => Outcome::NoChange,
+            (Power::Off, _) if self.went_off_too_lately(now) => Outcome::Lost,
             (Power::Off, Pending::Nothing | Pending::Off { .. } | Pending::Restart { .. }) => {
                 self.pending = Pending::On {
-                    due: now.saturating_add(self.delays.on),
+                    due: now.saturating_add(self.delays.on.draw(&mut self.draws)),
                 };
                 Outcome::Started
             }
         }
+    }
+
+    fn went_off_too_lately(&self, now: Duration) -> bool {
+        let off_for = now.saturating_sub(self.since);
+        let within = self.behaviour.lose_on_after_off;
+        self.on_to_off > 0 && within.is_some_and(|within| off_for < within)
     }
 
     fn ask_off(&mut self, now: Duration, then_on: bool) -> Outcome {
@@ -83,7 +90,7 @@ impl PowerMachine {
 
     /// A repeated power-off never postpones the first; the newest command decides what follows it.
     fn schedule_off(&mut self, now: Duration, then_on: bool, pending: Pending) -> Outcome {
-        let fresh = now.saturating_add(self.delays.off);
+        let fresh = now.saturating_add(self.delays.off.draw(&mut self.draws));
         let due = match pending {
             Pending::Off {
                 due: Some(earlier), ..
@@ -137,9 +144,8 @@ impl PowerMachine {
         Outcome::Started
     }
 
-    fn graceful_due(&self, now: Duration) -> Option<Duration> {
-        self.delays
-            .graceful_shutdown
-            .map(|delay| now.saturating_add(delay))
+    fn graceful_due(&mut self, now: Duration) -> Option<Duration> {
+        let delay = self.delays.graceful_shutdown?;
+        Some(now.saturating_add(delay.draw(&mut self.draws)))
     }
 }

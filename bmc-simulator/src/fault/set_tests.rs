@@ -1,0 +1,169 @@
+//! Which request a fault hits, and when.
+
+use super::FaultSet;
+use std::time::Duration;
+
+use crate::fault::{Answer, Asked};
+use crate::seed::Seeded;
+use crate::{CertificateDefect, Fault, Injection, Probability, RequestClass};
+
+#[test]
+fn selects_by_class_and_runs_out() {
+    let mut faults = FaultSet::new(Seeded::named(1, "faults"));
+    faults.add(Fault::http_status(503).on(RequestClass::Reset).times(2));
+    faults.add(Fault::Hang.into());
+    let status = Answer::Status {
+        status: 503,
+        retry_after: None,
+    };
+    assert_eq!(
+        faults.take_answer(RequestClass::SystemGet),
+        Some(("hang", Answer::Hang))
+    );
+    assert_eq!(
+        faults.take_answer(RequestClass::Reset),
+        Some(("http-status", status.clone()))
+    );
+    assert_eq!(
+        faults.take_answer(RequestClass::Reset),
+        Some(("http-status", status))
+    );
+    assert_eq!(
+        faults.take_answer(RequestClass::Reset),
+        Some(("hang", Answer::Hang))
+    );
+    assert_eq!(faults.list().len(), 1);
+}
+
+#[test]
+fn json_names_match_the_names_in_the_journal() {
+    let span = Duration::from_secs(1);
+    let text = || "/x".to_owned();
+    let all = [
+        Fault::LieOffWhileOn,
+        Fault::AcceptAndIgnore,
+        Fault::StuckPoweringOff,
+        Fault::ReportLiteral(None),
+        Fault::HtmlInsteadOfJson,
+        Fault::http_status(500),
+        Fault::RejectCredentials,
+        Fault::DropAfterExecute,
+        Fault::Hang,
+        Fault::Redirect { to: text() },
+        Fault::WrongUuid,
+        Fault::NoSessionService,
+        Fault::AlreadyThere409,
+        Fault::TruncatedJson,
+        Fault::LoseOnWhilePoweringOff,
+        Fault::PowersOnByItself { after: span },
+        Fault::RefuseConnections,
+        Fault::Blackhole,
+        Fault::AcceptThenHang,
+        Fault::ResetOnConnect,
+        Fault::HalfClose,
+        Fault::PlaintextOnTls,
+        Fault::TlsAlert,
+        Fault::Certificate(CertificateDefect::Expired),
+        Fault::Tls12Only,
+        Fault::ResetOnReuse,
+        Fault::SlowAnswer { by: span },
+        Fault::SlowLoris { every: span },
+        Fault::CutAnswer { after: 1 },
+        Fault::EndlessBody,
+        Fault::DeepJson { depth: 1 },
+        Fault::ErrorIn200,
+        Fault::ExecuteThenStatus { status: 500 },
+        Fault::Header {
+            name: "a".to_owned(),
+            value: text(),
+        },
+        Fault::JsonSet {
+            pointer: text(),
+            value: serde_json::Value::Null,
+        },
+        Fault::JsonRemove { pointer: text() },
+        Fault::SessionTableFull,
+        Fault::StaleReads { age: span },
+        Fault::ReportFlaps { every: span },
+        Fault::On409AfterOff { within: span },
+        Fault::OnLostAfterOff { within: span },
+        Fault::RebootBmc,
+        Fault::CrashAbove {
+            requests_per_second: 1,
+        },
+    ];
+    for fault in all {
+        let json = serde_json::to_value(&fault).unwrap();
+        let name = json
+            .as_str()
+            .or_else(|| json.as_object()?.keys().next().map(String::as_str));
+        assert_eq!(name, Some(fault.name()));
+        let injection = Injection::from(fault);
+        let text = serde_json::to_string(&injection).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Injection>(&text).unwrap(),
+            injection,
+            "{text}"
+        );
+    }
+}
+
+fn asked(path: &str) -> Asked<'_> {
+    Asked {
+        class: RequestClass::Other,
+        http: Some(("GET", path)),
+    }
+}
+
+fn hit(faults: &mut FaultSet, path: &str) -> bool {
+    faults.take_answer(asked(path)).is_some()
+}
+
+#[test]
+fn selects_by_path_and_method_and_spares_the_first() {
+    let mut faults = FaultSet::new(Seeded::named(1, "faults"));
+    faults.add(
+        Injection::from(Fault::Hang)
+            .path("/redfish/v1/Chassis*")
+            .method("get")
+            .skip(1)
+            .times(1),
+    );
+    assert!(!hit(&mut faults, "/redfish/v1/Systems"));
+    assert!(!hit(&mut faults, "/redfish/v1/Chassis"), "spared");
+    assert!(
+        faults.take_answer(RequestClass::Other).is_none(),
+        "no path at all"
+    );
+    assert!(hit(&mut faults, "/redfish/v1/Chassis/1"));
+    assert!(!hit(&mut faults, "/redfish/v1/Chassis/1"), "used up");
+}
+
+#[test]
+fn holds_only_in_its_window() {
+    let second = Duration::from_secs;
+    let mut faults = FaultSet::new(Seeded::named(1, "faults"));
+    faults.advance(second(10));
+    faults.add(Injection::from(Fault::WrongUuid).window(second(2), second(5)));
+    assert_eq!(faults.next_edge(), Some(second(12)));
+    assert!(!faults.has(&Fault::WrongUuid));
+    faults.advance(second(12));
+    assert!(faults.has(&Fault::WrongUuid));
+    assert_eq!(faults.next_edge(), Some(second(15)));
+    faults.advance(second(15));
+    assert!(!faults.has(&Fault::WrongUuid));
+    assert_eq!(faults.next_edge(), None);
+}
+
+#[test]
+fn chance_is_the_seeds() {
+    let run = |seed| -> Vec<bool> {
+        let mut faults = FaultSet::new(Seeded::named(seed, "faults"));
+        faults.add(Injection::from(Fault::Hang).probability(Probability::new(0.5).unwrap()));
+        (0..64).map(|_| hit(&mut faults, "/")).collect()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+    let hits = run(1).into_iter().filter(|hit| *hit).count();
+    assert!((16..=48).contains(&hits), "{hits} of 64");
+}

@@ -1,0 +1,175 @@
+//! From groups to hosts.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde_saphyr::Spanned;
+
+use super::file::{File, Group, Traits};
+use super::{Fleet, FleetError, MOST_HOSTS};
+use crate::SimError;
+use crate::ipmi::IpmiSpec;
+use crate::spec::{DecoySpec, HostSpec};
+
+/// Port of a BMC that has an address of its own and no port.
+const HTTPS: u16 = 443;
+
+/// UDP port of a BMC that has an address of its own (IPMI 2.0, section 13.1.2).
+const IPMI: u16 = 623;
+
+pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
+    let mut hosts: Vec<HostSpec> = Vec::new();
+    let mut names = BTreeSet::new();
+    if file.hosts.value.is_empty() {
+        return Err(FleetError::of(
+            &file.hosts,
+            "hosts",
+            "there is none: describe at least one",
+        ));
+    }
+    for group in &file.hosts.value {
+        let traits = group.traits(&file.defaults);
+        for index in 0..count(group)? {
+            let host = host(group, &traits, index)?;
+            if !names.insert(host.name.clone()) {
+                let reason = format!("`{}` is the name of another host: give each its own", host.name);
+                return Err(FleetError::of(&group.name, "name", &reason));
+            }
+            hosts.push(host);
+        }
+        if hosts.len() > MOST_HOSTS {
+            let reason = format!("these are more than {MOST_HOSTS} hosts: run several simulators");
+            return Err(FleetError::of(&group.name, "hosts", &reason));
+        }
+    }
+    Ok(Fleet {
+        seed: file.seed,
+        control: file.control,
+        hosts,
+    })
+}
+
+fn count(group: &Group) -> Result<u16, FleetError> {
+    let Some(count) = &group.count else {
+        return Ok(1);
+    };
+    if count.value == 0 {
+        return Err(FleetError::of(
+            count,
+            "count",
+            "zero hosts are none: write 1 or more, or leave the group out",
+        ));
+    }
+    if count.value > 1 && !group.name.value.contains("{}") {
+        let reason = "many hosts need many names: write `{}` where the number belongs";
+        return Err(FleetError::of(&group.name, "name", reason));
+    }
+    for (field, given) in [("uuid", &group.uuid), ("serialNumber", &group.serial_number)] {
+        if let Some(given) = given.as_ref().filter(|_| count.value > 1) {
+            let reason = "many hosts cannot share it: leave it out, and each gets its own";
+            return Err(FleetError::of(given, field, reason));
+        }
+    }
+    Ok(count.value)
+}
+
+fn host(group: &Group, traits: &Traits, index: u16) -> Result<HostSpec, FleetError> {
+    let number = u32::from(index).saturating_add(1);
+    let mut spec = HostSpec::new(group.name.value.replace("{}", &number.to_string()));
+    spec.port = match (&group.address, &group.port) {
+        (Some(_), port) => port.as_ref().map_or(HTTPS, |port| port.value),
+        (None, Some(port)) => port.value.checked_add(index).ok_or_else(|| {
+            FleetError::of(
+                port,
+                "port",
+                "too few ports follow for all hosts: choose a lower one",
+            )
+        })?,
+        (None, None) => 0,
+    };
+    if let Some(first) = &group.address {
+        spec.bind = address(first, index)?;
+    }
+    spec.uuid = group.uuid.as_ref().map(|uuid| uuid.value.clone());
+    spec.serial = group.serial_number.as_ref().map(|serial| serial.value.clone());
+    give(&mut spec, traits, group, index)?;
+    spec.check()
+        .map_err(|error| FleetError::of(&group.name, "name", &error.to_string()))?;
+    Ok(spec)
+}
+
+fn address(first: &Spanned<IpAddr>, index: u16) -> Result<IpAddr, FleetError> {
+    let following = match first.value {
+        IpAddr::V4(address) => address
+            .to_bits()
+            .checked_add(index.into())
+            .map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
+        IpAddr::V6(address) => address
+            .to_bits()
+            .checked_add(index.into())
+            .map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits))),
+    };
+    let of_this_machine = following.filter(|address| !first.value.is_loopback() || address.is_loopback());
+    of_this_machine.ok_or_else(|| {
+        let reason = "too few addresses follow for all hosts: choose a lower one";
+        FleetError::of(first, "address", reason)
+    })
+}
+
+fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Result<(), FleetError> {
+    fn set<T: Clone>(field: &mut T, given: Option<&T>) {
+        if let Some(given) = given {
+            field.clone_from(given);
+        }
+    }
+    set(&mut spec.username, traits.username.as_ref());
+    set(&mut spec.system_id, traits.system_id.as_ref());
+    set(&mut spec.manufacturer, traits.manufacturer.as_ref());
+    set(&mut spec.model, traits.model.as_ref());
+    set(&mut spec.power, traits.power.as_ref());
+    set(&mut spec.delays, traits.delays.as_ref());
+    set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
+    set(&mut spec.restore, traits.power_restore_policy.as_ref());
+    set(&mut spec.redfish, traits.redfish.as_ref());
+    spec.password.clone_from(&traits.password);
+    if let Some(wanted) = &traits.ipmi {
+        let own_address = group.address.is_some();
+        let port = match wanted.port {
+            None if own_address => IPMI,
+            None | Some(0) => 0,
+            Some(port) if own_address => port,
+            Some(first) => first.checked_add(index).ok_or_else(|| {
+                let reason = "too few UDP ports follow for all hosts: choose a lower one";
+                FleetError::of(&group.name, "ipmi.port", reason)
+            })?,
+        };
+        let ipmi = IpmiSpec::new().port(port);
+        spec.ipmi = Some(match &wanted.cipher_suites {
+            Some(suites) => ipmi.cipher_suites(suites.iter().copied()),
+            None => ipmi,
+        });
+    }
+    for decoy in traits.decoys.iter().flatten() {
+        let decoys = DecoySpec::new(&decoy.id);
+        spec.decoys.push(match &decoy.uuid {
+            Some(uuid) => decoys.uuid(uuid),
+            None => decoys,
+        });
+    }
+    for fault in traits.faults.iter().flatten() {
+        fault
+            .value
+            .check()
+            .map_err(|error| in_faults(fault, group, &error))?;
+        spec.faults.push(fault.value.clone());
+    }
+    Ok(())
+}
+
+fn in_faults<T>(fault: &Spanned<T>, group: &Group, error: &SimError) -> FleetError {
+    FleetError::of(
+        fault,
+        "faults",
+        &format!("{error} (hosts `{}`)", group.name.value),
+    )
+}

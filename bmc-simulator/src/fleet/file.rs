@@ -1,0 +1,113 @@
+//! The shape of a fleet file.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use crate::fault::Injection;
+use crate::host::BootSequence;
+use crate::power::{Delays, Power, PowerRestorePolicy};
+use crate::redfish::RedfishSpec;
+
+/// A whole file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) seed: Option<u64>,
+    /// Where the control API listens.
+    pub(super) control: Option<SocketAddr>,
+    /// What holds for every group that does not say otherwise.
+    #[serde(default)]
+    pub(super) defaults: Traits,
+    pub(super) hosts: Spanned<Vec<Group>>,
+}
+
+/// One host, or many that are alike.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Group {
+    /// In a group `{}` stands for the number of the host, counted from 1.
+    pub(super) name: Spanned<String>,
+    pub(super) count: Option<Spanned<u16>>,
+    /// Of the first host; the others of the group follow.
+    pub(super) address: Option<Spanned<IpAddr>>,
+    pub(super) port: Option<Spanned<u16>>,
+    pub(super) uuid: Option<Spanned<String>>,
+    pub(super) serial_number: Option<Spanned<String>>,
+    // The traits again, one by one: serde cannot flatten and name unknown fields at once.
+    pub(super) username: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) system_id: Option<String>,
+    pub(super) manufacturer: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) power: Option<Power>,
+    pub(super) delays: Option<Delays>,
+    pub(super) bmc_boot: Option<BootSequence>,
+    pub(super) power_restore_policy: Option<PowerRestorePolicy>,
+    pub(super) decoys: Option<Vec<Decoy>>,
+    pub(super) faults: Option<Vec<Spanned<Injection>>>,
+    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) ipmi: Option<Ipmi>,
+}
+
+/// What hosts can have in common.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Traits {
+    pub(super) username: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) system_id: Option<String>,
+    pub(super) manufacturer: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) power: Option<Power>,
+    pub(super) delays: Option<Delays>,
+    pub(super) bmc_boot: Option<BootSequence>,
+    pub(super) power_restore_policy: Option<PowerRestorePolicy>,
+    pub(super) decoys: Option<Vec<Decoy>>,
+    pub(super) faults: Option<Vec<Spanned<Injection>>>,
+    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) ipmi: Option<Ipmi>,
+}
+
+/// IPMI beside Redfish, at the same address.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Ipmi {
+    /// UDP port; 623 for a host with an address of its own, else any free one.
+    pub(super) port: Option<u16>,
+    /// Ids of the cipher suites that it offers.
+    pub(super) cipher_suites: Option<Vec<u8>>,
+}
+
+/// A system that is listed before the real one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Decoy {
+    pub(super) id: String,
+    pub(super) uuid: Option<String>,
+}
+
+impl Group {
+    /// What this group says, and what the defaults say where it says nothing.
+    pub(super) fn traits(&self, defaults: &Traits) -> Traits {
+        fn or<T: Clone>(own: Option<&T>, default: Option<&T>) -> Option<T> {
+            own.or(default).cloned()
+        }
+        Traits {
+            username: or(self.username.as_ref(), defaults.username.as_ref()),
+            password: or(self.password.as_ref(), defaults.password.as_ref()),
+            system_id: or(self.system_id.as_ref(), defaults.system_id.as_ref()),
+            manufacturer: or(self.manufacturer.as_ref(), defaults.manufacturer.as_ref()),
+            model: or(self.model.as_ref(), defaults.model.as_ref()),
+            power: self.power.or(defaults.power),
+            delays: self.delays.or(defaults.delays),
+            bmc_boot: self.bmc_boot.or(defaults.bmc_boot),
+            power_restore_policy: self.power_restore_policy.or(defaults.power_restore_policy),
+            decoys: or(self.decoys.as_ref(), defaults.decoys.as_ref()),
+            faults: or(self.faults.as_ref(), defaults.faults.as_ref()),
+            redfish: or(self.redfish.as_ref(), defaults.redfish.as_ref()),
+            ipmi: or(self.ipmi.as_ref(), defaults.ipmi.as_ref()),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Fleets that are described in a YAML file.
+
+mod error;
+mod expand;
+mod file;
+
+pub use error::FleetError;
+
+use std::net::SocketAddr;
+
+use crate::spec::HostSpec;
+
+/// Most hosts that a fleet may have.
+pub const MOST_HOSTS: usize = 5_000;
+
+/// A fleet, as a file describes it. The format is documented in the crate's README.
+#[derive(Debug)]
+pub struct Fleet {
+    pub(crate) seed: Option<u64>,
+    pub(crate) control: Option<SocketAddr>,
+    pub(crate) hosts: Vec<HostSpec>,
+}
+
+impl Fleet {
+    /// Reads a fleet file.
+    ///
+    /// # Errors
+    /// [`FleetError`] with line, field and what was expected there.
+    pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
+        let mut path = String::new();
+        let read = serde_saphyr::with_deserializer_from_str(text, |deserializer| {
+            serde_path_to_error::deserialize(deserializer).map_err(|error| {
+                path = error.path().to_string();
+                error.into_inner()
+            })
+        });
+        let file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
+        expand::expand(&file)
+    }
+
+    /// The names of its hosts.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(|host| host.name.as_str())
+    }
+}

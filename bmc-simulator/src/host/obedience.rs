@@ -1,0 +1,56 @@
+//! What faults do to a BMC and its machine as a whole, and the BMC's own reboot.
+
+use std::time::Duration;
+
+use super::core::Acting;
+use crate::fault::Injection;
+use crate::ipmi::Ended;
+use crate::journal::Event;
+
+impl Acting<'_> {
+    /// Replaces all faults.
+    pub(crate) fn set_faults(&mut self, faults: Vec<Injection>) {
+        self.state.faults.clear();
+        for fault in faults {
+            self.state.faults.add(fault);
+        }
+        self.apply_faults();
+    }
+
+    /// Makes the machine behave as the faults say, after they changed.
+    pub(crate) fn apply_faults(&mut self) {
+        self.obey_faults(self.now);
+        let faults = self.state.faults.list();
+        self.log(Event::FaultsSet { faults });
+    }
+
+    pub(super) fn obey_faults(&mut self, now: Duration) {
+        let behaviour = self.state.faults.behaviour();
+        self.state.machine.set_behaviour(behaviour, now);
+        let (core, wanted) = (self.core, self.state.faults.certificate_defect());
+        if core.tls.defect() == wanted {
+            return;
+        }
+        let defective = wanted.and_then(|defect| {
+            let issued = core.authority.issue(core.address.ip(), &core.name, Some(defect));
+            Some((defect, issued.ok()?))
+        });
+        core.tls.set_defective(defective);
+    }
+
+    /// The BMC reboots: sessions and connections are gone, the machine goes on as it was.
+    pub(crate) fn reboot_bmc(&mut self) {
+        self.state.controller.boot(self.now);
+        self.state.sessions.end_all();
+        self.state.redfish.forget(self.now);
+        self.end_ipmi_sessions(Ended::BmcGone);
+        self.log(Event::BmcRebooted);
+        self.core.close_connections();
+    }
+
+    /// Counts a request; whether it is one too many for the BMC.
+    pub(crate) fn is_overwhelmed(&mut self) -> bool {
+        let limit = self.state.faults.rate_limit();
+        limit.is_some_and(|limit| self.state.rate.count(self.now) > limit)
+    }
+}

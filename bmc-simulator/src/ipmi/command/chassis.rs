@@ -1,0 +1,137 @@
+//! Power (chapter 28).
+
+use super::{Completion, Done};
+use crate::ipmi::state::Bmc;
+use crate::journal::{Event, Via};
+use crate::power::{Command, Outcome, Power};
+
+const POWER_IS_ON: u8 = 0x01;
+/// Last power event: power came on by a command over IPMI.
+const ON_BY_COMMAND: u8 = 0x10;
+
+/// Get Chassis Capabilities (section 28.1): no sensors of the chassis, all devices are the BMC.
+pub(super) fn capabilities() -> Vec<u8> {
+    vec![0x00, 0x20, 0x20, 0x20, 0x20]
+}
+
+/// Get Chassis Status (section 28.2).
+pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
+    let truth = bmc.acting.state.machine.truth();
+    let on = reported(bmc) == Power::On;
+    let by_command = bmc.ipmi.chassis.commanded_on == Some(truth.off_to_on);
+    let event = Event::Observed {
+        system: bmc.acting.core.identities.real.id.clone(),
+        via: via(bmc, id),
+        reported: Some(if on { "On" } else { "Off" }.to_owned()),
+        truth: truth.power,
+    };
+    bmc.acting.log(event);
+    let power = if on { POWER_IS_ON } else { 0 } | (bmc.ipmi.chassis.restore_policy << 5);
+    vec![power, if by_command { ON_BY_COMMAND } else { 0 }, 0]
+}
+
+/// IPMI has one bit for the power. A literal that is no power state of IPMI cannot be told, so then
+/// it is the truth.
+fn reported(bmc: &Bmc<'_, '_>) -> Power {
+    match bmc.acting.reported().as_deref() {
+        Some("Off" | "PoweringOn") => Power::Off,
+        Some("On" | "PoweringOff") => Power::On,
+        Some(_) | None => bmc.acting.state.machine.truth().power,
+    }
+}
+
+/// Chassis Control (section 28.3); whether accepted or refused, it is journalled.
+pub(super) fn control(
+    bmc: &mut Bmc<'_, '_>,
+    id: u32,
+    permitted: Result<(), Completion>,
+    data: &[u8],
+    answered: bool,
+) -> Done {
+    let parsed = permitted.and_then(|()| parse(bmc, data));
+    let (system, via) = (bmc.acting.core.identities.real.id.clone(), via(bmc, id));
+    let event = match parsed {
+        Ok(command) => {
+            let outcome = command_machine(bmc, command);
+            Event::Command {
+                system,
+                command,
+                via,
+                outcome,
+                status: answered.then_some(0),
+            }
+        }
+        Err(completion) => Event::CommandRefused {
+            system,
+            via,
+            status: u16::from(completion.number()),
+            reason: reason(completion).to_owned(),
+        },
+    };
+    bmc.acting.log(event);
+    parsed.map(|_| Vec::new())
+}
+
+fn parse(bmc: &Bmc<'_, '_>, data: &[u8]) -> Result<Command, Completion> {
+    let &[control] = data else {
+        return Err(Completion::InvalidLength);
+    };
+    match control & 0x0f {
+        0 => Ok(Command::ForceOff),
+        1 => Ok(Command::On),
+        // Section 28.3 recommends this code for a cycle while off.
+        2 if reported(bmc) == Power::Off => Err(Completion::NotInPresentState),
+        2 => Ok(Command::PowerCycle),
+        // While off this is accepted and does nothing, as on Supermicro (bmc-toolbox/bmclib#211).
+        3 => Ok(Command::ForceRestart),
+        5 => Ok(Command::GracefulShutdown),
+        // 4 is the diagnostic interrupt, which this machine does not have.
+        _ => Err(Completion::InvalidField),
+    }
+}
+
+fn command_machine(bmc: &mut Bmc<'_, '_>, command: Command) -> Outcome {
+    let ons = bmc.acting.state.machine.truth().off_to_on;
+    let now = bmc.acting.now;
+    let outcome = bmc.acting.state.machine.command(command, now);
+    let powers_on = matches!(command, Command::On | Command::PowerCycle);
+    if powers_on && outcome == Outcome::Started {
+        bmc.ipmi.chassis.commanded_on = Some(ons.saturating_add(1));
+    }
+    outcome
+}
+
+fn reason(completion: Completion) -> &'static str {
+    match completion {
+        Completion::InsufficientPrivilege => "the session's privilege is below OPERATOR",
+        Completion::NotInPresentState => "a cycle while the power is off",
+        Completion::InvalidLength => "the request has a wrong length",
+        Completion::InvalidField => "this chassis control is not served",
+        Completion::LevelNotAvailable
+        | Completion::LevelExceedsLimit
+        | Completion::UnknownSession
+        | Completion::UnknownHandle
+        | Completion::Busy
+        | Completion::InvalidCommand
+        | Completion::InvalidForLun
+        | Completion::DestinationUnavailable => "it cannot be served",
+    }
+}
+
+/// Set Power Restore Policy (section 28.8); 3 changes nothing. The answer: all three are supported.
+pub(super) fn set_restore_policy(bmc: &mut Bmc<'_, '_>, data: &[u8]) -> Done {
+    let &[policy] = data else {
+        return Err(Completion::InvalidLength);
+    };
+    match policy & 0x07 {
+        wanted @ 0..=2 => bmc.ipmi.chassis.restore_policy = wanted,
+        3 => {}
+        _ => return Err(Completion::InvalidField),
+    }
+    Ok(vec![0x07])
+}
+
+fn via(bmc: &mut Bmc<'_, '_>, id: u32) -> Via {
+    let session = bmc.ipmi.sessions.find(id);
+    Via::IpmiSession(session.map(|session| session.name()).unwrap_or_default())
+}

@@ -1,0 +1,25 @@
+//! IPMI 2.0 over LAN (RMCP+), on the same host and the same machine as Redfish.
+//!
+//! `wire` reads and writes datagrams, `crypto` has the cipher suites, `session` the sessions,
+//! `handshake` opens them, `command` is what can be asked in them, `receive` ties it together and
+//! applies the faults, `server` is the socket.
+
+mod command;
+mod counters;
+mod crypto;
+mod handshake;
+mod receive;
+mod server;
+mod session;
+mod spec;
+mod state;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use counters::IpmiCounters;
+pub(crate) use server::{bind, run};
+pub(crate) use spec::LONGEST_PASSWORD;
+pub use spec::{IpmiSpec, Privilege};
+pub(crate) use state::IpmiState;
+pub use state::{Ended, IpmiSession};

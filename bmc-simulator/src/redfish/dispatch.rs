@@ -1,0 +1,197 @@
+//! From a request to its answer: what is checked, in which order, and who answers.
+
+use axum::body::Body;
+use axum::http::{Method, Response, StatusCode};
+use serde_json::{Map, Value};
+
+use super::auth::{self, Caller};
+use super::message::Base;
+use super::route::Route;
+use super::{Call, Refusal, access, accounts, body, events, manager, patch, read, reply, reset, schema};
+use super::{sessions, tasks};
+use crate::counters::RequestClass;
+use crate::host::Acting;
+
+/// Methods that DSP0266 knows; any other is answered 501.
+const METHODS: [Method; 6] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PATCH,
+    Method::PUT,
+    Method::DELETE,
+];
+
+/// Answers a request. Whether the caller may ask comes before whether the request makes sense (DSP0266,
+/// "Security details"), so nobody learns by errors what is there.
+pub(super) async fn dispatch(call: &Call<'_>, body: Body) -> Response<Body> {
+    if let Err(refusal) = understand(call) {
+        return *refusal;
+    }
+    if call.class == RequestClass::SessionCreate {
+        return match body::json_object(&call.parts.headers, body).await {
+            Ok(object) => sessions::create(call, &object),
+            Err(refusal) => *refusal,
+        };
+    }
+    if call.route.is_public() {
+        return match allow(call) {
+            Ok(()) => public(call),
+            Err(refusal) => *refusal,
+        };
+    }
+    let caller = match auth::authenticate(call).and_then(|caller| admit(call, caller)) {
+        Ok(caller) => caller,
+        Err(refusal) => return *refusal,
+    };
+    act(call, &caller, body).await
+}
+
+/// Refuses what no resource could answer.
+fn understand(call: &Call<'_>) -> Result<(), Refusal> {
+    if !METHODS.contains(&call.parts.method) {
+        let refusal = reply::wrong_method(StatusCode::NOT_IMPLEMENTED, call.route.allow());
+        return Err(Box::new(refusal));
+    }
+    let version = call.parts.headers.get("OData-Version");
+    if version.is_some_and(|version| version != "4.0") {
+        let message = Base::HeaderInvalid.message(&["OData-Version"]);
+        return Err(Box::new(reply::error(StatusCode::PRECONDITION_FAILED, message)));
+    }
+    Ok(())
+}
+
+/// Refuses a caller that may not ask this.
+fn admit(call: &Call<'_>, caller: Caller) -> Result<Caller, Refusal> {
+    let method = &call.parts.method;
+    let refusal = call.core.act(|acting| {
+        let required = accounts::password_change(acting, caller.account);
+        if let Some(message) = required
+            && !access::permits_before_password_change(&caller, call.route, method)
+        {
+            return Some(reply::error(StatusCode::FORBIDDEN, message));
+        }
+        let known = call.route.method_allowed(method) && *call.route != Route::Unknown;
+        (known && !access::permits(acting, &caller, call.route, method)).then(reply::forbidden)
+    });
+    let Some(refusal) = refusal else {
+        return allow(call).map(|()| caller);
+    };
+    if let (Route::Reset(system), &Method::POST) = (call.route, method) {
+        reset::log_refusal(
+            call,
+            system,
+            &caller.via,
+            refusal.status(),
+            "not allowed to this account",
+        );
+    }
+    Err(Box::new(refusal))
+}
+
+/// Refuses a method that the resource does not have, and a media type that it cannot be served in.
+fn allow(call: &Call<'_>) -> Result<(), Refusal> {
+    let method = &call.parts.method;
+    if !call.route.method_allowed(method) {
+        let refusal = reply::wrong_method(StatusCode::METHOD_NOT_ALLOWED, call.route.allow());
+        return Err(Box::new(refusal));
+    }
+    let media = if *call.route == Route::Metadata {
+        "application/xml"
+    } else if *call.route == Route::EventStream {
+        events::STREAM_TYPE
+    } else {
+        "application/json"
+    };
+    // What is not there is not there in any media type.
+    let read = *call.route != Route::Unknown && (method == Method::GET || method == Method::HEAD);
+    if read && !body::accepts(&call.parts.headers, media) {
+        let message = Base::HeaderInvalid.message(&["Accept"]);
+        return Err(Box::new(reply::error(StatusCode::NOT_ACCEPTABLE, message)));
+    }
+    Ok(())
+}
+
+fn public(call: &Call<'_>) -> Response<Body> {
+    if *call.route == Route::Metadata {
+        reply::xml(call.route.allow(), &schema::METADATA)
+    } else {
+        read::get(call, None)
+    }
+}
+
+async fn act(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {
+    match call.parts.method {
+        Method::POST => post(call, caller, body).await,
+        Method::PATCH => patch::patch(call, caller, body).await,
+        Method::DELETE => delete(call),
+        _ => get(call, caller),
+    }
+}
+
+fn get(call: &Call<'_>, caller: &Caller) -> Response<Body> {
+    if let Route::TaskMonitor(id) = call.route {
+        tasks::monitor(call, *id)
+    } else if *call.route == Route::EventStream {
+        events::open(call.core)
+    } else {
+        read::get(call, Some(&caller.via))
+    }
+}
+
+async fn post(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {
+    if let Route::Reset(id) = call.route {
+        return reset::post(call, id, &caller.via, body).await;
+    }
+    if let Route::ManagerReset(id) = call.route {
+        return manager::reset(call, id, body).await;
+    }
+    let answer: fn(&mut Acting<'_>, &Map<String, Value>) -> Response<Body> = if *call.route == Route::Accounts
+    {
+        accounts::create
+    } else if *call.route == Route::Subscriptions {
+        events::create
+    } else if *call.route == Route::SubmitTestEvent {
+        events::submit_test_event
+    } else {
+        return reply::not_found(call.path());
+    };
+    match body::json_object(&call.parts.headers, body).await {
+        Ok(object) => call.core.act(|acting| answer(acting, &object)),
+        Err(refusal) => *refusal,
+    }
+}
+
+fn delete(call: &Call<'_>) -> Response<Body> {
+    call.core.act(|acting| {
+        let Some(found) = read::tagged(acting, call.route) else {
+            return reply::not_found(call.path());
+        };
+        if let Err(refusal) = patch::unchanged(call, &found.tag) {
+            return *refusal;
+        }
+        let redfish = &mut acting.state.redfish;
+        let deleted = if let Route::Session(id) = call.route {
+            sessions::end(acting, id)
+        } else if let Route::Task(id) = call.route {
+            redfish.tasks.remove(*id)
+        } else if let Route::Subscription(id) = call.route {
+            redfish.events.remove(*id)
+        } else if let Route::Account(id) = call.route {
+            let removed = redfish.accounts.remove(*id);
+            if !removed {
+                let message = Base::ResourceCannotBeDeleted.message(&[]);
+                return reply::error(StatusCode::FORBIDDEN, message);
+            }
+            acting.state.sessions.end_of(*id, None);
+            removed
+        } else {
+            false
+        };
+        if deleted {
+            reply::no_content()
+        } else {
+            reply::not_found(call.path())
+        }
+    })
+}

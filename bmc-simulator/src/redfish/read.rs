@@ -1,0 +1,169 @@
+//! Reading resources: from a route to what is there at this instant.
+
+use axum::body::Body;
+use axum::http::Response;
+use serde_json::{Value, json};
+
+use super::body_of::set;
+use super::query::{Query, Refused, expand, select};
+use super::route::Route;
+use super::{Call, accounts, chassis, conditional, events, manager, message, network, reply, root, schema};
+use super::{sessions, system, tasks};
+use crate::host::Acting;
+use crate::journal::{Event, Via};
+
+/// A resource as it is served, and its entity tag.
+pub(super) struct Tagged {
+    pub(super) body: Value,
+    pub(super) tag: String,
+}
+
+/// The resource, tagged; absent when there is none.
+pub(super) fn tagged(acting: &Acting<'_>, route: &Route) -> Option<Tagged> {
+    let mut body = render(acting, route)?;
+    let salt = if let Route::Account(id) = route {
+        acting.state.redfish.accounts.get(*id)?.revision
+    } else {
+        0
+    };
+    let tag = conditional::tag_of(&body, salt);
+    // The version document has one property and no more (DSP0266, "Redfish version").
+    if *route != Route::Versions {
+        set(&mut body, "@odata.etag", json!(tag));
+    }
+    Some(Tagged { body, tag })
+}
+
+/// Answers GET and HEAD. Every system whose power state is in the answer is journalled as observed.
+pub(super) fn get(call: &Call<'_>, via: Option<&Via>) -> Response<Body> {
+    let query = match Query::parse(call.parts.uri.query()) {
+        Ok(query) => query,
+        Err(refused) => return reply::error(refused.status, *refused.message),
+    };
+    call.core.act(|acting| {
+        let mut seen = Vec::new();
+        let answer = answer(call, acting, &query, &mut seen);
+        for id in seen {
+            if let Some(via) = via {
+                observe(acting, id, via);
+            }
+        }
+        answer
+    })
+}
+
+fn answer(call: &Call<'_>, acting: &Acting<'_>, query: &Query, seen: &mut Vec<String>) -> Response<Body> {
+    let Some(mut found) = tagged(acting, call.route) else {
+        return reply::not_found(call.path());
+    };
+    note(call.route, acting, seen);
+    if !query.is_plain() {
+        found = match queried(acting, found, query, seen) {
+            Ok(found) => found,
+            Err(refused) => return reply::error(refused.status, *refused.message),
+        };
+    }
+    if conditional::is_known(&call.parts.headers, &found.tag) {
+        return reply::not_modified(&found);
+    }
+    reply::resource(call.route.allow(), &found)
+}
+
+fn queried(
+    acting: &Acting<'_>,
+    mut found: Tagged,
+    query: &Query,
+    seen: &mut Vec<String>,
+) -> Result<Tagged, Refused> {
+    let mut follow = |uri: &str| {
+        let route = Route::of(uri);
+        // A registry is large, an event stream endless; neither is a resource to expand.
+        let found = tagged(acting, &route).filter(|found| found.body.get("@odata.id").is_some())?;
+        note(&route, acting, seen);
+        Some(found)
+    };
+    if query.only {
+        let Some(members) = found.body.get("Members").and_then(Value::as_array) else {
+            let message = message::Base::QueryNotSupportedOnResource.message(&[]);
+            return Err(Refused::bad(message));
+        };
+        let only = match members.as_slice() {
+            [one] => one.get("@odata.id").and_then(Value::as_str).and_then(&mut follow),
+            _ => None,
+        };
+        return Ok(only.unwrap_or(found));
+    }
+    if let Some(how) = query.expand {
+        expand(&mut found.body, how, &mut |uri| Some(follow(uri)?.body));
+        found.tag = conditional::tag_of(&found.body, 0);
+    }
+    if let Some(paths) = &query.select {
+        select(&mut found.body, paths);
+    }
+    Ok(found)
+}
+
+/// Remembers whose power state this resource shows.
+fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<String>) {
+    if let Route::System(id) = route {
+        seen.push(id.clone());
+    } else if matches!(route, Route::Chassis(_)) {
+        // It shows the power of the system in it.
+        seen.push(acting.core.identities.real.id.clone());
+    }
+}
+
+fn observe(acting: &mut Acting<'_>, system: String, via: &Via) {
+    let (reported, truth) = system::power(acting, &system);
+    acting.log(Event::Observed {
+        system,
+        via: via.clone(),
+        reported,
+        truth,
+    });
+}
+
+fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
+    match route {
+        Route::Versions => Some(root::versions()),
+        Route::ServiceRoot => Some(root::service_root(acting)),
+        Route::Odata => Some(root::odata(acting)),
+        Route::Systems => Some(system::collection(acting)),
+        Route::System(id) => system::member(acting, id),
+        Route::ResetInfo(id) => system::reset_info(acting, id),
+        Route::AllChassis => Some(chassis::collection()),
+        Route::Chassis(id) => chassis::member(acting, id),
+        Route::Managers => Some(manager::collection()),
+        Route::Manager(id) => manager::member(acting, id),
+        Route::NetworkProtocol(id) => network::protocol(acting, id),
+        Route::Ethernets(id) => network::interfaces(id),
+        Route::Ethernet(id, interface) => network::interface(acting, id, interface),
+        Route::SessionService => sessions::service(acting),
+        Route::Sessions => sessions::collection(acting),
+        Route::Session(id) => sessions::member(acting, id),
+        Route::AccountService => Some(accounts::service(acting)),
+        Route::Accounts => Some(accounts::accounts(acting)),
+        Route::Account(id) => accounts::account(acting, *id),
+        Route::Roles => Some(accounts::roles()),
+        Route::Role(id) => accounts::role(id),
+        Route::TaskService => Some(tasks::service()),
+        Route::Tasks => Some(tasks::collection(acting)),
+        Route::Task(id) => tasks::member(acting, *id),
+        Route::EventService => Some(events::service(acting)),
+        Route::Subscriptions => Some(events::subscriptions(acting)),
+        Route::Subscription(id) => events::subscription(acting, *id),
+        Route::Registries => Some(message::files()),
+        Route::Registry(id) => message::file(id),
+        Route::RegistryDocument(id) => message::document(id).cloned(),
+        Route::Schemas => Some(schema::files()),
+        Route::Schema(id) => schema::file(id),
+        // These are answered elsewhere, or are not there.
+        Route::Metadata
+        | Route::Reset(_)
+        | Route::ManagerReset(_)
+        | Route::TaskMonitor(_)
+        | Route::EventStream
+        | Route::SubmitTestEvent
+        | Route::Unknown => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! Opening a session.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value};
+
+use super::{SESSIONS, offered};
+use crate::host::{Acting, Stage};
+use crate::journal::Event;
+use crate::redfish::message::{self, Base};
+use crate::redfish::route::Route;
+use crate::redfish::{Call, accounts, auth, read, reply};
+
+/// POST of `{UserName, Password}`: 201 with the token and the session's location.
+pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> Response<Body> {
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    call.core.act(|acting| {
+        if !offered(acting) {
+            return reply::not_found(call.path());
+        }
+        let (Some(username), Some(password)) = (text("UserName"), text("Password")) else {
+            let missing = if text("UserName").is_none() {
+                "UserName"
+            } else {
+                "Password"
+            };
+            let what = Base::CreateFailedMissingReqProperties.message(&[missing]);
+            return reply::error(StatusCode::BAD_REQUEST, what.about(missing));
+        };
+        let rejected = acting.stage() == Stage::Rejecting || acting.state.faults.take_rejection(call.asked);
+        let account = (!rejected).then(|| auth::log_in(acting, username, password));
+        let Some(account) = account.flatten() else {
+            return auth::unauthorized(acting, call.class);
+        };
+        if acting.state.sessions.ids().len() >= usize::from(acting.state.redfish.spec.session_limit) {
+            let full = Base::SessionLimitExceeded.message(&[]);
+            return reply::error(StatusCode::SERVICE_UNAVAILABLE, full);
+        }
+        open(acting, account)
+    })
+}
+
+fn open(acting: &mut Acting<'_>, account: u64) -> Response<Body> {
+    let (id, token) = acting.state.sessions.start(account, acting.now);
+    acting.log(Event::SessionCreated { session: id.clone() });
+    let Some(mut session) = read::tagged(acting, &Route::Session(id.clone())) else {
+        return reply::not_found(SESSIONS);
+    };
+    if let (Some(required), Some(body)) = (
+        accounts::password_change(acting, account),
+        session.body.as_object_mut(),
+    ) {
+        message::annotate(body, &[required]);
+    }
+    let mut response = reply::created(&format!("{SESSIONS}/{id}"), &session);
+    if let Ok(token) = HeaderValue::from_str(&token) {
+        let name = HeaderName::from_static("x-auth-token");
+        response.headers_mut().insert(name, token);
+    }
+    response
+}

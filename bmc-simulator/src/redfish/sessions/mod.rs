@@ -1,0 +1,128 @@
+//! SessionService (DSP0266, "Session login authentication"): open, list and close sessions.
+
+mod login;
+mod resources;
+
+pub(super) use login::create;
+pub(super) use resources::{SERVICE, SESSIONS, collection, member, plan, service};
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::host::Acting;
+use crate::journal::Event;
+use crate::seed::Seeded;
+
+/// One open session.
+#[derive(Debug)]
+struct Open {
+    token: String,
+    /// Number of the account that opened it.
+    account: u64,
+    created: Duration,
+    last_used: Duration,
+}
+
+/// Open sessions of one BMC.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    tokens: Seeded,
+    opened: u64,
+    open: BTreeMap<u64, Open>,
+    /// How long a session may be idle.
+    pub(super) timeout: Duration,
+}
+
+impl Sessions {
+    pub(crate) fn new(tokens: Seeded, timeout: Duration) -> Self {
+        Self {
+            tokens,
+            opened: 0,
+            open: BTreeMap::new(),
+            timeout,
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<String> {
+        self.open.keys().map(u64::to_string).collect()
+    }
+
+    pub(crate) fn end_all(&mut self) {
+        self.open.clear();
+    }
+
+    /// Ends the sessions that were idle for too long, and says which.
+    pub(crate) fn expire(&mut self, now: Duration) -> Vec<String> {
+        let timeout = self.timeout;
+        let idle = |open: &Open| now.saturating_sub(open.last_used) >= timeout;
+        let expired: Vec<String> = self
+            .open
+            .iter()
+            .filter(|(_, open)| idle(open))
+            .map(|(id, _)| id.to_string())
+            .collect();
+        self.open.retain(|_, open| !idle(open));
+        expired
+    }
+
+    /// The session that this token opens and its account; counts as use of it.
+    pub(super) fn owner_of(&mut self, token: &str, now: Duration) -> Option<(String, u64)> {
+        let (id, open) = self.open.iter_mut().find(|(_, open)| open.token == token)?;
+        open.last_used = now;
+        Some((id.to_string(), open.account))
+    }
+
+    /// The account that opened a session.
+    pub(super) fn account_of(&self, id: &str) -> Option<u64> {
+        self.find(id).map(|open| open.account)
+    }
+
+    /// Ends the sessions of an account, but for one.
+    pub(super) fn end_of(&mut self, account: u64, spared: Option<&str>) {
+        self.open
+            .retain(|id, open| open.account != account || spared == Some(id.to_string().as_str()));
+    }
+
+    fn find(&self, id: &str) -> Option<&Open> {
+        self.open
+            .iter()
+            .find(|(open, _)| open.to_string() == id)
+            .map(|(_, open)| open)
+    }
+
+    fn start(&mut self, account: u64, now: Duration) -> (String, String) {
+        self.opened = self.opened.saturating_add(1);
+        let token = self.tokens.hex();
+        let open = Open {
+            token: token.clone(),
+            account,
+            created: now,
+            last_used: now,
+        };
+        self.open.insert(self.opened, open);
+        (self.opened.to_string(), token)
+    }
+
+    fn end(&mut self, id: &str) -> bool {
+        let before = self.open.len();
+        self.open.retain(|open, _| open.to_string() != id);
+        self.open.len() < before
+    }
+}
+
+/// Whether the service is there at all.
+pub(super) fn offered(acting: &Acting<'_>) -> bool {
+    !acting.state.faults.has(&Fault::NoSessionService)
+}
+
+/// Ends one session at the wish of its owner or an administrator; false when it is not open.
+pub(super) fn end(acting: &mut Acting<'_>, id: &str) -> bool {
+    if !offered(acting) || !acting.state.sessions.end(id) {
+        return false;
+    }
+    acting.log(Event::SessionDeleted {
+        session: id.to_owned(),
+    });
+    true
+}

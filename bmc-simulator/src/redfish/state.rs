@@ -1,0 +1,67 @@
+//! What a Redfish service keeps beside its sessions.
+
+use std::time::Duration;
+
+use super::accounts::Accounts;
+use super::events::{self, Events};
+use super::network::Network;
+use super::spec::RedfishSpec;
+use super::system::SystemNotes;
+use super::tasks::{self, Tasks};
+use crate::host::Acting;
+use crate::journal::Event;
+use crate::power::Change;
+
+/// The Redfish part of a host's state.
+pub(crate) struct RedfishState {
+    pub(super) spec: RedfishSpec,
+    pub(super) accounts: Accounts,
+    pub(super) tasks: Tasks,
+    pub(super) events: Events,
+    pub(super) network: Network,
+    pub(super) system: SystemNotes,
+    /// When the BMC last began to serve.
+    pub(super) restarted: Duration,
+}
+
+impl RedfishState {
+    pub(crate) fn new(spec: RedfishSpec) -> Self {
+        Self {
+            accounts: Accounts::new(&spec),
+            tasks: Tasks::default(),
+            events: Events::new(),
+            network: Network::default(),
+            system: SystemNotes::default(),
+            restarted: Duration::ZERO,
+            spec,
+        }
+    }
+
+    /// The BMC's own login was replaced from outside.
+    pub(crate) fn own_login_replaced(&mut self) {
+        self.accounts.own_login_replaced();
+    }
+
+    /// Forgets what does not survive a restart of the BMC; sessions are ended apart.
+    pub(crate) fn forget(&mut self, now: Duration) {
+        self.tasks.remove_all();
+        self.events.remove_all();
+        self.restarted = now;
+    }
+}
+
+/// The truth changed.
+pub(crate) fn changed(acting: &mut Acting<'_>, change: &Change) {
+    acting.state.redfish.system.boot.changed(change);
+    events::changed(acting, change);
+}
+
+/// Lets happen what follows from the time and from what was done: sessions expire, tasks end,
+/// subscribers hear of it.
+pub(crate) fn settle(acting: &mut Acting<'_>) {
+    for session in acting.state.sessions.expire(acting.now) {
+        acting.log(Event::SessionExpired { session });
+    }
+    tasks::settle(acting);
+    events::settle(acting);
+}

@@ -1,0 +1,157 @@
+//! `ComputerSystem`: the machine behind the BMC, and decoys beside it.
+
+use serde_json::{Value, json};
+
+use super::body_of::{collection as collection_of, reference, resource, set};
+use super::boot::{self, BootChange, BootOverride};
+use super::patch::{Change, Plan, flag, text};
+use super::{chassis, manager, reset, schema};
+use crate::host::Acting;
+use crate::power::Power;
+use crate::spec::Identity;
+
+pub(super) const SYSTEMS: &str = "/redfish/v1/Systems";
+
+/// Properties of the real system that can be written and mean nothing else.
+#[derive(Debug, Default)]
+pub(super) struct SystemNotes {
+    asset_tag: String,
+    location_indicator: bool,
+    pub(super) boot: BootOverride,
+}
+
+/// A change of one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SystemChange {
+    AssetTag(String),
+    LocationIndicator(bool),
+    Boot(BootChange),
+}
+
+impl SystemNotes {
+    pub(super) fn apply(&mut self, change: SystemChange) {
+        match change {
+            SystemChange::AssetTag(tag) => self.asset_tag = tag,
+            SystemChange::LocationIndicator(on) => self.location_indicator = on,
+            SystemChange::Boot(change) => self.boot.apply(change),
+        }
+    }
+}
+
+/// PATCH of a system.
+pub(super) fn plan(plan: &mut Plan, name: &str, value: &Value) -> bool {
+    match name {
+        "AssetTag" => plan.take(text(name, value), |tag| {
+            Change::System(SystemChange::AssetTag(tag))
+        }),
+        "LocationIndicatorActive" => plan.take(flag(name, value), |on| {
+            Change::System(SystemChange::LocationIndicator(on))
+        }),
+        "Boot" => boot::plan(plan, value),
+        _ => return false,
+    }
+    true
+}
+
+/// Paths of all systems, decoys first.
+pub(super) fn uris<'a>(acting: &'a Acting<'_>) -> impl Iterator<Item = String> + 'a {
+    let identities = &acting.core.identities;
+    identities
+        .decoys
+        .iter()
+        .chain(std::iter::once(&identities.real))
+        .map(|identity| format!("{SYSTEMS}/{}", identity.id))
+}
+
+/// `/redfish/v1/Systems`: decoys first.
+pub(super) fn collection(acting: &Acting<'_>) -> Value {
+    collection_of(
+        schema::SYSTEMS,
+        SYSTEMS,
+        "Computer System Collection",
+        uris(acting),
+    )
+}
+
+/// What is reported of a system's power, and what is true. Decoys are off.
+pub(super) fn power(acting: &Acting<'_>, id: &str) -> (Option<String>, Power) {
+    if id == acting.core.identities.real.id {
+        (acting.reported(), acting.state.machine.truth().power)
+    } else {
+        (Some("Off".to_owned()), Power::Off)
+    }
+}
+
+/// `/redfish/v1/Systems/{id}`.
+pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
+    let identities = &acting.core.identities;
+    let (reported, _) = power(acting, id);
+    if identities.real.id == id {
+        let mut body = computer_system(acting, acting.identity(), reported.as_deref());
+        let notes = &acting.state.redfish.system;
+        set(&mut body, "AssetTag", json!(notes.asset_tag));
+        set(
+            &mut body,
+            "LocationIndicatorActive",
+            json!(notes.location_indicator),
+        );
+        set(&mut body, "Boot", notes.boot.to_json());
+        return Some(body);
+    }
+    let decoy = identities.decoys.iter().find(|decoy| decoy.id == id)?;
+    Some(computer_system(acting, decoy, reported.as_deref()))
+}
+
+fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str>) -> Value {
+    let path = format!("{SYSTEMS}/{}", who.id);
+    let values = acting.state.redfish.spec.reset_values;
+    let mut action = json!({"target": format!("{path}/Actions/ComputerSystem.Reset")});
+    if values.inline() {
+        let allowed = json!(reset::ALLOWABLE);
+        set(&mut action, "ResetType@Redfish.AllowableValues", allowed);
+    }
+    if values.action_info() {
+        let info = json!(format!("{path}/ResetActionInfo"));
+        set(&mut action, "@Redfish.ActionInfo", info);
+    }
+    resource(
+        schema::SYSTEM,
+        &path,
+        &who.id,
+        "System",
+        json!({
+            "SystemType": "Physical",
+            "UUID": who.uuid,
+            "SerialNumber": who.serial,
+            "Manufacturer": who.manufacturer,
+            "Model": who.model,
+            "HostName": who.host_name,
+            "PowerState": power_state,
+            "Status": {"State": "Enabled", "Health": "OK"},
+            "Boot": BootOverride::default().to_json(),
+            "Links": {
+                "Chassis": [reference(chassis::PATH)],
+                "ManagedBy": [reference(manager::PATH)],
+            },
+            "Actions": {"#ComputerSystem.Reset": action},
+        }),
+    )
+}
+
+/// `/redfish/v1/Systems/{id}/ResetActionInfo`, where the system refers to it.
+pub(super) fn reset_info(acting: &Acting<'_>, id: &str) -> Option<Value> {
+    let offered = acting.state.redfish.spec.reset_values.action_info();
+    member(acting, id).filter(|_| offered)?;
+    Some(resource(
+        schema::ACTION_INFO,
+        &format!("{SYSTEMS}/{id}/ResetActionInfo"),
+        "ResetActionInfo",
+        "Reset Action Info",
+        json!({"Parameters": [{
+            "Name": "ResetType",
+            "Required": true,
+            "DataType": "String",
+            "AllowableValues": reset::ALLOWABLE,
+        }]}),
+    ))
+}

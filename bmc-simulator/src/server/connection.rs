@@ -1,0 +1,121 @@
+//! One connection, from the first byte to the last, and what faults make of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::counters::{RequestClass, bump};
+use crate::fault::{Connection, Fault};
+use crate::host::HostCore;
+use crate::journal::Event;
+use crate::{redfish, tls};
+
+/// A peer that takes longer is cut off.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A fatal `handshake_failure` (RFC 8446 sections 5.1 and 6).
+const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
+
+pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
+    let mut closing = core.closing.subscribe();
+    let (broken, reset_on_reuse) = core.act(|acting| {
+        acting.state.counters.count(RequestClass::Connect);
+        acting.log(Event::TcpAccepted);
+        let broken = acting.state.faults.take_connection();
+        if let Some((fault, _)) = broken {
+            acting.log_fault(fault, RequestClass::Connect);
+        }
+        let what = broken.map(|(_, what)| what);
+        (what, acting.state.faults.has(&Fault::ResetOnReuse))
+    });
+    // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
+    let _ = stream.set_nodelay(true);
+    if reset_on_reuse || broken == Some(Connection::Reset) {
+        let _ = stream.set_zero_linger();
+    }
+    tokio::select! {
+        // Else a request that arrives with the order to close might still be served.
+        biased;
+        _ = closing.changed() => {}
+        () = converse(stream, Arc::clone(&core), broken) => {}
+    }
+}
+
+async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Connection>) {
+    match broken {
+        None => secure(stream, core).await,
+        Some(Connection::Reset) => {}
+        Some(Connection::Hang) => {
+            std::future::pending::<()>().await;
+            drop(stream);
+        }
+        Some(Connection::HalfClose) => {
+            let _ = stream.shutdown().await;
+            read_out(stream).await;
+        }
+        Some(Connection::Plaintext) => serve(stream, core).await,
+        Some(Connection::Alert) => {
+            // After the ClientHello: an alert before it is no answer to anything.
+            let mut hello = [0; 5];
+            let _ = tokio::time::timeout(HANDSHAKE_TIMEOUT, stream.read_exact(&mut hello)).await;
+            let _ = stream.write_all(&ALERT).await;
+            let _ = stream.shutdown().await;
+            read_out(stream).await;
+        }
+    }
+}
+
+/// Reads until the peer has had enough.
+async fn read_out(mut stream: TcpStream) {
+    let mut bytes = [0; 512];
+    while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+}
+
+async fn secure(stream: TcpStream, core: Arc<HostCore>) {
+    let only_1_2 = core.act(|acting| acting.state.faults.has(&Fault::Tls12Only));
+    // Made anew for each connection: it costs little beside the handshake, and idle BMCs hold none.
+    let config = tls::server_config(Arc::clone(&core.tls), only_1_2);
+    let accepted = match config {
+        Ok(config) => {
+            let handshake = TlsAcceptor::from(config).accept(stream);
+            tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()
+        }
+        Err(_) => None,
+    };
+    let Some(Ok(stream)) = accepted else {
+        core.act(|acting| {
+            bump(&mut acting.state.counters.tls_failures);
+            acting.log(Event::TlsFailed);
+        });
+        return;
+    };
+    core.act(|acting| {
+        bump(&mut acting.state.counters.tls_handshakes);
+        acting.log(Event::TlsHandshake);
+    });
+    serve(stream, core).await;
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, core: Arc<HostCore>) {
+    let used = AtomicBool::new(false);
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let reused = used.swap(true, Ordering::Relaxed);
+        redfish::serve(Arc::clone(&core), request.map(Body::new), reused)
+    });
+    // An error here is the peer's or an injected fault's doing; both are in the journal or in
+    // the counters already.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

@@ -1,0 +1,70 @@
+//! From arguments to a running simulator.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bmc_simulator::{Fleet, HostSpec, IpmiSpec, Simulator};
+
+use crate::cli::{Arguments, Problem};
+
+pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
+    let mut builder = Simulator::builder().seed(arguments.seed);
+    builder = match &arguments.fleet {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|source| Problem::ReadFleet {
+                path: path.clone(),
+                source,
+            })?;
+            let fleet = Fleet::from_yaml(&text).map_err(|source| Problem::Fleet {
+                path: path.clone(),
+                source,
+            })?;
+            builder.fleet(fleet)
+        }
+        None => builder.hosts(hosts(arguments)?),
+    };
+    if let Some(control) = arguments.control {
+        builder = builder.control(control);
+    }
+    Ok(builder.start().await?)
+}
+
+fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
+    let password = arguments.password()?;
+    let host = |number: u16| {
+        let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
+            .bind(address(arguments, number)?)
+            .port(arguments.port_of(number)?)
+            .delays(arguments.delays());
+        spec = match &password {
+            Some(password) => spec.credentials(&arguments.username, password),
+            None => spec.username(&arguments.username),
+        };
+        if let Some(port) = arguments.ipmi_port_of(number)? {
+            spec = spec.ipmi(IpmiSpec::new().port(port));
+        }
+        Ok(spec)
+    };
+    (1..=arguments.hosts).map(host).collect()
+}
+
+/// Address of host `number`, counted from 1.
+fn address(arguments: &Arguments, number: u16) -> Result<IpAddr, Problem> {
+    let Some(first) = arguments.first_address else {
+        return Ok(arguments.bind);
+    };
+    let further = number.saturating_sub(1);
+    let address = match first {
+        IpAddr::V4(first) => first.to_bits().checked_add(further.into()).map(|bits| {
+            let address = Ipv4Addr::from_bits(bits);
+            IpAddr::V4(address)
+        }),
+        IpAddr::V6(first) => first.to_bits().checked_add(further.into()).map(|bits| {
+            let address = Ipv6Addr::from_bits(bits);
+            IpAddr::V6(address)
+        }),
+    };
+    address.ok_or(Problem::Addresses {
+        first,
+        hosts: arguments.hosts,
+    })
+}

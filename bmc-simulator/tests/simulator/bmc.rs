@@ -1,0 +1,127 @@
+//! The management controller itself: it reboots, is overwhelmed, and loses its power.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use bmc_simulator::{
+    BootSequence, Event, Fault, Host, HostSpec, Power, PowerRestorePolicy, RequestClass, Stage,
+};
+use tokio::net::TcpStream;
+
+use crate::client::{Client, one, soon, status};
+
+fn quick() -> HostSpec {
+    let span = Duration::from_millis(150);
+    HostSpec::new("a").bmc_boot(BootSequence {
+        dead: span,
+        not_ready: span,
+        rejecting: span,
+    })
+}
+
+/// What a client is told from now until the BMC is in service, each answer once.
+async fn answers_until_up(host: &Host) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    while seen.last().is_none_or(|last| last != "200") {
+        let client = Client::of(host);
+        let answer = match soon(client.get(&host.system_path()).send()).await {
+            Ok(answer) => answer.status().as_u16().to_string(),
+            Err(_) => "no connection".to_owned(),
+        };
+        if seen.last() != Some(&answer) {
+            seen.push(answer);
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_reboot_ends_sessions_and_connections_and_leaves_the_machine_alone() {
+    let (_sim, host) = one(quick()).await;
+    let client = Client::of(&host);
+    client.login().await;
+    host.reboot_bmc();
+    assert_eq!(
+        (host.snapshot().bmc, host.snapshot().sessions.len()),
+        (Stage::Dead, 0)
+    );
+    let refused = async {
+        loop {
+            if let Err(error) = TcpStream::connect(host.address()).await
+                && error.kind() == ErrorKind::ConnectionRefused
+            {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(refused).await;
+
+    let seen = answers_until_up(&host).await;
+
+    assert_eq!(seen, ["no connection", "503", "401", "200"]);
+    let truth = host.truth();
+    assert_eq!(
+        (truth.on_to_off, truth.resets, host.snapshot().bmc_reboots),
+        (0, 0, 1)
+    );
+}
+
+#[tokio::test]
+async fn a_request_reboots_the_bmc_in_the_middle_of_an_operation() {
+    let (_sim, host) = one(quick()).await;
+    let client = Client::of(&host);
+    host.inject(Fault::RebootBmc.on(RequestClass::Reset).times(1))
+        .unwrap();
+    client.reset("ForceOff").send().await.unwrap_err();
+    assert_eq!(host.truth().on_to_off, 0);
+    soon(host.wait_for(|now| now.bmc == Stage::Up)).await.unwrap();
+    assert_eq!(answers_until_up(&host).await.last().unwrap(), "200");
+}
+
+#[tokio::test]
+async fn too_many_requests_bring_the_bmc_down() {
+    let (_sim, host) = one(quick()).await;
+    let client = Client::of(&host);
+    host.inject(Fault::CrashAbove {
+        requests_per_second: 3,
+    })
+    .unwrap();
+    let crashed = async {
+        while client
+            .get(&host.system_path())
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {}
+    };
+    soon(crashed).await;
+    soon(host.wait_for_entry(0, |event| *event == Event::BmcRebooted))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn when_the_mains_fail_everything_is_dark_and_comes_back_as_the_policy_says() {
+    for (policy, before, after) in [
+        (PowerRestorePolicy::LastState, Power::On, Power::On),
+        (PowerRestorePolicy::LastState, Power::Off, Power::Off),
+        (PowerRestorePolicy::AlwaysOff, Power::On, Power::Off),
+        (PowerRestorePolicy::AlwaysOn, Power::Off, Power::On),
+    ] {
+        let (_sim, host) = one(quick().power_restore_policy(policy)).await;
+        host.press_power(before);
+        host.cut_mains();
+        host.cut_mains();
+        assert_eq!(
+            (host.truth().power, host.snapshot().bmc),
+            (Power::Off, Stage::Dead)
+        );
+        host.restore_mains();
+        host.restore_mains();
+        soon(host.wait_for(|now| now.bmc == Stage::Up)).await.unwrap();
+        assert_eq!(host.truth().power, after, "{policy:?} {before:?}");
+        assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
+        assert_eq!(host.snapshot().bmc_reboots, 1);
+    }
+}

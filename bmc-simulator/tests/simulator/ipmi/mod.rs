@@ -1,0 +1,52 @@
+//! IPMI as a console sees it that shares no code with the simulator.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    reason = "a console that overflows fails its test, as it should"
+)]
+
+mod commands;
+mod console;
+mod crypt;
+mod faults;
+mod frames;
+mod handshake;
+mod logins;
+mod sessions;
+mod wiring;
+
+use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, Privilege, Simulator};
+
+use crate::client::one;
+use console::Login;
+
+const PASSWORD: &str = "canary-pass";
+
+const CHASSIS: u8 = 0x00;
+const APP: u8 = 0x06;
+const STATUS: u8 = 0x01;
+const CONTROL: u8 = 0x02;
+
+/// A BMC with IPMI, the login `admin`, and two users who may do less.
+async fn bmc(spec: IpmiSpec) -> (Simulator, Host) {
+    let spec = spec.user("reader", "read-only", Privilege::User).user(
+        "operator",
+        "may-operate",
+        Privilege::Operator,
+    );
+    one(HostSpec::new("a").credentials("admin", PASSWORD).ipmi(spec)).await
+}
+
+fn admin() -> Login<'static> {
+    Login {
+        username: "admin",
+        password: PASSWORD,
+        role: 0x14,
+        suite: 17,
+        kg: None,
+    }
+}
+
+fn count(host: &Host, wanted: impl Fn(&Event) -> bool) -> usize {
+    host.journal().iter().filter(|entry| wanted(&entry.event)).count()
+}

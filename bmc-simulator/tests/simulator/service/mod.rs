@@ -1,0 +1,86 @@
+//! The Redfish service beyond power: what a manager of fleets and the validators of DMTF ask.
+
+mod accounts;
+mod documents;
+mod etags;
+mod events;
+mod links;
+mod lockout;
+mod protocol;
+mod queries;
+mod resets;
+mod roles;
+mod sessions;
+
+use std::time::Duration;
+
+use bmc_simulator::{Host, HostSpec, RedfishSpec, Simulator};
+use reqwest::RequestBuilder;
+use serde_json::Value;
+
+use crate::client::{Client, one};
+
+const ACCOUNTS: &str = "/redfish/v1/AccountService/Accounts";
+const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
+
+/// A BMC with these settings, its login being `admin` and `first-password`.
+async fn with(redfish: RedfishSpec) -> (Simulator, Host, Client) {
+    let spec = HostSpec::new("a").credentials("admin", "first-password");
+    let (sim, host) = one(spec.redfish(redfish)).await;
+    let client = Client::of(&host);
+    (sim, host, client)
+}
+
+/// Sends a request: status and JSON, null when there is none.
+async fn send(request: RequestBuilder) -> (u16, Value) {
+    let answer = request.send().await.unwrap();
+    let status = answer.status().as_u16();
+    let bytes = answer.bytes().await.unwrap();
+    (status, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+impl Client {
+    /// GET that has to work.
+    async fn read(&self, path: &str) -> Value {
+        let (status, body) = send(self.get(path)).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    fn patch(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.basic(self.http.patch(self.url(path))).json(body)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.basic(self.http.post(self.url(path))).json(body)
+    }
+
+    fn delete(&self, path: &str) -> RequestBuilder {
+        self.basic(self.http.delete(self.url(path)))
+    }
+}
+
+/// Keys of the messages in an answer, error or not.
+fn messages(body: &Value) -> Vec<String> {
+    let inner = body.get("error").unwrap_or(body);
+    let list = inner["@Message.ExtendedInfo"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let key = |message: &Value| {
+        let id = message["MessageId"].as_str().expect("an id");
+        assert!(
+            message["Resolution"].is_string() && message["MessageSeverity"].is_string(),
+            "{message}"
+        );
+        id.rsplit('.').next().expect("a key").to_owned()
+    };
+    list.iter().map(key).collect()
+}
+
+/// Lets time pass for the simulator without waiting for it. No request may be under way.
+async fn pass(span: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(span).await;
+    tokio::time::resume();
+}
