@@ -33,6 +33,7 @@ test: check prerequisites peers ## Run every check and every test
 	cargo test --workspace --no-fail-fast
 	tests/sabotage.sh
 	tests/demos.sh
+	$(MAKE) --no-print-directory simulator-conformance
 
 .PHONY: check
 check: ## Formatting, lints, generated files, licences

@@ -184,7 +184,7 @@ async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()
 async fn told_to_end_it_leaves_no_session_behind() -> Result<()> {
     let slowly = || {
         let mut options = HostOptions::default();
-        options.delays.off = Duration::from_secs(15);
+        options.delays.off = Duration::from_secs(15).into();
         options
     };
     let (plane, world) = own_world("farewell", vec![slowly(), slowly(), slowly()]).await?;

@@ -123,9 +123,8 @@ async fn a_redirect_is_not_followed_and_gets_no_credentials() -> Result<()> {
     let to = format!("{}{}", thief.redfish_url(), thief.system_path());
     for (case, class) in cases.iter_mut().zip([None, Some(RequestClass::SystemGet)]) {
         let fault = Injection {
-            fault: Fault::Redirect { to: to.clone() },
             on: class,
-            times: None,
+            ..Fault::Redirect { to: to.clone() }.into()
         };
         case.breakage = faulty("", fault, case.reason, &[]).breakage;
     }

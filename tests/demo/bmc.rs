@@ -78,11 +78,15 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
                 &format!("{name}: its BMC has a certificate of an unknown authority"),
             );
         }
+        Event::BmcRebooted => bmc("reboots".to_owned()),
+        Event::MainsLost => narrator.say_of(at, Who::Truth, &format!("{name}: its mains fail")),
+        Event::MainsRestored => narrator.say_of(at, Who::Truth, &format!("{name}: its mains are back")),
         // How bytes came in is counted in the cost.
         Event::TcpAccepted
         | Event::TlsHandshake
         | Event::IpmiSessionOpened { .. }
         | Event::IpmiSessionEnded { .. }
+        | Event::BmcStage { .. }
         | Event::DelaysSet(_) => {}
     }
 }
