@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, FleetError, Oracle, SimError, parse_duration};
+use bmc_simulator::{Delays, FleetError, Oracle, Personality, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// YAML file that describes the fleet; the README tells its format
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "hosts", "name_prefix", "bind", "first_address", "first_port", "first_ipmi_port", "username",
-        "password_file", "off_delay", "on_delay", "boot_delay", "graceful_delay",
+        "password_file", "personality", "off_delay", "on_delay", "boot_delay", "graceful_delay",
     ])]
     pub(crate) fleet: Option<PathBuf>,
 
@@ -63,6 +63,11 @@ pub(crate) struct Arguments {
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
+
+    /// The family that every BMC is of: idrac9, idrac10, ilo5, xcc, supermicro, openbmc, gb200, cray-ex,
+    /// huawei, sushy-emulator or mockup-server; a plain one when not given
+    #[arg(long, value_parser = personality, value_name = "FAMILY")]
+    pub(crate) personality: Option<Personality>,
 
     /// UDP port of the first BMC's IPMI, the others follow, 0 = free ports; no IPMI when not given
     #[arg(long, value_name = "PORT")]
@@ -111,6 +116,14 @@ pub(crate) struct Arguments {
     /// How to print what is listening
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Output,
+}
+
+fn personality(text: &str) -> Result<Personality, String> {
+    let found = Personality::ALL.into_iter().find(|one| one.as_str() == text);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = Personality::ALL.into_iter().map(Personality::as_str).collect();
+        format!("not a family: write one of {}", names.join(", "))
+    })
 }
 
 /// One rule of care, or all.

@@ -6,6 +6,7 @@ use crate::SimError;
 use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::ipmi::IpmiSpec;
+use crate::personality::Personality;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::redfish::RedfishSpec;
 use crate::seed::Seeded;
@@ -110,6 +111,11 @@ impl HostSpec {
             ipmi: None,
             redfish: RedfishSpec::default(),
         }
+    }
+
+    /// Makes it a BMC of this family. What is said after it wins.
+    pub fn personality(self, personality: Personality) -> Self {
+        personality.apply(self)
     }
 
     /// The system's UUID as Redfish reports it.

@@ -42,7 +42,10 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
         if let Some(port) = arguments.ipmi_port_of(number)? {
             spec = spec.ipmi(IpmiSpec::new().port(port));
         }
-        Ok(spec)
+        Ok(match arguments.personality {
+            Some(personality) => spec.personality(personality),
+            None => spec,
+        })
     };
     (1..=arguments.hosts).map(host).collect()
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_saphyr::Spanned;
 
-use super::file::{File, Group, Traits};
+use super::file::{File, Group, Ipmi, Traits};
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
 use crate::ipmi::IpmiSpec;
@@ -122,6 +122,17 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             field.clone_from(given);
         }
     }
+    if let Some(wanted) = &traits.ipmi {
+        spec.ipmi = Some(IpmiSpec::new().port(ipmi_port(wanted, group, index)?));
+    }
+    if let Some(personality) = traits.personality {
+        *spec = spec.clone().personality(personality);
+    }
+    let suites = traits.ipmi.as_ref().and_then(|ipmi| ipmi.cipher_suites.as_ref());
+    if let Some(suites) = suites {
+        let ipmi = spec.ipmi.take();
+        spec.ipmi = ipmi.map(|ipmi| ipmi.cipher_suites(suites.iter().copied()));
+    }
     set(&mut spec.username, traits.username.as_ref());
     set(&mut spec.system_id, traits.system_id.as_ref());
     set(&mut spec.manufacturer, traits.manufacturer.as_ref());
@@ -132,23 +143,6 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
     set(&mut spec.redfish, traits.redfish.as_ref());
     spec.password.clone_from(&traits.password);
-    if let Some(wanted) = &traits.ipmi {
-        let own_address = group.address.is_some();
-        let port = match wanted.port {
-            None if own_address => IPMI,
-            None | Some(0) => 0,
-            Some(port) if own_address => port,
-            Some(first) => first.checked_add(index).ok_or_else(|| {
-                let reason = "too few UDP ports follow for all hosts: choose a lower one";
-                FleetError::of(&group.name, "ipmi.port", reason)
-            })?,
-        };
-        let ipmi = IpmiSpec::new().port(port);
-        spec.ipmi = Some(match &wanted.cipher_suites {
-            Some(suites) => ipmi.cipher_suites(suites.iter().copied()),
-            None => ipmi,
-        });
-    }
     for decoy in traits.decoys.iter().flatten() {
         let decoys = DecoySpec::new(&decoy.id);
         spec.decoys.push(match &decoy.uuid {
@@ -164,6 +158,19 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
         spec.faults.push(fault.value.clone());
     }
     Ok(())
+}
+
+fn ipmi_port(wanted: &Ipmi, group: &Group, index: u16) -> Result<u16, FleetError> {
+    let own_address = group.address.is_some();
+    match wanted.port {
+        None if own_address => Ok(IPMI),
+        None | Some(0) => Ok(0),
+        Some(port) if own_address => Ok(port),
+        Some(first) => first.checked_add(index).ok_or_else(|| {
+            let reason = "too few UDP ports follow for all hosts: choose a lower one";
+            FleetError::of(&group.name, "ipmi.port", reason)
+        }),
+    }
 }
 
 fn in_faults<T>(fault: &Spanned<T>, group: &Group, error: &SimError) -> FleetError {

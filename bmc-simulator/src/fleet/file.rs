@@ -7,6 +7,7 @@ use serde_saphyr::Spanned;
 
 use crate::fault::Injection;
 use crate::host::BootSequence;
+use crate::personality::Personality;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::redfish::RedfishSpec;
 
@@ -49,6 +50,7 @@ pub(super) struct Group {
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
     pub(super) redfish: Option<RedfishSpec>,
     pub(super) ipmi: Option<Ipmi>,
+    pub(super) personality: Option<Personality>,
 }
 
 /// What hosts can have in common.
@@ -68,6 +70,7 @@ pub(super) struct Traits {
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
     pub(super) redfish: Option<RedfishSpec>,
     pub(super) ipmi: Option<Ipmi>,
+    pub(super) personality: Option<Personality>,
 }
 
 /// IPMI beside Redfish, at the same address.
@@ -108,6 +111,7 @@ impl Group {
             faults: or(self.faults.as_ref(), defaults.faults.as_ref()),
             redfish: or(self.redfish.as_ref(), defaults.redfish.as_ref()),
             ipmi: or(self.ipmi.as_ref(), defaults.ipmi.as_ref()),
+            personality: self.personality.or(defaults.personality),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{Call, Refusal, access, accounts, body, events, manager, patch, read,
 use super::{sessions, tasks};
 use crate::counters::RequestClass;
 use crate::host::Acting;
+use crate::power::Power;
 
 /// Methods that DSP0266 knows; any other is answered 501.
 const METHODS: [Method; 6] = [
@@ -134,9 +135,21 @@ fn get(call: &Call<'_>, caller: &Caller) -> Response<Body> {
         tasks::monitor(call, *id)
     } else if *call.route == Route::EventStream {
         events::open(call.core)
+    } else if call.core.act(|acting| is_unavailable(acting, call.route)) {
+        reply::error(StatusCode::SERVICE_UNAVAILABLE, Base::GeneralError.message(&[]))
     } else {
         read::get(call, Some(&caller.via))
     }
+}
+
+/// Whether it is a decoy that cannot be asked while the machine has no power.
+fn is_unavailable(acting: &Acting<'_>, route: &Route) -> bool {
+    let Route::System(id) = route else {
+        return false;
+    };
+    let of_decoy = acting.core.identities.decoys.iter().any(|decoy| decoy.id == *id);
+    let off = acting.state.machine.truth().power == Power::Off;
+    of_decoy && off && acting.state.redfish.decoys_unavailable_while_off()
 }
 
 async fn post(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {

@@ -33,6 +33,8 @@ pub struct RedfishSpec {
     pub reset_refuses_if_match: bool,
     /// 428 to a PATCH without `If-Match` (Huawei: ansible/ansible#60031).
     pub patch_needs_if_match: bool,
+    /// Decoys answer 503 while the machine is off (NVIDIA/infra-controller issue 5418).
+    pub decoys_unavailable_while_off: bool,
 }
 
 impl Default for RedfishSpec {
@@ -47,6 +49,7 @@ impl Default for RedfishSpec {
             restart_powers_on: false,
             reset_refuses_if_match: false,
             patch_needs_if_match: false,
+            decoys_unavailable_while_off: false,
         }
     }
 }

@@ -37,6 +37,10 @@ impl RedfishState {
         }
     }
 
+    pub(super) fn decoys_unavailable_while_off(&self) -> bool {
+        self.spec.decoys_unavailable_while_off
+    }
+
     /// The BMC's own login was replaced from outside.
     pub(crate) fn own_login_replaced(&mut self) {
         self.accounts.own_login_replaced();

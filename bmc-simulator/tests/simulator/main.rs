@@ -24,6 +24,7 @@ mod ipmi;
 mod journal;
 mod lifecycle;
 mod oracle;
+mod personalities;
 mod power;
 mod redfish;
 mod service;
