@@ -37,7 +37,8 @@ impl FleetError {
             "invalid u32" | "invalid u64" => ": write a whole number, 0 or more",
             _ => "",
         };
-        let field = if matches!(path, "" | "." | "?") {
+        let path = as_written(path);
+        let field = if matches!(path.as_str(), "" | "." | "?") {
             String::new()
         } else {
             format!("{path}: ")
@@ -59,5 +60,14 @@ impl FleetError {
             column: place.column(),
             reason,
         }
+    }
+}
+
+/// A path without the `value` of what knows its own place, which no file has.
+fn as_written(path: &str) -> String {
+    let path = path.replace(".value[", "[").replace(".value.", ".");
+    match path.strip_suffix(".value") {
+        Some(rest) if !rest.ends_with("json-set") => rest.to_owned(),
+        Some(_) | None => path,
     }
 }

@@ -82,8 +82,12 @@ fn a_mistake_is_named_with_its_line_and_what_was_expected() {
     for (text, line, says) in [
         ("hosts: []".to_owned(), 1, "hosts: there is none"),
         ("seed: 1".to_owned(), 1, "hosts"),
-        (hosts("colour: red"), 3, "colour"),
-        (hosts("count: many"), 3, "count"),
+        (hosts("colour: red"), 3, "hosts[0].colour: unknown field `colour`"),
+        (
+            hosts("count: many"),
+            3,
+            "hosts[0].count: invalid u16: write a whole number",
+        ),
         (hosts("count: 70000"), 3, "count"),
         (hosts("count: 0"), 3, "count: zero hosts are none"),
         (hosts("count: 2"), 2, "name: many hosts need many names"),
