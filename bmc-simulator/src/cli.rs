@@ -60,6 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "bind")]
     pub(crate) first_address: Option<IpAddr>,
 
+    /// Puts the HTTPS of all BMCs behind this address and port; the name HOST.localhost tells them apart
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "first_port")]
+    pub(crate) one_port: Option<SocketAddr>,
+
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,

@@ -27,6 +27,7 @@ pub struct SimulatorBuilder {
     seed: u64,
     hosts: Vec<HostSpec>,
     control: Option<SocketAddr>,
+    one_port: Option<SocketAddr>,
 }
 
 impl SimulatorBuilder {
@@ -54,7 +55,18 @@ impl SimulatorBuilder {
         Self {
             seed: fleet.seed.unwrap_or(self.seed),
             control: fleet.control.or(self.control),
+            one_port: fleet.one_port.or(self.one_port),
             hosts,
+        }
+    }
+
+    /// Puts the HTTPS of all BMCs behind one address and port (0 = any free one); each is told apart by
+    /// the name that the client asks for in TLS, `HOST.localhost` or `HOST`. Addresses and ports of the
+    /// hosts then hold for IPMI only.
+    pub fn one_port(self, address: SocketAddr) -> Self {
+        Self {
+            one_port: Some(address),
+            ..self
         }
     }
 
@@ -79,14 +91,25 @@ impl SimulatorBuilder {
             stop: CancellationToken::new(),
         };
         let mut tasks = JoinSet::new();
+        let common = match self.one_port {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let common_address = common.as_ref().map(|(_, address)| *address);
         let (mut hosts, mut by_name) = (Vec::new(), BTreeMap::new());
         for spec in self.hosts {
-            let host = shared.start_host(spec, &authority, &mut tasks).await?;
+            let host = shared
+                .start_host(spec, common_address, &authority, &mut tasks)
+                .await?;
             let name = host.name().to_owned();
             if by_name.insert(name.clone(), host.clone()).is_some() {
                 return Err(SimError::DuplicateHost { name });
             }
             hosts.push(host);
+        }
+        if let Some((listener, _)) = common {
+            let behind = Arc::new(by_name.clone());
+            tasks.spawn(server::run_shared(listener, behind, shared.stop.clone()));
         }
         let journal = Arc::clone(&shared.journal);
         let controlled = Arc::new(Controlled {
@@ -120,11 +143,18 @@ impl Shared {
     async fn start_host(
         &self,
         spec: HostSpec,
+        common: Option<SocketAddr>,
         authority: &Arc<Authority>,
         tasks: &mut JoinSet<()>,
     ) -> Result<Host, SimError> {
         spec.check()?;
-        let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
+        let (listener, address) = match common {
+            Some(address) => (None, address),
+            None => {
+                let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
+                (Some(listener), address)
+            }
+        };
         let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
         let ipmi = match &spec.ipmi {
             Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
@@ -139,10 +169,13 @@ impl Shared {
             journal: Arc::clone(&self.journal),
             stop: self.stop.clone(),
             seed: self.seed,
+            behind_one_port: common.is_some(),
         };
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
-        tasks.spawn(server::run(listener, Arc::clone(&core)));
+        if let Some(listener) = listener {
+            tasks.spawn(server::run(listener, Arc::clone(&core)));
+        }
         if let Some((socket, _)) = ipmi {
             tasks.spawn(ipmi::run(socket, Arc::clone(&core)));
         }

@@ -22,6 +22,9 @@ pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
         }
         None => builder.hosts(hosts(arguments)?),
     };
+    if let Some(address) = arguments.one_port {
+        builder = builder.one_port(address);
+    }
     if let Some(control) = arguments.control {
         builder = builder.control(control);
     }

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::SimError;
 use crate::fault::CertificateDefect;
+use crate::server::SUFFIX;
 
 /// An authority that signs BMC certificates. Its key is fresh each time, whatever the seed.
 pub(crate) struct Authority {
@@ -50,7 +51,8 @@ impl Authority {
         common_name: &str,
         defect: Option<CertificateDefect>,
     ) -> Result<Presented, SimError> {
-        let mut params = CertificateParams::new(vec![address.to_string()])?;
+        let names = vec![address.to_string(), format!("{common_name}{SUFFIX}")];
+        let mut params = CertificateParams::new(names)?;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

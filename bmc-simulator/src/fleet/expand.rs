@@ -45,6 +45,7 @@ pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
     Ok(Fleet {
         seed: file.seed,
         control: file.control,
+        one_port: file.one_port,
         hosts,
     })
 }

@@ -18,6 +18,8 @@ pub(super) struct File {
     pub(super) seed: Option<u64>,
     /// Where the control API listens.
     pub(super) control: Option<SocketAddr>,
+    /// One address and port for the HTTPS of all BMCs.
+    pub(super) one_port: Option<SocketAddr>,
     /// What holds for every group that does not say otherwise.
     #[serde(default)]
     pub(super) defaults: Traits,

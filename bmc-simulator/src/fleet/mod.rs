@@ -18,6 +18,7 @@ pub const MOST_HOSTS: usize = 5_000;
 pub struct Fleet {
     pub(crate) seed: Option<u64>,
     pub(crate) control: Option<SocketAddr>,
+    pub(crate) one_port: Option<SocketAddr>,
     pub(crate) hosts: Vec<HostSpec>,
 }
 

@@ -21,6 +21,7 @@ use crate::journal::{Event, Journal};
 use crate::power::{PowerMachine, PowerRestorePolicy};
 use crate::redfish::{self, RedfishState, Sessions};
 use crate::seed::Seeded;
+use crate::server::SUFFIX;
 use crate::spec::{Credentials, HostSpec, Identities, Identity};
 use crate::tls::{Authority, TlsSlot};
 
@@ -38,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
     pub(crate) seed: u64,
+    /// Its address is everybody's, and its name tells it apart.
+    pub(crate) behind_one_port: bool,
 }
 
 /// The mutable part of a host.
@@ -87,6 +90,7 @@ pub(crate) struct HostCore {
     pub(crate) listening: watch::Sender<Listening>,
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) generated_password: bool,
+    behind_one_port: bool,
     pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
     events: OnceLock<broadcast::Sender<HostEvent>>,
@@ -138,6 +142,7 @@ impl HostCore {
             listening: watch::Sender::new(Listening::Open),
             restore: spec.restore,
             generated_password: spec.password.is_none(),
+            behind_one_port: setup.behind_one_port,
             authority: setup.authority,
             events: OnceLock::new(),
             epoch: setup.epoch,
@@ -195,6 +200,9 @@ impl HostCore {
     }
 
     pub(crate) fn redfish_url(&self) -> String {
+        if self.behind_one_port {
+            return format!("https://{}{SUFFIX}:{}", self.name, self.address.port());
+        }
         format!("https://{}", self.address)
     }
 

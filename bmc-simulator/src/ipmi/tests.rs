@@ -127,6 +127,7 @@ fn core() -> std::sync::Arc<crate::host::HostCore> {
             journal: std::sync::Arc::new(crate::journal::Journal::new(jiff::Timestamp::UNIX_EPOCH, 100)),
             stop: tokio_util::sync::CancellationToken::new(),
             seed: 1,
+            behind_one_port: false,
         },
     ))
 }

@@ -8,38 +8,31 @@ use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::{StartHandshake, TlsStream};
 
 use crate::counters::{RequestClass, bump};
 use crate::fault::{Connection, Fault};
 use crate::host::HostCore;
 use crate::journal::Event;
-use crate::{redfish, tls};
+use crate::{SimError, redfish, tls};
 
 /// A peer that takes longer is cut off.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A fatal `handshake_failure` (RFC 8446 sections 5.1 and 6).
-const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
+pub(super) const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
 
 pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
     let mut closing = core.closing.subscribe();
-    let (broken, reset_on_reuse) = core.act(|acting| {
-        acting.state.counters.count(RequestClass::Connect);
-        acting.log(Event::TcpAccepted);
-        let broken = acting.state.faults.take_connection();
-        if let Some((fault, _)) = broken {
-            acting.log_fault(fault, RequestClass::Connect);
-        }
-        let what = broken.map(|(_, what)| what);
-        (what, acting.state.faults.has(&Fault::ResetOnReuse))
-    });
+    let broken = arrive(&core);
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
-    if reset_on_reuse || broken == Some(Connection::Reset) {
+    if broken == Some(Connection::Reset) || resets_on_reuse(&core) {
         let _ = stream.set_zero_linger();
     }
     tokio::select! {
@@ -50,6 +43,22 @@ pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
     }
 }
 
+/// Counts a connection; how it is broken, if it is.
+pub(super) fn arrive(core: &HostCore) -> Option<Connection> {
+    core.act(|acting| {
+        acting.state.counters.count(RequestClass::Connect);
+        acting.log(Event::TcpAccepted);
+        let (fault, what) = acting.state.faults.take_connection()?;
+        acting.log_fault(fault, RequestClass::Connect);
+        Some(what)
+    })
+}
+
+/// Whether connections of this BMC are closed by a reset.
+fn resets_on_reuse(core: &HostCore) -> bool {
+    core.act(|acting| acting.state.faults.has(&Fault::ResetOnReuse))
+}
+
 async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Connection>) {
     match broken {
         None => secure(stream, core).await,
@@ -58,39 +67,58 @@ async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Con
             std::future::pending::<()>().await;
             drop(stream);
         }
-        Some(Connection::HalfClose) => {
-            let _ = stream.shutdown().await;
-            read_out(stream).await;
-        }
+        Some(Connection::HalfClose) => close_half(stream).await,
         Some(Connection::Plaintext) => serve(stream, core).await,
         Some(Connection::Alert) => {
             // After the ClientHello: an alert before it is no answer to anything.
             let mut hello = [0; 5];
             let _ = tokio::time::timeout(HANDSHAKE_TIMEOUT, stream.read_exact(&mut hello)).await;
             let _ = stream.write_all(&ALERT).await;
-            let _ = stream.shutdown().await;
-            read_out(stream).await;
+            close_half(stream).await;
         }
     }
 }
 
-/// Reads until the peer has had enough.
-async fn read_out(mut stream: TcpStream) {
+/// Closes our direction, and reads until the peer has had enough.
+pub(super) async fn close_half(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
     let mut bytes = [0; 512];
     while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
 }
 
 async fn secure(stream: TcpStream, core: Arc<HostCore>) {
-    let only_1_2 = core.act(|acting| acting.state.faults.has(&Fault::Tls12Only));
-    // Made anew for each connection: it costs little beside the handshake, and idle BMCs hold none.
-    let config = tls::server_config(Arc::clone(&core.tls), only_1_2);
-    let accepted = match config {
+    let accepted = match config(&core) {
         Ok(config) => {
             let handshake = TlsAcceptor::from(config).accept(stream);
             tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()
         }
         Err(_) => None,
     };
+    go_on(accepted, core).await;
+}
+
+/// As for a connection of its own, once the ClientHello was read.
+pub(super) async fn secure_hello(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
+    if resets_on_reuse(&core) {
+        let _ = start.io.set_zero_linger();
+    }
+    let accepted = match config(&core) {
+        Ok(config) => {
+            let handshake = start.into_stream(config);
+            tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()
+        }
+        Err(_) => None,
+    };
+    go_on(accepted, core).await;
+}
+
+/// Made anew for each connection: it costs little beside the handshake, and idle BMCs hold none.
+fn config(core: &HostCore) -> Result<Arc<ServerConfig>, SimError> {
+    let only_1_2 = core.act(|acting| acting.state.faults.has(&Fault::Tls12Only));
+    tls::server_config(Arc::clone(&core.tls), only_1_2)
+}
+
+async fn go_on(accepted: Option<std::io::Result<TlsStream<TcpStream>>>, core: Arc<HostCore>) {
     let Some(Ok(stream)) = accepted else {
         core.act(|acting| {
             bump(&mut acting.state.counters.tls_failures);

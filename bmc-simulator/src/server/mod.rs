@@ -3,8 +3,10 @@
 mod blackhole;
 mod connection;
 mod control;
+mod shared;
 
 pub(crate) use control::run_control;
+pub(crate) use shared::{SUFFIX, run as run_shared};
 
 use std::sync::Arc;
 use std::time::Duration;

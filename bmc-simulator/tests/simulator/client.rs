@@ -33,6 +33,10 @@ pub(crate) async fn one(spec: HostSpec) -> (Simulator, Host) {
 
 /// An HTTP client that trusts this authority only.
 pub(crate) fn http(ca_pem: &str) -> reqwest::Client {
+    builder(ca_pem).build().expect("client")
+}
+
+fn builder(ca_pem: &str) -> reqwest::ClientBuilder {
     let mut roots = rustls::RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(ca_pem.as_bytes()).expect("PEM"))
@@ -47,8 +51,6 @@ pub(crate) fn http(ca_pem: &str) -> reqwest::Client {
         .tls_backend_preconfigured(config)
         .redirect(Policy::none())
         .timeout(DEADLINE)
-        .build()
-        .expect("client")
 }
 
 /// A client of one BMC.
@@ -59,8 +61,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(host: &Host) -> Self {
+        // Not every machine resolves such names itself.
+        let name = format!("{}.localhost", host.name());
+        let builder = builder(&host.ca_pem()).resolve(&name, host.address());
         Self {
-            http: http(&host.ca_pem()),
+            http: builder.build().expect("client"),
             host: host.clone(),
         }
     }

@@ -1,0 +1,124 @@
+//! Many BMCs behind one address and port, told apart by the name that the client asks for in TLS (SNI).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::server::Acceptor;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::StartHandshake;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{self, ALERT, HANDSHAKE_TIMEOUT};
+use crate::fault::Connection;
+use crate::host::{Host, HostCore, Listening};
+
+/// Pause after `accept` failed, so that running out of descriptors does not spin.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What a server says that expects no TLS.
+const PLAINTEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// The BMCs by name.
+pub(crate) type Behind = Arc<BTreeMap<String, Host>>;
+
+/// Serves until the simulator stops, then closes every connection.
+pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: CancellationToken) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(route(stream, Arc::clone(&behind)));
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+/// Hands a connection to the BMC whose name is asked for. Nobody has another one: it ends with an alert.
+async fn route(stream: TcpStream, behind: Behind) {
+    // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
+    let _ = stream.set_nodelay(true);
+    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    let Ok(Ok(mut start)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, hello).await else {
+        return;
+    };
+    let named = start.client_hello().server_name().map(host_name);
+    match named.and_then(|name| behind.get(&name)) {
+        Some(host) => serve(start, Arc::clone(&host.core)).await,
+        None => {
+            let _ = start.io.write_all(&ALERT).await;
+        }
+    }
+}
+
+/// `worker-1` of `worker-1.localhost`, or of `worker-1` alone.
+fn host_name(server_name: &str) -> String {
+    server_name.strip_suffix(SUFFIX).unwrap_or(server_name).to_owned()
+}
+
+/// What is behind the host's name in the name of its BMC: a name that everybody resolves to this machine
+/// (RFC 6761 section 6.3).
+pub(crate) const SUFFIX: &str = ".localhost";
+
+async fn serve(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
+    let mut closing = core.closing.subscribe();
+    let listening = *core.listening.borrow();
+    match listening {
+        Listening::Open => {}
+        // The address is there for the others: what is not open ends at once.
+        Listening::Closed => return reset(&start),
+        Listening::Blackhole => {
+            let _ = closing.changed().await;
+            return;
+        }
+    }
+    let broken = connection::arrive(&core);
+    tokio::select! {
+        // Else a request that arrives with the order to close might still be served.
+        biased;
+        _ = closing.changed() => {}
+        () = converse(start, Arc::clone(&core), broken) => {}
+    }
+}
+
+async fn converse(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>, broken: Option<Connection>) {
+    match broken {
+        None => connection::secure_hello(start, core).await,
+        Some(Connection::Reset) => reset(&start),
+        Some(Connection::Hang) => std::future::pending().await,
+        Some(Connection::HalfClose) => connection::close_half(start.io).await,
+        Some(Connection::Plaintext) => {
+            let _ = start.io.write_all(PLAINTEXT).await;
+        }
+        Some(Connection::Alert) => {
+            let _ = start.io.write_all(&ALERT).await;
+            connection::close_half(start.io).await;
+        }
+    }
+}
+
+fn reset(start: &StartHandshake<TcpStream>) {
+    let _ = start.io.set_zero_linger();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_name;
+
+    #[test]
+    fn the_host_is_the_first_part_of_the_name() {
+        assert_eq!(host_name("worker-1.localhost"), "worker-1");
+        assert_eq!(host_name("worker-1"), "worker-1");
+        assert_eq!(host_name("worker.1.localhost"), "worker.1");
+    }
+}
