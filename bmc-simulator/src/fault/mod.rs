@@ -47,7 +47,7 @@ pub enum Fault {
     /// Answers 401 to right credentials, too.
     RejectCredentials,
     /// Does what was asked, then closes the connection without an answer. Limited to
-    /// [`RequestClass::Reset`] unless told otherwise.
+    /// [`RequestClass::Reset`](crate::RequestClass::Reset) unless told otherwise.
     DropAfterExecute,
     /// Reads the request and never answers; executes nothing.
     Hang,
