@@ -89,13 +89,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) control: Option<SocketAddr>,
 
-    /// From an accepted ForceOff to off
-    #[arg(long, default_value = "2s", value_parser = parse_duration, value_name = "DURATION")]
-    pub(crate) off_delay: Duration,
+    /// From an accepted ForceOff to off; 2s, or the family's, when not given
+    #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) off_delay: Option<Duration>,
 
-    /// From an accepted On to on
-    #[arg(long, default_value = "1s", value_parser = parse_duration, value_name = "DURATION")]
-    pub(crate) on_delay: Duration,
+    /// From an accepted On to on; 1s, or the family's, when not given
+    #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) on_delay: Option<Duration>,
 
     /// From on to the operating system being up
     #[arg(long, default_value = "5s", value_parser = parse_duration, value_name = "DURATION")]
@@ -105,9 +105,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
     pub(crate) graceful_delay: Option<Duration>,
 
-    /// Seed of identities, passwords, tokens and boot ids
-    #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Seed of identities, passwords, tokens and boot ids; 0, or that of the fleet file, when not given
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
 
     /// Writes the certificate authority to trust to this file, in PEM
     #[arg(long, value_name = "FILE")]
@@ -155,12 +155,22 @@ pub(crate) enum Output {
 }
 
 impl Arguments {
-    pub(crate) fn delays(&self) -> Delays {
+    /// The delays that hold when neither a family nor an argument says otherwise.
+    pub(crate) fn usual_delays(&self) -> Delays {
         Delays {
-            off: self.off_delay.into(),
-            on: self.on_delay.into(),
+            off: Duration::from_secs(2).into(),
+            on: Duration::from_secs(1).into(),
             boot: self.boot_delay.into(),
             graceful_shutdown: self.graceful_delay.map(Into::into),
+        }
+    }
+
+    /// The same, with what was given on the command line.
+    pub(crate) fn delays(&self, usual: Delays) -> Delays {
+        Delays {
+            off: self.off_delay.map_or(usual.off, Into::into),
+            on: self.on_delay.map_or(usual.on, Into::into),
+            ..usual
         }
     }
 

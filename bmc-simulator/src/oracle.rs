@@ -114,27 +114,36 @@ pub(crate) fn judge(entries: &[Arc<Entry>], oracles: &[Oracle]) -> Vec<Breach> {
 /// What has to be remembered of one host.
 #[derive(Debug, Default)]
 struct Case {
-    /// Whether the power was read at all.
-    read: bool,
-    /// Commands since the last read.
-    since_read: BTreeSet<&'static str>,
-    /// A forced power-off that no Off was read after.
-    unconfirmed: bool,
+    /// What was asked about the power of each of its systems: a decoy's is not the machine's.
+    systems: BTreeMap<String, PowerCase>,
     rejected: bool,
     /// Open sessions and the entries that opened them.
     sessions: BTreeMap<String, u64>,
 }
 
+/// What has to be remembered of the power of one system.
+#[derive(Debug, Default)]
+struct PowerCase {
+    /// Whether it was read at all.
+    read: bool,
+    /// Commands since the last read.
+    since_read: BTreeSet<&'static str>,
+    /// A forced power-off that no Off was read after.
+    unconfirmed: bool,
+}
+
 impl Case {
+    fn system(&mut self, id: &str) -> &mut PowerCase {
+        self.systems.entry(id.to_owned()).or_default()
+    }
+
     fn hear(&mut self, seq: u64, event: &Event) -> Vec<(Oracle, String)> {
         match event {
-            Event::Observed { reported, .. } => {
-                self.read = true;
-                self.since_read.clear();
-                self.unconfirmed &= reported.as_deref() != Some("Off");
+            Event::Observed { system, reported, .. } => {
+                self.system(system).observed(reported.as_deref());
                 Vec::new()
             }
-            Event::Command { command, .. } => self.commanded(*command),
+            Event::Command { system, command, .. } => self.system(system).commanded(*command),
             Event::AuthFailed { .. } => {
                 let again = std::mem::replace(&mut self.rejected, true);
                 let text = || "a login was tried again after one was rejected".to_owned();
@@ -193,6 +202,14 @@ impl Case {
             | Event::DelaysSet(_)
             | Event::CertificateSwapped { .. } => Vec::new(),
         }
+    }
+}
+
+impl PowerCase {
+    fn observed(&mut self, reported: Option<&str>) {
+        self.read = true;
+        self.since_read.clear();
+        self.unconfirmed &= reported != Some("Off");
     }
 
     fn commanded(&mut self, command: Command) -> Vec<(Oracle, String)> {

@@ -108,7 +108,14 @@ impl SimulatorBuilder {
             hosts.push(host);
         }
         if let Some((listener, _)) = common {
-            let behind = Arc::new(by_name.clone());
+            let lower = |(name, host): (&String, &Host)| (name.to_ascii_lowercase(), host.clone());
+            let behind: BTreeMap<String, Host> = by_name.iter().map(lower).collect();
+            if behind.len() < by_name.len() {
+                let reason = "behind one port names that differ in case only are one: give it another name";
+                let name = "several".to_owned();
+                return Err(SimError::InvalidHost { name, reason });
+            }
+            let behind = Arc::new(behind);
             tasks.spawn(server::run_shared(listener, behind, shared.stop.clone()));
         }
         let journal = Arc::clone(&shared.journal);

@@ -188,6 +188,12 @@ impl HostSpec {
         Self { delays, ..self }
     }
 
+    /// Changes the delays that it has, such as those of its personality.
+    pub fn change_delays(self, change: impl FnOnce(Delays) -> Delays) -> Self {
+        let delays = change(self.delays);
+        Self { delays, ..self }
+    }
+
     /// Begins off instead of on.
     pub fn initially_off(self) -> Self {
         Self {

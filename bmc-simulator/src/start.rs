@@ -7,7 +7,7 @@ use bmc_simulator::{Fleet, HostSpec, IpmiSpec, Simulator};
 use crate::cli::{Arguments, Problem};
 
 pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
-    let mut builder = Simulator::builder().seed(arguments.seed);
+    let mut builder = Simulator::builder();
     builder = match &arguments.fleet {
         Some(path) => {
             let text = std::fs::read_to_string(path).map_err(|source| Problem::ReadFleet {
@@ -22,6 +22,9 @@ pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
         }
         None => builder.hosts(hosts(arguments)?),
     };
+    if let Some(seed) = arguments.seed {
+        builder = builder.seed(seed);
+    }
     if let Some(address) = arguments.one_port {
         builder = builder.one_port(address);
     }
@@ -37,7 +40,7 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
         let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
             .bind(address(arguments, number)?)
             .port(arguments.port_of(number)?)
-            .delays(arguments.delays());
+            .delays(arguments.usual_delays());
         spec = match &password {
             Some(password) => spec.credentials(&arguments.username, password),
             None => spec.username(&arguments.username),
@@ -45,10 +48,10 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
         if let Some(port) = arguments.ipmi_port_of(number)? {
             spec = spec.ipmi(IpmiSpec::new().port(port));
         }
-        Ok(match arguments.personality {
-            Some(personality) => spec.personality(personality),
-            None => spec,
-        })
+        if let Some(personality) = arguments.personality {
+            spec = spec.personality(personality);
+        }
+        Ok(spec.change_delays(|usual| arguments.delays(usual)))
     };
     (1..=arguments.hosts).map(host).collect()
 }

@@ -151,6 +151,13 @@ impl Fault {
             if axum::http::HeaderName::try_from(name.as_str()).is_err() {
                 return Err(("name", "no name of an HTTP header: use letters, digits and `-`"));
             }
+            let framing = ["content-length", "transfer-encoding", "connection"];
+            if framing.iter().any(|taken| name.eq_ignore_ascii_case(taken)) {
+                return Err((
+                    "name",
+                    "this header frames the answer: use `cut-answer` or `truncated-json` instead",
+                ));
+            }
             if axum::http::HeaderValue::try_from(value.as_str()).is_err() {
                 return Err(("value", "not fit for an HTTP header: write printable ASCII"));
             }

@@ -39,7 +39,12 @@ impl Acting<'_> {
     }
 
     /// The BMC reboots: sessions and connections are gone, the machine goes on as it was.
+    ///
+    /// Nothing, while it has no power.
     pub(crate) fn reboot_bmc(&mut self) {
+        if !self.state.controller.has_power() {
+            return;
+        }
         self.state.controller.boot(self.now);
         self.state.sessions.end_all();
         self.state.redfish.forget(self.now);

@@ -113,6 +113,9 @@ pub(crate) async fn serve(
 fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answer>, HangUp> {
     core.act(|acting| {
         acting.state.counters.count(asked.class);
+        if acting.stage() == Stage::Dead {
+            return Err(HangUp);
+        }
         let reset = reused.then(|| acting.state.faults.take_reuse(asked)).flatten();
         if let Some(fault) = reset {
             acting.log_fault(fault, asked.class);

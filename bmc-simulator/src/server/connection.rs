@@ -63,10 +63,7 @@ async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Con
     match broken {
         None => secure(stream, core).await,
         Some(Connection::Reset) => {}
-        Some(Connection::Hang) => {
-            std::future::pending::<()>().await;
-            drop(stream);
-        }
+        Some(Connection::Hang) => read_out(&mut stream).await,
         Some(Connection::HalfClose) => close_half(stream).await,
         Some(Connection::Plaintext) => serve(stream, core).await,
         Some(Connection::Alert) => {
@@ -82,6 +79,11 @@ async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Con
 /// Closes our direction, and reads until the peer has had enough.
 pub(super) async fn close_half(mut stream: TcpStream) {
     let _ = stream.shutdown().await;
+    read_out(&mut stream).await;
+}
+
+/// Reads until the peer has had enough: a connection that nobody reads keeps its descriptor for ever.
+pub(super) async fn read_out(stream: &mut TcpStream) {
     let mut bytes = [0; 512];
     while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
 }

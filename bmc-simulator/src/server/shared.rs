@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What a server says that expects no TLS.
 const PLAINTEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// The BMCs by name.
+/// The BMCs by name, in lower case as TLS hands names over.
 pub(crate) type Behind = Arc<BTreeMap<String, Host>>;
 
 /// Serves until the simulator stops, then closes every connection.
@@ -61,16 +61,17 @@ async fn route(stream: TcpStream, behind: Behind) {
     }
 }
 
-/// `worker-1` of `worker-1.localhost`, or of `worker-1` alone.
+/// The name in lower case: `worker-1` of `worker-1.localhost`, or of `worker-1` alone.
 fn host_name(server_name: &str) -> String {
-    server_name.strip_suffix(SUFFIX).unwrap_or(server_name).to_owned()
+    let name = server_name.strip_suffix(SUFFIX).unwrap_or(server_name);
+    name.to_ascii_lowercase()
 }
 
 /// What is behind the host's name in the name of its BMC: a name that everybody resolves to this machine
 /// (RFC 6761 section 6.3).
 pub(crate) const SUFFIX: &str = ".localhost";
 
-async fn serve(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
+async fn serve(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
     let mut closing = core.closing.subscribe();
     let listening = *core.listening.borrow();
     match listening {
@@ -78,7 +79,10 @@ async fn serve(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
         // The address is there for the others: what is not open ends at once.
         Listening::Closed => return reset(&start),
         Listening::Blackhole => {
-            let _ = closing.changed().await;
+            tokio::select! {
+                _ = closing.changed() => {}
+                () = connection::read_out(&mut start.io) => {}
+            }
             return;
         }
     }
@@ -95,7 +99,7 @@ async fn converse(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>, bro
     match broken {
         None => connection::secure_hello(start, core).await,
         Some(Connection::Reset) => reset(&start),
-        Some(Connection::Hang) => std::future::pending().await,
+        Some(Connection::Hang) => connection::read_out(&mut start.io).await,
         Some(Connection::HalfClose) => connection::close_half(start.io).await,
         Some(Connection::Plaintext) => {
             let _ = start.io.write_all(PLAINTEXT).await;
@@ -119,6 +123,6 @@ mod tests {
     fn the_host_is_the_first_part_of_the_name() {
         assert_eq!(host_name("worker-1.localhost"), "worker-1");
         assert_eq!(host_name("worker-1"), "worker-1");
-        assert_eq!(host_name("worker.1.localhost"), "worker.1");
+        assert_eq!(host_name("Worker.1.localhost"), "worker.1");
     }
 }

@@ -113,6 +113,7 @@ async fn when_the_mains_fail_everything_is_dark_and_comes_back_as_the_policy_say
         host.press_power(before);
         host.cut_mains();
         host.cut_mains();
+        host.reboot_bmc();
         assert_eq!(
             (host.truth().power, host.snapshot().bmc),
             (Power::Off, Stage::Dead)

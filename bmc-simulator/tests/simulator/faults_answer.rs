@@ -196,6 +196,7 @@ async fn injections_of_impossible_shape_are_refused() {
         (Fault::HalfClose.on(RequestClass::Reset), "`on`"),
         (Injection::from(Fault::TlsAlert).path("/x"), "`path`"),
         (header("a b", "c"), "`name`"),
+        (header("Content-Length", "1"), "`name`"),
         (header("a", "c\n"), "`value`"),
         (Fault::JsonRemove { pointer }.into(), "`pointer`"),
         (

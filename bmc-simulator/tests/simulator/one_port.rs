@@ -9,7 +9,7 @@ use crate::client::{Client, soon, status};
 
 async fn two() -> Simulator {
     Simulator::builder()
-        .hosts([HostSpec::new("a"), HostSpec::new("b")])
+        .hosts([HostSpec::new("a"), HostSpec::new("B")])
         .one_port(SocketAddr::from(([127, 0, 0, 1], 0)))
         .start()
         .await
@@ -19,7 +19,7 @@ async fn two() -> Simulator {
 #[tokio::test]
 async fn the_name_tells_which_bmc_is_meant() {
     let sim = two().await;
-    let (a, b) = (sim.host("a").unwrap(), sim.host("b").unwrap());
+    let (a, b) = (sim.host("a").unwrap(), sim.host("B").unwrap());
     assert_eq!(a.address(), b.address());
     assert_eq!(
         a.redfish_url(),
@@ -45,7 +45,7 @@ async fn the_name_tells_which_bmc_is_meant() {
 #[tokio::test]
 async fn what_is_broken_at_one_leaves_the_other_alone() {
     let sim = two().await;
-    let (a, b) = (sim.host("a").unwrap(), sim.host("b").unwrap());
+    let (a, b) = (sim.host("a").unwrap(), sim.host("B").unwrap());
     for fault in [
         Fault::RefuseConnections,
         Fault::ResetOnConnect,

@@ -1,6 +1,6 @@
 //! What careful clients never do, and that those who do are found out.
 
-use bmc_simulator::{Host, HostSpec, Oracle};
+use bmc_simulator::{DecoySpec, Host, HostSpec, Oracle};
 
 use crate::client::{Client, header, one, status};
 
@@ -80,4 +80,15 @@ async fn new_credentials_may_be_tried_after_old_ones_were_rejected() {
     host.rotate_credentials("admin", "y");
     assert_eq!(status(wrong()).await, 401);
     assert_eq!(broken(&host), []);
+}
+
+#[tokio::test]
+async fn a_decoy_that_is_off_confirms_nothing() {
+    let (_sim, host) = one(HostSpec::new("a").decoy(DecoySpec::new("hypervisor"))).await;
+    let client = Client::of(&host);
+    client.power_state().await;
+    client.send_reset("ForceOff").await;
+    assert_eq!(status(client.get("/redfish/v1/Systems/hypervisor")).await, 200);
+    client.send_reset("On").await;
+    assert_eq!(broken(&host), [Oracle::OnBeforeConfirmedOff]);
 }
