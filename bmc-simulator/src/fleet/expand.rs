@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_saphyr::Spanned;
 
-use super::file::{File, Group, Ipmi, Traits};
+use super::file::{Fields, File, Group, Ipmi, Traits};
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
 use crate::ipmi::IpmiSpec;
@@ -139,10 +141,10 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
     set(&mut spec.manufacturer, traits.manufacturer.as_ref());
     set(&mut spec.model, traits.model.as_ref());
     set(&mut spec.power, traits.power.as_ref());
-    set(&mut spec.delays, traits.delays.as_ref());
+    overlay(&mut spec.delays, traits.delays.as_ref(), "delays")?;
     set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
-    set(&mut spec.redfish, traits.redfish.as_ref());
+    overlay(&mut spec.redfish, traits.redfish.as_ref(), "redfish")?;
     spec.password.clone_from(&traits.password);
     for decoy in traits.decoys.iter().flatten() {
         let decoys = DecoySpec::new(&decoy.id);
@@ -151,6 +153,8 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             None => decoys,
         });
     }
+    // Before those of the personality: the first that applies wins.
+    let of_personality = std::mem::take(&mut spec.faults);
     for fault in traits.faults.iter().flatten() {
         fault
             .value
@@ -158,6 +162,28 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             .map_err(|error| in_faults(fault, group, &error))?;
         spec.faults.push(fault.value.clone());
     }
+    spec.faults.extend(of_personality);
+    Ok(())
+}
+
+/// Puts single fields over what is there, such as a personality's.
+fn overlay<T: Serialize + DeserializeOwned>(
+    whole: &mut T,
+    fields: Option<&Spanned<Fields>>,
+    name: &str,
+) -> Result<(), FleetError> {
+    let Some(fields) = fields else {
+        return Ok(());
+    };
+    let refuse = |field: &str, error: serde_json::Error| FleetError::of(fields, field, &error.to_string());
+    let mut merged = serde_json::to_value(&*whole).map_err(|error| refuse(name, error))?;
+    if let Some(object) = merged.as_object_mut() {
+        object.extend(fields.value.clone());
+    }
+    *whole = serde_path_to_error::deserialize(merged).map_err(|error| {
+        let field = format!("{name}.{}", error.path());
+        refuse(field.trim_end_matches('.'), error.into_inner())
+    })?;
     Ok(())
 }
 

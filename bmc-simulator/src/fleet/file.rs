@@ -8,8 +8,10 @@ use serde_saphyr::Spanned;
 use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::personality::Personality;
-use crate::power::{Delays, Power, PowerRestorePolicy};
-use crate::redfish::RedfishSpec;
+use crate::power::{Power, PowerRestorePolicy};
+
+/// Single fields of something: what is not among them stays as it is.
+pub(super) type Fields = serde_json::Map<String, serde_json::Value>;
 
 /// A whole file.
 #[derive(Debug, Deserialize)]
@@ -45,12 +47,12 @@ pub(super) struct Group {
     pub(super) manufacturer: Option<String>,
     pub(super) model: Option<String>,
     pub(super) power: Option<Power>,
-    pub(super) delays: Option<Delays>,
+    pub(super) delays: Option<Spanned<Fields>>,
     pub(super) bmc_boot: Option<BootSequence>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
-    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) redfish: Option<Spanned<Fields>>,
     pub(super) ipmi: Option<Ipmi>,
     pub(super) personality: Option<Personality>,
 }
@@ -65,12 +67,12 @@ pub(super) struct Traits {
     pub(super) manufacturer: Option<String>,
     pub(super) model: Option<String>,
     pub(super) power: Option<Power>,
-    pub(super) delays: Option<Delays>,
+    pub(super) delays: Option<Spanned<Fields>>,
     pub(super) bmc_boot: Option<BootSequence>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
-    pub(super) redfish: Option<RedfishSpec>,
+    pub(super) redfish: Option<Spanned<Fields>>,
     pub(super) ipmi: Option<Ipmi>,
     pub(super) personality: Option<Personality>,
 }
@@ -106,7 +108,7 @@ impl Group {
             manufacturer: or(self.manufacturer.as_ref(), defaults.manufacturer.as_ref()),
             model: or(self.model.as_ref(), defaults.model.as_ref()),
             power: self.power.or(defaults.power),
-            delays: self.delays.or(defaults.delays),
+            delays: or(self.delays.as_ref(), defaults.delays.as_ref()),
             bmc_boot: self.bmc_boot.or(defaults.bmc_boot),
             power_restore_policy: self.power_restore_policy.or(defaults.power_restore_policy),
             decoys: or(self.decoys.as_ref(), defaults.decoys.as_ref()),

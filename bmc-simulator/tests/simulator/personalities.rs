@@ -110,3 +110,42 @@ async fn every_family_has_a_name_that_files_know_and_a_product_of_its_own() {
     }
     assert_eq!(products.len(), Personality::ALL.len());
 }
+
+#[tokio::test]
+async fn what_is_said_besides_wins_and_the_rest_stays() {
+    let text = "hosts:
+  - name: dell
+    personality: idrac10
+    redfish: {sessionTimeout: 5m}
+    faults: [{fault: {on-409-after-off: {within: 0s}}}]
+  - name: cray
+    personality: cray-ex
+    delays: {boot: 90s}
+";
+    let sim = Simulator::builder()
+        .fleet(Fleet::from_yaml(text).unwrap())
+        .start()
+        .await
+        .unwrap();
+    let dell = Client::of(&sim.host("dell").unwrap());
+    for _ in 0..8 {
+        assert_eq!(dell.login().await.status().as_u16(), 201);
+    }
+    assert_eq!(
+        dell.login().await.status().as_u16(),
+        503,
+        "eight sessions, as the family has"
+    );
+    let service: serde_json::Value = dell
+        .get("/redfish/v1/SessionService")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(service["SessionTimeout"], 300);
+    let delays = sim.host("cray").unwrap().snapshot().delays;
+    let millis = |millis| bmc_simulator::Delay::Fixed(std::time::Duration::from_millis(millis));
+    assert_eq!((delays.off, delays.boot), (millis(6_860), millis(90_000)));
+}
