@@ -3,12 +3,11 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use bmc_simulator::{
-    BootSequence, Event, Fault, Host, HostSpec, Power, PowerRestorePolicy, RequestClass, Stage,
-};
+use bmc_simulator::{BootSequence, Event, Fault, HostSpec, Power, PowerRestorePolicy, RequestClass, Stage};
 use tokio::net::TcpStream;
 
-use crate::client::{Client, one, soon, status};
+use crate::client::{Client, listens, one, soon, status};
+use crate::service::pass;
 
 fn quick() -> HostSpec {
     let span = Duration::from_millis(150);
@@ -19,27 +18,16 @@ fn quick() -> HostSpec {
     })
 }
 
-/// What a client is told from now until the BMC is in service, each answer once.
-async fn answers_until_up(host: &Host) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    while seen.last().is_none_or(|last| last != "200") {
-        let client = Client::of(host);
-        let answer = match soon(client.get(&host.system_path()).send()).await {
-            Ok(answer) => answer.status().as_u16().to_string(),
-            Err(_) => "no connection".to_owned(),
-        };
-        if seen.last() != Some(&answer) {
-            seen.push(answer);
-        }
-    }
-    seen
-}
-
 #[tokio::test]
 async fn a_reboot_ends_sessions_and_connections_and_leaves_the_machine_alone() {
-    let (_sim, host) = one(quick()).await;
-    let client = Client::of(&host);
-    client.login().await;
+    let hour = Duration::from_hours(1);
+    let (_sim, host) = one(HostSpec::new("a").bmc_boot(BootSequence {
+        dead: hour,
+        not_ready: hour,
+        rejecting: hour,
+    }))
+    .await;
+    Client::of(&host).login().await;
     host.reboot_bmc();
     assert_eq!(
         (host.snapshot().bmc, host.snapshot().sessions.len()),
@@ -57,9 +45,13 @@ async fn a_reboot_ends_sessions_and_connections_and_leaves_the_machine_alone() {
     };
     soon(refused).await;
 
-    let seen = answers_until_up(&host).await;
+    for (stage, answer) in [(Stage::NotReady, 503), (Stage::Rejecting, 401), (Stage::Up, 200)] {
+        pass(hour).await;
+        soon(host.wait_for(|now| now.bmc == stage)).await.unwrap();
+        listens(&host).await;
+        assert_eq!(status(Client::of(&host).get(&host.system_path())).await, answer);
+    }
 
-    assert_eq!(seen, ["no connection", "503", "401", "200"]);
     let truth = host.truth();
     assert_eq!(
         (truth.on_to_off, truth.resets, host.snapshot().bmc_reboots),
@@ -76,7 +68,8 @@ async fn a_request_reboots_the_bmc_in_the_middle_of_an_operation() {
     client.reset("ForceOff").send().await.unwrap_err();
     assert_eq!(host.truth().on_to_off, 0);
     soon(host.wait_for(|now| now.bmc == Stage::Up)).await.unwrap();
-    assert_eq!(answers_until_up(&host).await.last().unwrap(), "200");
+    listens(&host).await;
+    assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
 }
 
 #[tokio::test]
@@ -122,6 +115,7 @@ async fn when_the_mains_fail_everything_is_dark_and_comes_back_as_the_policy_say
         host.restore_mains();
         soon(host.wait_for(|now| now.bmc == Stage::Up)).await.unwrap();
         assert_eq!(host.truth().power, after, "{policy:?} {before:?}");
+        listens(&host).await;
         assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
         assert_eq!(host.snapshot().bmc_reboots, 1);
     }

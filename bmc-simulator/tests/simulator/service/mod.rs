@@ -79,7 +79,7 @@ fn messages(body: &Value) -> Vec<String> {
 }
 
 /// Lets time pass for the simulator without waiting for it. No request may be under way.
-async fn pass(span: Duration) {
+pub(crate) async fn pass(span: Duration) {
     tokio::time::pause();
     tokio::time::advance(span).await;
     tokio::time::resume();
