@@ -154,6 +154,23 @@ pub(crate) enum Output {
     Json,
 }
 
+/// Delays that a personality does not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GivenDelays {
+    off: Option<Duration>,
+    on: Option<Duration>,
+}
+
+impl GivenDelays {
+    pub(crate) fn over(self, delays: Delays) -> Delays {
+        Delays {
+            off: self.off.map_or(delays.off, Into::into),
+            on: self.on.map_or(delays.on, Into::into),
+            ..delays
+        }
+    }
+}
+
 impl Arguments {
     /// The delays that hold when neither a family nor an argument says otherwise.
     pub(crate) fn usual_delays(&self) -> Delays {
@@ -165,12 +182,11 @@ impl Arguments {
         }
     }
 
-    /// The same, with what was given on the command line.
-    pub(crate) fn delays(&self, usual: Delays) -> Delays {
-        Delays {
-            off: self.off_delay.map_or(usual.off, Into::into),
-            on: self.on_delay.map_or(usual.on, Into::into),
-            ..usual
+    /// What was given on the command line.
+    pub(crate) fn given_delays(&self) -> GivenDelays {
+        GivenDelays {
+            off: self.off_delay,
+            on: self.on_delay,
         }
     }
 

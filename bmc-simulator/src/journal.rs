@@ -136,8 +136,11 @@ pub enum Event {
     },
     /// The faults in force became these.
     FaultsSet {
-        /// All of them, in order.
+        /// Those that were injected, in order.
         faults: Vec<Injection>,
+        /// Those that belong to the personality.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        personality_faults: Vec<Injection>,
     },
     /// The delays became these.
     DelaysSet(Delays),

@@ -9,7 +9,6 @@ use crate::fault::{Fault, Injection};
 use crate::ipmi::IpmiSpec;
 use crate::power::{Delay, Delays};
 use crate::redfish::{RedfishSpec, ResetAnswer, ResetValues};
-use crate::spec::{DecoySpec, HostSpec};
 
 /// A family of BMCs, or another simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,7 +78,7 @@ impl Personality {
     }
 
     /// Manufacturer and model as the BMC tells them.
-    fn product(self) -> (&'static str, &'static str) {
+    pub(crate) fn product(self) -> (&'static str, &'static str) {
         match self {
             Self::Idrac9 => ("Dell Inc.", "PowerEdge R750"),
             Self::Idrac10 => ("Dell Inc.", "PowerEdge R770"),
@@ -95,31 +94,8 @@ impl Personality {
         }
     }
 
-    /// Makes a host one of this family: what was said before is kept where the family does not matter.
-    pub(crate) fn apply(self, spec: HostSpec) -> HostSpec {
-        let (manufacturer, model) = self.product();
-        let redfish = self.redfish(&spec.redfish);
-        let spec = spec.product(manufacturer, model).redfish(redfish);
-        let spec = self.faults().into_iter().fold(spec, HostSpec::fault);
-        let spec = self
-            .decoys()
-            .iter()
-            .fold(spec, |spec, id| spec.decoy(DecoySpec::new(*id)));
-        let spec = match self.delays(spec.delays) {
-            Some(delays) => spec.delays(delays),
-            None => spec,
-        };
-        match (self, &spec.ipmi) {
-            (Self::Openbmc, Some(ipmi)) => {
-                let ipmi: IpmiSpec = ipmi.clone().cipher_suites([17]);
-                spec.ipmi(ipmi)
-            }
-            (_, Some(_) | None) => spec,
-        }
-    }
-
-    fn redfish(self, before: &RedfishSpec) -> RedfishSpec {
-        let before = before.clone();
+    /// The settings of its Redfish service, where they are not as `before`.
+    pub(crate) fn redfish(self, before: RedfishSpec) -> RedfishSpec {
         match self {
             Self::Idrac9 => RedfishSpec {
                 session_limit: 8,
@@ -150,7 +126,8 @@ impl Personality {
         }
     }
 
-    fn faults(self) -> Vec<Injection> {
+    /// The faults that belong to it.
+    pub(crate) fn faults(self) -> Vec<Injection> {
         let within = Duration::from_mins(1);
         match self {
             Self::Idrac9 => vec![Fault::AlreadyThere409.into()],
@@ -171,7 +148,8 @@ impl Personality {
         }
     }
 
-    fn decoys(self) -> &'static [&'static str] {
+    /// Ids of the systems that it lists before the real one.
+    pub(crate) fn decoys(self) -> &'static [&'static str] {
         match self {
             Self::Openbmc => &["hypervisor"],
             Self::Gb200 => &["HGX_Baseboard_0"],
@@ -187,7 +165,17 @@ impl Personality {
         }
     }
 
-    fn delays(self, before: Delays) -> Option<Delays> {
+    /// Its IPMI, where nothing else was said.
+    pub(crate) fn ipmi(self, said: IpmiSpec) -> IpmiSpec {
+        if self == Self::Openbmc {
+            said.usual_cipher_suites([17])
+        } else {
+            said
+        }
+    }
+
+    /// How long its machine takes; absent when it is not known for that.
+    pub(crate) fn delays(self, before: Delays) -> Option<Delays> {
         let seconds = Duration::from_secs;
         let (off, on) = match self {
             Self::Supermicro => (Delay::Fixed(seconds(20)), Delay::Fixed(seconds(20))),

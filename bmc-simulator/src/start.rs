@@ -40,7 +40,7 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
         let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
             .bind(address(arguments, number)?)
             .port(arguments.port_of(number)?)
-            .delays(arguments.usual_delays());
+            .usual_delays(arguments.usual_delays());
         spec = match &password {
             Some(password) => spec.credentials(&arguments.username, password),
             None => spec.username(&arguments.username),
@@ -51,7 +51,8 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
         if let Some(personality) = arguments.personality {
             spec = spec.personality(personality);
         }
-        Ok(spec.change_delays(|usual| arguments.delays(usual)))
+        let given = arguments.given_delays();
+        Ok(spec.change_delays(move |delays| given.over(delays)))
     };
     (1..=arguments.hosts).map(host).collect()
 }

@@ -59,8 +59,8 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
         Event::FaultApplied { fault, class } => {
             bmc(format!("misbehaves: {fault} ({})", class.as_str()));
         }
-        Event::FaultsSet { faults } if faults.is_empty() => bmc("behaves again".to_owned()),
-        Event::FaultsSet { faults } => {
+        Event::FaultsSet { faults, .. } if faults.is_empty() => bmc("behaves again".to_owned()),
+        Event::FaultsSet { faults, .. } => {
             let names: Vec<&str> = faults.iter().map(|injection| injection.fault.name()).collect();
             narrator.say_of(
                 at,

@@ -45,6 +45,12 @@ pub(super) async fn clear_faults(State(controlled): Shared, Path(name): Path<Str
     Ok(Json(host.snapshot()))
 }
 
+pub(super) async fn clear_personality_faults(State(controlled): Shared, Path(name): Path<String>) -> Changed {
+    let host = controlled.host(&name)?;
+    host.clear_personality_faults();
+    Ok(Json(host.snapshot()))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Press {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,6 +46,10 @@ pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
         .route(
             "/hosts/{name}/faults",
             put(actions::set_faults).delete(actions::clear_faults),
+        )
+        .route(
+            "/hosts/{name}/personality-faults",
+            delete(actions::clear_personality_faults),
         )
         .route("/hosts/{name}/power", post(actions::power))
         .route("/hosts/{name}/credentials", put(actions::credentials))

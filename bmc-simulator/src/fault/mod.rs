@@ -1,8 +1,10 @@
 //! Ways to break a BMC. What a fault does is here; where it takes hold is its reader's business.
 
 mod effect;
+mod hit;
 mod injection;
 mod ipmi;
+mod lasting;
 mod name;
 mod probability;
 mod selector;

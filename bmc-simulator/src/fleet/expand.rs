@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_saphyr::Spanned;
 
-use super::file::{Fields, File, Group, Ipmi, Traits};
+use super::file::{File, Group, Ipmi, Traits};
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
 use crate::ipmi::IpmiSpec;
-use crate::spec::{DecoySpec, HostSpec};
+use crate::spec::{DecoySpec, Fields, HostSpec, Misfit};
 
 /// Port of a BMC that has an address of its own and no port.
 const HTTPS: u16 = 443;
@@ -125,26 +123,21 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             field.clone_from(given);
         }
     }
+    spec.personality = traits.personality;
     if let Some(wanted) = &traits.ipmi {
-        spec.ipmi = Some(IpmiSpec::new().port(ipmi_port(wanted, group, index)?));
-    }
-    if let Some(personality) = traits.personality {
-        *spec = spec.clone().personality(personality);
-    }
-    let suites = traits.ipmi.as_ref().and_then(|ipmi| ipmi.cipher_suites.as_ref());
-    if let Some(suites) = suites {
-        let ipmi = spec.ipmi.take();
-        spec.ipmi = ipmi.map(|ipmi| ipmi.cipher_suites(suites.iter().copied()));
+        let ipmi = IpmiSpec::new().port(ipmi_port(wanted, group, index)?);
+        spec.ipmi = Some(match &wanted.cipher_suites {
+            Some(suites) => ipmi.cipher_suites(suites.iter().copied()),
+            None => ipmi,
+        });
     }
     set(&mut spec.username, traits.username.as_ref());
     set(&mut spec.system_id, traits.system_id.as_ref());
-    set(&mut spec.manufacturer, traits.manufacturer.as_ref());
-    set(&mut spec.model, traits.model.as_ref());
+    spec.manufacturer.clone_from(&traits.manufacturer);
+    spec.model.clone_from(&traits.model);
     set(&mut spec.power, traits.power.as_ref());
-    overlay(&mut spec.delays, traits.delays.as_ref(), "delays")?;
     set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
-    overlay(&mut spec.redfish, traits.redfish.as_ref(), "redfish")?;
     spec.password.clone_from(&traits.password);
     for decoy in traits.decoys.iter().flatten() {
         let decoys = DecoySpec::new(&decoy.id);
@@ -153,8 +146,6 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             None => decoys,
         });
     }
-    // Before those of the personality: the first that applies wins.
-    let of_personality = std::mem::take(&mut spec.faults);
     for fault in traits.faults.iter().flatten() {
         fault
             .value
@@ -162,29 +153,26 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             .map_err(|error| in_faults(fault, group, &error))?;
         spec.faults.push(fault.value.clone());
     }
-    spec.faults.extend(of_personality);
+    give_fields(spec, traits)
+}
+
+/// Single fields go over the personality's.
+fn give_fields(spec: &mut HostSpec, traits: &Traits) -> Result<(), FleetError> {
+    if let Some(fields) = &traits.delays {
+        let with = spec.clone().delay_fields(&fields.value);
+        *spec = with.map_err(|misfit| misfitting(fields, "delays", misfit))?;
+    }
+    if let Some(fields) = &traits.redfish {
+        let with = spec.clone().redfish_fields(&fields.value);
+        *spec = with.map_err(|misfit| misfitting(fields, "redfish", misfit))?;
+    }
     Ok(())
 }
 
-/// Puts single fields over what is there, such as a personality's.
-fn overlay<T: Serialize + DeserializeOwned>(
-    whole: &mut T,
-    fields: Option<&Spanned<Fields>>,
-    name: &str,
-) -> Result<(), FleetError> {
-    let Some(fields) = fields else {
-        return Ok(());
-    };
-    let refuse = |field: &str, error: serde_json::Error| FleetError::of(fields, field, &error.to_string());
-    let mut merged = serde_json::to_value(&*whole).map_err(|error| refuse(name, error))?;
-    if let Some(object) = merged.as_object_mut() {
-        object.extend(fields.value.clone());
-    }
-    *whole = serde_path_to_error::deserialize(merged).map_err(|error| {
-        let field = format!("{name}.{}", error.path());
-        refuse(field.trim_end_matches('.'), error.into_inner())
-    })?;
-    Ok(())
+fn misfitting(fields: &Spanned<Fields>, name: &str, misfit: Misfit) -> FleetError {
+    let field = format!("{name}.{}", misfit.path());
+    let reason = misfit.into_inner().to_string();
+    FleetError::of(fields, field.trim_end_matches('.'), &reason)
 }
 
 fn ipmi_port(wanted: &Ipmi, group: &Group, index: u16) -> Result<u16, FleetError> {

@@ -9,9 +9,7 @@ use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::personality::Personality;
 use crate::power::{Power, PowerRestorePolicy};
-
-/// Single fields of something: what is not among them stays as it is.
-pub(super) type Fields = serde_json::Map<String, serde_json::Value>;
+use crate::spec::Fields;
 
 /// A whole file.
 #[derive(Debug, Deserialize)]

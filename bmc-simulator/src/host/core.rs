@@ -13,20 +13,17 @@ use tokio_util::sync::CancellationToken;
 use super::controller::Controller;
 use super::rate::Rate;
 use super::report::History;
-use super::{HostEvent, Listening, Snapshot};
-use crate::counters::{Counters, RequestClass};
-use crate::fault::{Fault, FaultSet};
+use super::{Acting, HostEvent, Listening};
+use crate::counters::Counters;
+use crate::fault::FaultSet;
 use crate::ipmi::{self, IpmiState};
-use crate::journal::{Event, Journal};
+use crate::journal::Journal;
 use crate::power::{PowerMachine, PowerRestorePolicy};
-use crate::redfish::{self, RedfishState, Sessions};
+use crate::redfish::{RedfishState, Sessions};
 use crate::seed::Seeded;
 use crate::server::SUFFIX;
-use crate::spec::{Credentials, HostSpec, Identities, Identity};
+use crate::spec::{Credentials, HostSpec, Identities};
 use crate::tls::{Authority, TlsSlot};
-
-/// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
-const EVENT_BACKLOG: usize = 128;
 
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {
@@ -59,7 +56,7 @@ pub(crate) struct HostState {
     /// Absent when there is no IPMI, and while a datagram is dealt with.
     pub(crate) ipmi: Option<Box<IpmiState>>,
     /// Until when everything has happened that was due.
-    settled: Duration,
+    pub(super) settled: Duration,
 }
 
 impl HostState {
@@ -93,14 +90,15 @@ pub(crate) struct HostCore {
     behind_one_port: bool,
     pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
-    events: OnceLock<broadcast::Sender<HostEvent>>,
+    pub(super) events: OnceLock<broadcast::Sender<HostEvent>>,
     epoch: Instant,
     state: Mutex<HostState>,
 }
 
 impl HostCore {
     pub(crate) fn new(spec: HostSpec, setup: Setup) -> Self {
-        let identities = Identities::of(&spec, &mut Seeded::named(setup.seed, &spec.name));
+        let layered = spec.layered();
+        let identities = Identities::of(&spec, &layered, &mut Seeded::named(setup.seed, &spec.name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
         let password = spec.password.clone().unwrap_or_else(|| {
@@ -110,13 +108,12 @@ impl HostCore {
             }
             password
         });
-        let ipmi = spec.ipmi.clone();
         let state = HostState {
-            machine: PowerMachine::new(spec.power, spec.delays, stream("boot"), stream("delays")),
+            machine: PowerMachine::new(spec.power, layered.delays, stream("boot"), stream("delays")),
             faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
-            sessions: Sessions::new(stream("session"), spec.redfish.session_timeout),
-            redfish: RedfishState::new(spec.redfish.clone()),
+            sessions: Sessions::new(stream("session"), layered.redfish.session_timeout),
+            redfish: RedfishState::new(layered.redfish),
             credentials: Credentials {
                 username: spec.username.clone(),
                 password,
@@ -126,7 +123,9 @@ impl HostCore {
             rate: Rate::default(),
             on_before_cut: false,
             settled: Duration::ZERO,
-            ipmi: ipmi.map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),
+            ipmi: layered
+                .ipmi
+                .map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),
         };
         let faults = spec.faults.clone();
         let core = Self {
@@ -149,8 +148,12 @@ impl HostCore {
             state: Mutex::new(state),
             name: spec.name,
         };
-        if !faults.is_empty() {
-            core.act(|acting| acting.set_faults(faults));
+        let of_personality = layered.personality_faults;
+        if !faults.is_empty() || !of_personality.is_empty() {
+            core.act(|acting| {
+                acting.state.faults.set_personality(of_personality);
+                acting.set_faults(faults);
+            });
         }
         core
     }
@@ -212,117 +215,5 @@ impl HostCore {
 
     fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Somebody acting on a host at one instant.
-pub(crate) struct Acting<'a> {
-    pub(crate) core: &'a HostCore,
-    pub(crate) state: &'a mut HostState,
-    pub(crate) now: Duration,
-    logged: bool,
-}
-
-impl Acting<'_> {
-    /// Writes to the journal, at this instant.
-    pub(crate) fn log(&mut self, event: Event) {
-        self.log_at(self.now, event);
-    }
-
-    /// Writes to the journal that a fault changed an answer.
-    pub(crate) fn log_fault(&mut self, fault: &str, class: RequestClass) {
-        self.log(Event::FaultApplied {
-            fault: fault.to_owned(),
-            class,
-        });
-    }
-
-    /// An instant as Redfish writes it (DSP0266, "Date-Time values"), to the second.
-    pub(crate) fn date_time(&self, elapsed: Duration) -> String {
-        let wall = self.core.journal.wall(elapsed);
-        wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-    }
-
-    /// What the real system claims to be now.
-    pub(crate) fn identity(&self) -> &Identity {
-        let identities = &self.core.identities;
-        if self.state.faults.has(&Fault::WrongUuid) {
-            &identities.wrong
-        } else {
-            &identities.real
-        }
-    }
-
-    /// A subscription that misses nothing after this instant.
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
-        let events = self
-            .core
-            .events
-            .get_or_init(|| broadcast::Sender::new(EVENT_BACKLOG));
-        events.subscribe()
-    }
-
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let core = self.core;
-        Snapshot {
-            name: core.name.clone(),
-            redfish_url: core.redfish_url(),
-            system_path: core.system_path(),
-            system_uuid: core.identities.real.uuid.clone(),
-            serial_number: core.identities.real.serial.clone(),
-            certificate_sha256: core.tls.current().sha256,
-            truth: self.state.machine.truth(),
-            reported: self.reported(),
-            delays: self.state.machine.delays(),
-            faults: self.state.faults.list(),
-            counters: self.state.counters,
-            sessions: self.state.sessions.ids(),
-            bmc: self.stage(),
-            bmc_reboots: self.state.controller.reboots,
-            ipmi: self.ipmi_snapshot(),
-        }
-    }
-
-    /// Lets happen what is due, and tells of it.
-    fn settle(&mut self) {
-        // A fault that begins or ends by itself does so at its own instant, not when somebody looks.
-        while let Some(edge) = self.state.faults.next_edge().filter(|edge| *edge <= self.now) {
-            self.state.machine.advance(edge);
-            self.state.faults.advance(edge);
-            self.obey_faults(edge);
-        }
-        self.state.faults.advance(self.now);
-        self.expire_sessions();
-        self.state.machine.advance(self.now);
-        while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
-            if edge > self.now {
-                break;
-            }
-            self.state.settled = edge;
-            let stage = self.state.controller.stage(edge);
-            self.log_at(edge, Event::BmcStage { stage });
-        }
-        self.state.settled = self.now;
-        let condition = self.state.machine.condition();
-        self.state.history.note(self.now, condition);
-        for occurred in self.state.machine.drain() {
-            self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
-            redfish::changed(self, &occurred.change);
-            // No subscriber is no failure.
-            let Some(events) = self.core.events.get() else {
-                continue;
-            };
-            let _ = events.send(HostEvent {
-                host: self.core.name.clone(),
-                elapsed: occurred.at,
-                change: occurred.change,
-            });
-        }
-        redfish::settle(self);
-    }
-
-    pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {
-        self.core.journal.append(&self.core.name, elapsed, event);
-        self.logged = true;
     }
 }

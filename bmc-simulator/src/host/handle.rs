@@ -8,7 +8,6 @@ use tokio::sync::broadcast;
 use super::{HostCore, HostEvent, Snapshot};
 use crate::SimError;
 use crate::counters::Counters;
-use crate::fault::Injection;
 use crate::ipmi::Ended;
 use crate::journal::{Entry, Event, Page};
 use crate::oracle::{self, Breach, Oracle};
@@ -186,44 +185,6 @@ impl Host {
     pub fn transitions(&self) -> Vec<Arc<Entry>> {
         let changed = |entry: &Arc<Entry>| matches!(entry.event, Event::Changed(_));
         self.journal().into_iter().filter(changed).collect()
-    }
-
-    /// Adds a fault to those in force. Faults injected earlier win where two would answer.
-    ///
-    /// # Errors
-    /// [`SimError::InvalidFault`] when it could have no effect as it is.
-    pub fn inject(&self, fault: impl Into<Injection>) -> Result<(), SimError> {
-        let injection = fault.into();
-        injection.check()?;
-        self.core.act(|acting| {
-            acting.state.faults.add(injection);
-            acting.apply_faults();
-        });
-        Ok(())
-    }
-
-    /// Replaces all faults by these.
-    ///
-    /// # Errors
-    /// [`SimError::InvalidFault`] for the first bad one; then nothing has changed.
-    pub fn set_faults(&self, faults: Vec<Injection>) -> Result<(), SimError> {
-        faults.iter().try_for_each(Injection::check)?;
-        self.core.act(|acting| acting.set_faults(faults));
-        Ok(())
-    }
-
-    /// Ends all faults. What they did to the machine stays done; a stuck power-off is forgotten;
-    /// requests that hang go on hanging.
-    pub fn clear_faults(&self) {
-        self.core.act(|acting| {
-            acting.state.faults.clear();
-            acting.apply_faults();
-        });
-    }
-
-    /// Faults in force, with the times they have left.
-    pub fn faults(&self) -> Vec<Injection> {
-        self.core.act(|acting| acting.state.faults.list())
     }
 
     /// Replaces the delays for commands to come; pending ones keep theirs.

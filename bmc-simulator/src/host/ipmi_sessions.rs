@@ -1,7 +1,7 @@
 //! Sessions over IPMI as the host sees them: listed, expired, ended.
 
+use super::Acting;
 use super::IpmiSnapshot;
-use super::core::Acting;
 use crate::counters::bump;
 use crate::ipmi::Ended;
 

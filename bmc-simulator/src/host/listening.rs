@@ -1,7 +1,7 @@
 //! Whether a BMC can be reached at all.
 
+use super::Acting;
 use super::Stage;
-use super::core::Acting;
 use crate::fault::Fault;
 
 /// What becomes of those who want to connect.

@@ -1,6 +1,6 @@
 //! What feeds the BMC and its machine.
 
-use super::core::Acting;
+use super::Acting;
 use crate::ipmi::Ended;
 use crate::journal::Event;
 use crate::power::{Command, Power, PowerRestorePolicy};

@@ -1,8 +1,10 @@
 //! One BMC with its machine: the shared core, the handle that tests hold, the clock that drives it.
 
+mod acting;
 mod clock;
 mod controller;
 mod core;
+mod faults;
 mod handle;
 mod ipmi_sessions;
 mod listening;
@@ -12,9 +14,10 @@ mod rate;
 mod report;
 mod snapshot;
 
+pub(crate) use self::acting::Acting;
 pub(crate) use self::clock::run_clock;
 pub use self::controller::{BootSequence, Stage};
-pub(crate) use self::core::{Acting, HostCore, Setup};
+pub(crate) use self::core::{HostCore, Setup};
 pub use self::handle::Host;
 pub(crate) use self::listening::Listening;
 pub use self::snapshot::{HostEvent, IpmiSnapshot, Snapshot};

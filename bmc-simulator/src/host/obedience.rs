@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::core::Acting;
+use super::Acting;
 use crate::fault::Injection;
 use crate::ipmi::Ended;
 use crate::journal::Event;
 
 impl Acting<'_> {
-    /// Replaces all faults.
+    /// Replaces all faults that were injected; those of the personality stay.
     pub(crate) fn set_faults(&mut self, faults: Vec<Injection>) {
         self.state.faults.clear();
         for fault in faults {
@@ -21,7 +21,11 @@ impl Acting<'_> {
     pub(crate) fn apply_faults(&mut self) {
         self.obey_faults(self.now);
         let faults = self.state.faults.list();
-        self.log(Event::FaultsSet { faults });
+        let personality_faults = self.state.faults.of_personality();
+        self.log(Event::FaultsSet {
+            faults,
+            personality_faults,
+        });
     }
 
     pub(super) fn obey_faults(&mut self, now: Duration) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::core::Acting;
+use super::Acting;
 use crate::power::Condition;
 
 /// Changes remembered for reports that lag behind.

@@ -33,8 +33,10 @@ pub struct Snapshot {
     pub reported: Option<String>,
     /// Delays for commands to come.
     pub delays: Delays,
-    /// Faults in force.
+    /// Faults that were injected, with the times they have left.
     pub faults: Vec<Injection>,
+    /// Faults that belong to the personality. One rests while a fault of the same name is injected.
+    pub personality_faults: Vec<Injection>,
     /// Requests, connections and refusals so far.
     pub counters: Counters,
     /// Ids of the open Redfish sessions.

@@ -18,6 +18,8 @@ const LONGEST_KG: usize = 20;
 const MOST_SESSIONS: u8 = 63;
 /// As OpenBMC's phosphor-net-ipmid per channel (`maxSessionCountPerChannel` in session.hpp).
 const USUAL_SESSIONS: u8 = 15;
+/// Those that clients choose by themselves.
+const USUAL_SUITES: [u8; 2] = [3, 17];
 /// Section 6.12.15.
 const USUAL_IDLE: Duration = Duration::from_mins(1);
 
@@ -68,7 +70,8 @@ pub(crate) struct IpmiUser {
 #[derive(Clone)]
 pub struct IpmiSpec {
     pub(crate) port: u16,
-    pub(crate) cipher_suites: Vec<u8>,
+    /// Absent = as usual.
+    cipher_suites: Option<Vec<u8>>,
     pub(crate) kg: Option<Vec<u8>>,
     pub(crate) users: Vec<IpmiUser>,
     pub(crate) session_limit: u8,
@@ -81,7 +84,7 @@ impl std::fmt::Debug for IpmiSpec {
         formatter
             .debug_struct("IpmiSpec")
             .field("port", &self.port)
-            .field("cipher_suites", &self.cipher_suites)
+            .field("cipher_suites", &self.suite_ids())
             .finish_non_exhaustive()
     }
 }
@@ -97,7 +100,7 @@ impl IpmiSpec {
     pub fn new() -> Self {
         Self {
             port: 0,
-            cipher_suites: vec![3, 17],
+            cipher_suites: None,
             kg: None,
             users: Vec::new(),
             session_limit: USUAL_SESSIONS,
@@ -114,8 +117,17 @@ impl IpmiSpec {
     /// and 17. Suite 0 lets everybody in who knows a user name.
     pub fn cipher_suites(self, ids: impl IntoIterator<Item = u8>) -> Self {
         Self {
-            cipher_suites: ids.into_iter().collect(),
+            cipher_suites: Some(ids.into_iter().collect()),
             ..self
+        }
+    }
+
+    /// The same, unless it was said already.
+    pub(crate) fn usual_cipher_suites(self, ids: impl IntoIterator<Item = u8>) -> Self {
+        if self.cipher_suites.is_some() {
+            self
+        } else {
+            self.cipher_suites(ids)
         }
     }
 
@@ -155,11 +167,13 @@ impl IpmiSpec {
         }
     }
 
+    fn suite_ids(&self) -> &[u8] {
+        self.cipher_suites.as_deref().unwrap_or(&USUAL_SUITES)
+    }
+
     pub(crate) fn suites(&self) -> Vec<Suite> {
-        self.cipher_suites
-            .iter()
-            .filter_map(|id| crypto::find(*id))
-            .collect()
+        let ids = self.suite_ids().iter();
+        ids.filter_map(|id| crypto::find(*id)).collect()
     }
 
     /// What cannot be served, and what to write instead.
@@ -167,7 +181,7 @@ impl IpmiSpec {
         if host.uuid.as_deref().is_some_and(|uuid| guid(uuid).is_none()) {
             return Err("IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits");
         }
-        if self.suites().is_empty() || self.suites().len() != self.cipher_suites.len() {
+        if self.suites().is_empty() || self.suites().len() != self.suite_ids().len() {
             return Err("IPMI: this cipher suite is not served: choose among 0-3, 6-8, 11, 12 and 15-17");
         }
         if self

@@ -17,10 +17,12 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) async fn start() -> Self {
-        let hosts = [
-            HostSpec::new("a").credentials("admin", "canary-pass"),
-            HostSpec::new("b"),
-        ];
+        Self::with(HostSpec::new("a").credentials("admin", "canary-pass")).await
+    }
+
+    /// Over this host, and another that is called `b`.
+    pub(crate) async fn with(host: HostSpec) -> Self {
+        let hosts = [host, HostSpec::new("b")];
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let sim = Simulator::builder()
             .hosts(hosts)
@@ -28,7 +30,7 @@ impl Control {
             .start()
             .await
             .unwrap();
-        let host = sim.host("a").unwrap();
+        let host = sim.hosts()[0].clone();
         let http = crate::client::http(sim.ca_pem());
         Self { sim, host, http }
     }
@@ -45,7 +47,7 @@ impl Control {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
-    async fn ok(&self, method: Method, path: &str, body: &str) -> Value {
+    pub(crate) async fn ok(&self, method: Method, path: &str, body: &str) -> Value {
         let (status, text) = self.send(method, path, body).await;
         assert_eq!(status, 200, "{path}: {text}");
         serde_json::from_str(&text).unwrap()

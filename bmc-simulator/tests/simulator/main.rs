@@ -26,6 +26,7 @@ mod lifecycle;
 mod one_port;
 mod oracle;
 mod personalities;
+mod personality_layers;
 mod power;
 mod redfish;
 mod service;

@@ -117,7 +117,6 @@ async fn what_is_said_besides_wins_and_the_rest_stays() {
   - name: dell
     personality: idrac10
     redfish: {sessionTimeout: 5m}
-    faults: [{fault: {on-409-after-off: {within: 0s}}}]
   - name: cray
     personality: cray-ex
     delays: {boot: 90s}

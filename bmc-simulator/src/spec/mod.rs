@@ -1,15 +1,22 @@
 //! What a simulated host is to be: its name, identity, login, address and delays.
 
-use std::net::{IpAddr, Ipv4Addr};
+mod check;
+mod identity;
+mod layers;
 
-use crate::SimError;
+pub(crate) use identity::{Identities, Identity};
+pub(crate) use layers::{Fields, Misfit};
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
 use crate::fault::Injection;
 use crate::host::BootSequence;
 use crate::ipmi::IpmiSpec;
 use crate::personality::Personality;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 use crate::redfish::RedfishSpec;
-use crate::seed::Seeded;
+use layers::Change;
 
 /// A login. `Debug` hides the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,20 +69,24 @@ pub struct HostSpec {
     pub(crate) system_id: String,
     pub(crate) uuid: Option<String>,
     pub(crate) serial: Option<String>,
-    pub(crate) manufacturer: String,
-    pub(crate) model: String,
+    pub(crate) personality: Option<Personality>,
+    pub(crate) manufacturer: Option<String>,
+    pub(crate) model: Option<String>,
     pub(crate) username: String,
     pub(crate) password: Option<String>,
     pub(crate) bind: IpAddr,
     pub(crate) port: u16,
-    pub(crate) delays: Delays,
+    usual_delays: Delays,
+    delays: Option<Delays>,
+    delay_changes: Vec<Change<Delays>>,
     pub(crate) power: Power,
     pub(crate) decoys: Vec<DecoySpec>,
     pub(crate) bmc_boot: BootSequence,
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) faults: Vec<Injection>,
     pub(crate) ipmi: Option<IpmiSpec>,
-    pub(crate) redfish: RedfishSpec,
+    redfish: Option<RedfishSpec>,
+    redfish_changes: Vec<Change<RedfishSpec>>,
 }
 
 impl std::fmt::Debug for HostSpec {
@@ -96,26 +107,33 @@ impl HostSpec {
             system_id: "1".to_owned(),
             uuid: None,
             serial: None,
-            manufacturer: "Simulated".to_owned(),
-            model: "bmc-simulator".to_owned(),
+            personality: None,
+            manufacturer: None,
+            model: None,
             username: "admin".to_owned(),
             password: None,
             bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
-            delays: Delays::default(),
+            usual_delays: Delays::default(),
+            delays: None,
+            delay_changes: Vec::new(),
             power: Power::On,
             decoys: Vec::new(),
             bmc_boot: BootSequence::default(),
             restore: PowerRestorePolicy::default(),
             faults: Vec::new(),
             ipmi: None,
-            redfish: RedfishSpec::default(),
+            redfish: None,
+            redfish_changes: Vec::new(),
         }
     }
 
-    /// Makes it a BMC of this family. What is said after it wins.
+    /// Makes it a BMC of this family. What is said besides wins, before or after.
     pub fn personality(self, personality: Personality) -> Self {
-        personality.apply(self)
+        Self {
+            personality: Some(personality),
+            ..self
+        }
     }
 
     /// The system's UUID as Redfish reports it.
@@ -142,11 +160,11 @@ impl HostSpec {
         }
     }
 
-    /// Manufacturer and model.
+    /// Manufacturer and model; the personality's when not given.
     pub fn product(self, manufacturer: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
-            manufacturer: manufacturer.into(),
-            model: model.into(),
+            manufacturer: Some(manufacturer.into()),
+            model: Some(model.into()),
             ..self
         }
     }
@@ -183,15 +201,25 @@ impl HostSpec {
         Self { port, ..self }
     }
 
-    /// How long the machine takes; all zero with a hung operating system when not given.
+    /// How long the machine takes, all four delays; the personality's when not given, else
+    /// [`usual_delays`](Self::usual_delays).
     pub fn delays(self, delays: Delays) -> Self {
-        Self { delays, ..self }
+        Self {
+            delays: Some(delays),
+            ..self
+        }
     }
 
-    /// Changes the delays that it has, such as those of its personality.
-    pub fn change_delays(self, change: impl FnOnce(Delays) -> Delays) -> Self {
-        let delays = change(self.delays);
-        Self { delays, ..self }
+    /// The delays of which the personality says nothing; all zero with a hung operating system when not
+    /// given.
+    pub fn usual_delays(self, usual_delays: Delays) -> Self {
+        Self { usual_delays, ..self }
+    }
+
+    /// Changes the delays that it has, whether they were given or are the personality's.
+    pub fn change_delays(mut self, change: impl Fn(Delays) -> Delays + Send + Sync + 'static) -> Self {
+        self.delay_changes.push(Arc::new(change));
+        self
     }
 
     /// Begins off instead of on.
@@ -212,13 +240,14 @@ impl HostSpec {
         Self { restore, ..self }
     }
 
-    /// Begins with this fault in force.
+    /// Begins with this fault in force, beside those of the personality.
     pub fn fault(mut self, fault: impl Into<Injection>) -> Self {
         self.faults.push(fault.into());
         self
     }
 
-    /// Adds a decoy system, listed before the real one.
+    /// Adds a decoy system, listed before the real one, or describes the one with this id that the
+    /// personality has.
     pub fn decoy(mut self, decoy: DecoySpec) -> Self {
         self.decoys.push(decoy);
         self
@@ -232,111 +261,22 @@ impl HostSpec {
         }
     }
 
-    /// How its Redfish service behaves.
+    /// How its Redfish service behaves. Fields that are as in [`RedfishSpec::default`] say nothing: they
+    /// are the personality's. [`change_redfish`](Self::change_redfish) says them all the same.
     pub fn redfish(self, redfish: RedfishSpec) -> Self {
-        Self { redfish, ..self }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), SimError> {
-        let refuse = |reason| {
-            Err(SimError::InvalidHost {
-                name: self.name.clone(),
-                reason,
-            })
-        };
-        let plain = |text: &str| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        };
-        if !plain(&self.name) {
-            return refuse("the name must be letters, digits, `-`, `_` and `.`: choose such a name");
-        }
-        let ids: Vec<&str> = self.ids().collect();
-        if !ids.iter().all(|id| plain(id)) {
-            return refuse("a system id must be letters, digits, `-`, `_` and `.`: choose such an id");
-        }
-        if ids
-            .iter()
-            .enumerate()
-            .any(|(index, id)| ids.iter().take(index).any(|other| other == id))
-        {
-            return refuse("two systems have the same id: give each its own");
-        }
-        self.faults.iter().try_for_each(Injection::check)?;
-        if self.bind.is_unspecified() {
-            return refuse("no certificate can name the unspecified address: bind one real address");
-        }
-        if self.username.is_empty() || self.username.contains(':') {
-            return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
-        }
-        let ipmi = self.ipmi.as_ref();
-        let checked = ipmi.map_or(Ok(()), |ipmi| ipmi.check(self));
-        checked.and_then(|()| self.redfish.check()).or_else(refuse)
-    }
-
-    fn ids(&self) -> impl Iterator<Item = &str> {
-        let decoys = self.decoys.iter().map(|decoy| decoy.id.as_str());
-        decoys.chain(std::iter::once(self.system_id.as_str()))
-    }
-}
-
-/// What a system says it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) id: String,
-    pub(crate) uuid: String,
-    pub(crate) serial: String,
-    pub(crate) manufacturer: String,
-    pub(crate) model: String,
-    pub(crate) host_name: String,
-}
-
-/// All identities behind one BMC.
-#[derive(Debug)]
-pub(crate) struct Identities {
-    pub(crate) real: Identity,
-    /// What the real system claims to be under [`Fault::WrongUuid`](crate::Fault::WrongUuid).
-    pub(crate) wrong: Identity,
-    pub(crate) decoys: Vec<Identity>,
-    pub(crate) service_uuid: String,
-}
-
-impl Identities {
-    pub(crate) fn of(spec: &HostSpec, seeded: &mut Seeded) -> Self {
-        // Always drawn, so that giving one value does not change the others.
-        let (uuid, serial) = (seeded.uuid(), format!("SIM{:012X}", seeded.next() >> 16));
-        let real = Identity {
-            id: spec.system_id.clone(),
-            uuid: spec.uuid.clone().unwrap_or(uuid),
-            serial: spec.serial.clone().unwrap_or(serial),
-            manufacturer: spec.manufacturer.clone(),
-            model: spec.model.clone(),
-            host_name: spec.name.clone(),
-        };
-        let mut other = |id: &str, uuid: Option<&String>, host_name: &str| {
-            let (fresh, serial) = (seeded.uuid(), format!("SIM{:012X}", seeded.next() >> 16));
-            Identity {
-                id: id.to_owned(),
-                uuid: uuid.cloned().unwrap_or(fresh),
-                serial,
-                host_name: host_name.to_owned(),
-                ..real.clone()
-            }
-        };
-        let wrong = other(&spec.system_id, None, "another-machine");
-        let decoys = spec
-            .decoys
-            .iter()
-            .map(|decoy| other(&decoy.id, decoy.uuid.as_ref(), &decoy.id))
-            .collect();
-        let service_uuid = seeded.uuid();
         Self {
-            real,
-            wrong,
-            decoys,
-            service_uuid,
+            redfish: Some(redfish),
+            ..self
         }
+    }
+
+    /// Changes the settings that its Redfish service has, whether they were given or are the
+    /// personality's.
+    pub fn change_redfish(
+        mut self,
+        change: impl Fn(RedfishSpec) -> RedfishSpec + Send + Sync + 'static,
+    ) -> Self {
+        self.redfish_changes.push(Arc::new(change));
+        self
     }
 }

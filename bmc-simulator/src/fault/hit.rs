@@ -1,0 +1,96 @@
+//! What faults do to a single request or connection.
+
+use std::time::Duration;
+
+use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::{Asked, FaultSet, IpmiEffect};
+use crate::RequestClass;
+
+impl FaultSet {
+    /// What becomes of a connection that was just accepted.
+    pub(crate) fn take_connection(&mut self) -> Option<(&'static str, Connection)> {
+        self.take(&RequestClass::Connect.into(), |effect| {
+            if let Effect::Connection(what) = effect {
+                Some(what)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Whether a connection is reset because a request came over it before.
+    pub(crate) fn take_reuse(&mut self, asked: Asked<'_>) -> Option<&'static str> {
+        self.take(&asked, |effect| (effect == Effect::Reuse).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether this makes the BMC reboot.
+    pub(crate) fn take_reboot<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<&'static str> {
+        self.take(&asked.into(), |effect| (effect == Effect::Reboot).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// Whether an On that comes so long after the machine went off is refused.
+    pub(crate) fn take_too_soon<'a>(&mut self, asked: impl Into<Asked<'a>>, off_for: Duration) -> bool {
+        let too_soon = |effect| {
+            if let Effect::TooSoon(within) = effect {
+                (off_for < within).then_some(())
+            } else {
+                None
+            }
+        };
+        self.take(&asked.into(), too_soon).is_some()
+    }
+
+    /// The answer to give in place of the real one.
+    pub(crate) fn take_answer<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<(&'static str, Answer)> {
+        self.take(&asked.into(), |effect| {
+            if let Effect::Answer(answer) = effect {
+                Some(answer)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// What to do to the real answer.
+    pub(crate) fn take_aftermath<'a>(
+        &mut self,
+        asked: impl Into<Asked<'a>>,
+    ) -> Option<(&'static str, Aftermath)> {
+        self.take(&asked.into(), |effect| {
+            if let Effect::Aftermath(what) = effect {
+                Some(what)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Whether this request's credentials are refused whatever they are.
+    pub(crate) fn take_rejection<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
+        self.take(&asked.into(), |effect| (effect == Effect::Login).then_some(()))
+            .is_some()
+    }
+
+    /// Whether a reset to the present state is refused.
+    pub(crate) fn take_conflict<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
+        self.take(&asked.into(), |effect| (effect == Effect::Conflict).then_some(()))
+            .is_some()
+    }
+
+    /// What is done to a request over IPMI, of what is wanted.
+    pub(crate) fn take_ipmi<T>(
+        &mut self,
+        class: RequestClass,
+        wanted: impl Fn(IpmiEffect) -> Option<T>,
+    ) -> Option<(&'static str, T)> {
+        self.take(&class.into(), |effect| {
+            if let Effect::Ipmi(effect) = effect {
+                wanted(effect)
+            } else {
+                None
+            }
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! A host is its personality, and over it what was said besides, in whatever order it was said.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{DecoySpec, HostSpec};
+use crate::fault::Injection;
+use crate::ipmi::IpmiSpec;
+use crate::personality::Personality;
+use crate::power::Delays;
+use crate::redfish::RedfishSpec;
+
+/// Single fields of something: what is not among them stays as it is.
+pub(crate) type Fields = Map<String, Value>;
+
+/// What is done to a value that the personality may have set.
+pub(super) type Change<T> = Arc<dyn Fn(T) -> T + Send + Sync>;
+
+/// What a personality and what was said besides come to.
+#[derive(Debug)]
+pub(crate) struct Layered {
+    pub(crate) manufacturer: String,
+    pub(crate) model: String,
+    pub(crate) delays: Delays,
+    pub(crate) redfish: RedfishSpec,
+    pub(crate) ipmi: Option<IpmiSpec>,
+    pub(crate) decoys: Vec<DecoySpec>,
+    /// Those that belong to the personality.
+    pub(crate) personality_faults: Vec<Injection>,
+}
+
+impl HostSpec {
+    /// Puts single fields over the settings of Redfish that the personality has.
+    ///
+    /// # Errors
+    /// Of serde, with the path, when a field is unknown or has a wrong value.
+    pub(crate) fn redfish_fields(mut self, fields: &Fields) -> Result<Self, Misfit> {
+        overlay(&RedfishSpec::default(), fields)?;
+        let fields = fields.clone();
+        self.redfish_changes
+            .push(Arc::new(move |whole| overlay(&whole, &fields).unwrap_or(whole)));
+        Ok(self)
+    }
+
+    /// Puts single delays over those that the personality has.
+    ///
+    /// # Errors
+    /// As [`redfish_fields`](Self::redfish_fields).
+    pub(crate) fn delay_fields(self, fields: &Fields) -> Result<Self, Misfit> {
+        overlay(&Delays::default(), fields)?;
+        let fields = fields.clone();
+        Ok(self.change_delays(move |whole| overlay(&whole, &fields).unwrap_or(whole)))
+    }
+
+    pub(crate) fn layered(&self) -> Layered {
+        let family = self.personality;
+        let (manufacturer, model) = family.map_or(("Simulated", "bmc-simulator"), Personality::product);
+        let said = |said: &Option<String>, usual: &str| said.clone().unwrap_or_else(|| usual.to_owned());
+        Layered {
+            manufacturer: said(&self.manufacturer, manufacturer),
+            model: said(&self.model, model),
+            delays: self.layered_delays(),
+            redfish: self.layered_redfish(),
+            ipmi: self.ipmi.clone().map(|ipmi| match family {
+                Some(family) => family.ipmi(ipmi),
+                None => ipmi,
+            }),
+            decoys: self.layered_decoys(),
+            personality_faults: family.map(Personality::faults).unwrap_or_default(),
+        }
+    }
+
+    fn layered_delays(&self) -> Delays {
+        let usual = self.usual_delays;
+        let of_family = self.personality.and_then(|family| family.delays(usual));
+        let base = self.delays.or(of_family).unwrap_or(usual);
+        let changes = self.delay_changes.iter();
+        changes.fold(base, |delays, change| change(delays))
+    }
+
+    fn layered_redfish(&self) -> RedfishSpec {
+        let plain = RedfishSpec::default();
+        let of_family = match self.personality {
+            Some(family) => family.redfish(plain.clone()),
+            None => plain.clone(),
+        };
+        let base = match &self.redfish {
+            Some(said) => differing(said, &plain)
+                .and_then(|fields| overlay(&of_family, &fields))
+                .unwrap_or_else(|_| said.clone()),
+            None => of_family,
+        };
+        let changes = self.redfish_changes.iter();
+        changes.fold(base, |redfish, change| change(redfish))
+    }
+
+    /// Those of the personality first. One that was described besides is as described.
+    fn layered_decoys(&self) -> Vec<DecoySpec> {
+        let described = |id: &str| self.decoys.iter().find(|decoy| decoy.id == id);
+        let ids = self.personality.map(Personality::decoys).unwrap_or_default();
+        let of_family = ids
+            .iter()
+            .map(|id| described(id).cloned().unwrap_or_else(|| DecoySpec::new(*id)));
+        let others = self
+            .decoys
+            .iter()
+            .filter(|decoy| !ids.contains(&decoy.id.as_str()));
+        of_family.chain(others.cloned()).collect()
+    }
+}
+
+/// A field that does not fit, with its path.
+pub(crate) type Misfit = serde_path_to_error::Error<serde_json::Error>;
+
+/// The whole with these fields in place of its own.
+fn overlay<T: Serialize + DeserializeOwned>(whole: &T, fields: &Fields) -> Result<T, Misfit> {
+    let mut merged = to_fields(whole)?;
+    merged.extend(fields.clone());
+    serde_path_to_error::deserialize(Value::Object(merged))
+}
+
+/// The fields in which one differs from another: of the others nobody can tell whether they were said.
+fn differing<T: Serialize>(said: &T, plain: &T) -> Result<Fields, Misfit> {
+    let plain = to_fields(plain)?;
+    let mut fields = to_fields(said)?;
+    fields.retain(|name, value| plain.get(name) != Some(value));
+    Ok(fields)
+}
+
+fn to_fields<T: Serialize>(whole: &T) -> Result<Fields, Misfit> {
+    // What is no object has no fields to put over it.
+    let value = serde_json::to_value(whole).unwrap_or_default();
+    serde_path_to_error::deserialize(value)
+}
