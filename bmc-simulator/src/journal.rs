@@ -109,10 +109,18 @@ pub enum Event {
         /// What was true at that moment.
         truth: Power,
     },
-    /// The truth changed.
-    Changed(Change),
+    /// The truth about a machine changed.
+    Changed {
+        /// Id of the system that the machine is.
+        system: String,
+        /// What changed.
+        #[serde(flatten)]
+        change: Change,
+    },
     /// Somebody set the truth directly.
     Pressed {
+        /// Id of the system whose.
+        system: String,
         /// To what.
         to: Power,
     },
@@ -142,8 +150,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personality_faults: Vec<Injection>,
     },
-    /// The delays became these.
-    DelaysSet(Delays),
+    /// The delays of a machine became these.
+    DelaysSet {
+        /// Id of the system that the machine is.
+        system: String,
+        /// All of them.
+        #[serde(flatten)]
+        delays: Delays,
+    },
     /// User name and password were changed; all sessions ended.
     CredentialsRotated,
     /// The TLS certificate was swapped; all connections were closed.

@@ -37,6 +37,7 @@ mod human;
 pub mod ipmi;
 mod journal;
 mod oracle;
+mod per_machine;
 mod personality;
 mod power;
 mod redfish;

@@ -193,13 +193,13 @@ impl Case {
             | Event::TlsHandshake
             | Event::TlsFailed
             | Event::CommandRefused { .. }
-            | Event::Changed(_)
+            | Event::Changed { .. }
             | Event::Pressed { .. }
             | Event::BmcStage { .. }
             | Event::MainsRestored
             | Event::FaultApplied { .. }
             | Event::FaultsSet { .. }
-            | Event::DelaysSet(_)
+            | Event::DelaysSet { .. }
             | Event::CertificateSwapped { .. } => Vec::new(),
         }
     }

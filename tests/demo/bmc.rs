@@ -50,8 +50,10 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
         Event::Observed { reported, truth, .. } => {
             tell_observed(narrator, name, at, reported.as_deref(), *truth);
         }
-        Event::Changed(change) => narrator.say_of(at, Who::Truth, &format!("{name} {}", changed(change))),
-        Event::Pressed { to } => narrator.say_of(
+        Event::Changed { change, .. } => {
+            narrator.say_of(at, Who::Truth, &format!("{name} {}", changed(change)));
+        }
+        Event::Pressed { to, .. } => narrator.say_of(
             at,
             Who::Truth,
             &format!("{name}: somebody switches it {}", power(*to)),
@@ -87,7 +89,7 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
         | Event::IpmiSessionOpened { .. }
         | Event::IpmiSessionEnded { .. }
         | Event::BmcStage { .. }
-        | Event::DelaysSet(_) => {}
+        | Event::DelaysSet { .. } => {}
     }
 }
 

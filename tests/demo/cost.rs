@@ -84,7 +84,11 @@ impl Conversation {
                     | Command::ForceRestart
                     | Command::PowerCycle => {}
                 }
-            } else if let Event::Changed(Change::PoweredOff) = &entry.event {
+            } else if let Event::Changed {
+                change: Change::PoweredOff,
+                ..
+            } = &entry.event
+            {
                 this.off_took = told
                     .map(|told| entry.elapsed.saturating_sub(told))
                     .unwrap_or_default();

@@ -20,9 +20,16 @@ pub fn off_intervals(host: &WorldHost) -> Vec<(Timestamp, Option<Timestamp>)> {
     let mut intervals = Vec::new();
     let mut began = None;
     for entry in host.bmc.transitions() {
-        if let SimulatorEvent::Changed(Change::PoweredOff) = &entry.event {
+        if let SimulatorEvent::Changed {
+            change: Change::PoweredOff,
+            ..
+        } = &entry.event
+        {
             began = Some(entry.wall);
-        } else if let SimulatorEvent::Changed(Change::PoweredOn) = &entry.event
+        } else if let SimulatorEvent::Changed {
+            change: Change::PoweredOn,
+            ..
+        } = &entry.event
             && let Some(began) = began.take()
         {
             intervals.push((began, Some(entry.wall)));

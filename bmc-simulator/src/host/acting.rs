@@ -7,10 +7,10 @@ use tokio::sync::broadcast;
 use super::core::{HostCore, HostState};
 use super::{HostEvent, Snapshot};
 use crate::counters::RequestClass;
-use crate::fault::Fault;
 use crate::journal::Event;
+use crate::per_machine::Slot;
+use crate::power::Occurred;
 use crate::redfish;
-use crate::spec::Identity;
 
 /// Changes a subscriber may lag behind before it loses some. Room for all is allocated per host.
 const EVENT_BACKLOG: usize = 128;
@@ -43,16 +43,6 @@ impl Acting<'_> {
         wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// What the real system claims to be now.
-    pub(crate) fn identity(&self) -> &Identity {
-        let identities = &self.core.identities;
-        if self.state.faults.has(&Fault::WrongUuid) {
-            &identities.wrong
-        } else {
-            &identities.real
-        }
-    }
-
     /// A subscription that misses nothing after this instant.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
         let events = self
@@ -64,16 +54,17 @@ impl Acting<'_> {
 
     pub(crate) fn snapshot(&self) -> Snapshot {
         let core = self.core;
+        let (real, power) = (core.identities.real(Slot::FIRST), self.power(Slot::FIRST));
         Snapshot {
             name: core.name.clone(),
             redfish_url: core.redfish_url(),
-            system_path: core.system_path(),
-            system_uuid: core.identities.real.uuid.clone(),
-            serial_number: core.identities.real.serial.clone(),
+            system_path: core.system_path(Slot::FIRST),
+            system_uuid: real.uuid.clone(),
+            serial_number: real.serial.clone(),
             certificate_sha256: core.tls.current().sha256,
-            truth: self.state.machine.truth(),
-            reported: self.reported(),
-            delays: self.state.machine.delays(),
+            truth: power.truth(),
+            reported: self.reported(Slot::FIRST),
+            delays: power.delays(),
             faults: self.state.faults.list(),
             personality_faults: self.state.faults.of_personality(),
             counters: self.state.counters,
@@ -88,13 +79,17 @@ impl Acting<'_> {
     pub(super) fn settle(&mut self) {
         // A fault that begins or ends by itself does so at its own instant, not when somebody looks.
         while let Some(edge) = self.state.faults.next_edge().filter(|edge| *edge <= self.now) {
-            self.state.machine.advance(edge);
+            for machine in self.state.machines.iter_mut() {
+                machine.power.advance(edge);
+            }
             self.state.faults.advance(edge);
             self.obey_faults(edge);
         }
         self.state.faults.advance(self.now);
         self.expire_sessions();
-        self.state.machine.advance(self.now);
+        for machine in self.state.machines.iter_mut() {
+            machine.settle(self.now);
+        }
         while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
             if edge > self.now {
                 break;
@@ -104,22 +99,44 @@ impl Acting<'_> {
             self.log_at(edge, Event::BmcStage { stage });
         }
         self.state.settled = self.now;
-        let condition = self.state.machine.condition();
-        self.state.history.note(self.now, condition);
-        for occurred in self.state.machine.drain() {
-            self.log_at(occurred.at, Event::Changed(occurred.change.clone()));
-            redfish::changed(self, &occurred.change);
-            // No subscriber is no failure.
-            let Some(events) = self.core.events.get() else {
-                continue;
-            };
-            let _ = events.send(HostEvent {
-                host: self.core.name.clone(),
-                elapsed: occurred.at,
-                change: occurred.change,
-            });
+        for (slot, occurred) in self.occurred() {
+            self.tell(slot, occurred);
         }
         redfish::settle(self);
+    }
+
+    /// What happened to the machines since the last look, in the order of its instants.
+    fn occurred(&mut self) -> Vec<(Slot, Occurred)> {
+        let mut all = Vec::new();
+        for (slot, machine) in self.state.machines.slots().zip(self.state.machines.iter_mut()) {
+            let occurred = machine.power.drain();
+            all.extend(occurred.into_iter().map(|occurred| (slot, occurred)));
+        }
+        // Stable: what happened to one machine at one instant keeps its order.
+        all.sort_by_key(|(_, occurred)| occurred.at);
+        all
+    }
+
+    /// Tells everybody of a change.
+    fn tell(&mut self, slot: Slot, Occurred { at, change }: Occurred) {
+        let system = self.core.identities.real(slot).id.clone();
+        self.log_at(
+            at,
+            Event::Changed {
+                system: system.clone(),
+                change: change.clone(),
+            },
+        );
+        redfish::changed(self, slot, &change);
+        if let Some(events) = self.core.events.get() {
+            // No subscriber is no failure.
+            let _ = events.send(HostEvent {
+                host: self.core.name.clone(),
+                system,
+                elapsed: at,
+                change,
+            });
+        }
     }
 
     pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {

@@ -11,15 +11,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::Controller;
+use super::machine::Machine;
 use super::rate::Rate;
-use super::report::History;
 use super::{Acting, HostEvent, Listening};
 use crate::counters::Counters;
 use crate::fault::FaultSet;
 use crate::ipmi::{self, IpmiState};
 use crate::journal::Journal;
-use crate::power::{PowerMachine, PowerRestorePolicy};
-use crate::redfish::{RedfishState, Sessions};
+use crate::per_machine::{PerMachine, Slot};
+use crate::power::PowerMachine;
+use crate::redfish::{RedfishState, Sessions, SystemNotes};
 use crate::seed::Seeded;
 use crate::server::SUFFIX;
 use crate::spec::{Credentials, HostSpec, Identities};
@@ -42,17 +43,14 @@ pub(crate) struct Setup {
 
 /// The mutable part of a host.
 pub(crate) struct HostState {
-    pub(crate) machine: PowerMachine,
+    pub(crate) machines: PerMachine<Machine>,
     pub(crate) faults: FaultSet,
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
     pub(crate) redfish: RedfishState,
     pub(crate) credentials: Credentials,
     pub(crate) controller: Controller,
-    pub(crate) history: History,
     pub(crate) rate: Rate,
-    /// Whether the machine was on when the mains failed.
-    pub(crate) on_before_cut: bool,
     /// Absent when there is no IPMI, and while a datagram is dealt with.
     pub(crate) ipmi: Option<Box<IpmiState>>,
     /// Until when everything has happened that was due.
@@ -62,8 +60,9 @@ pub(crate) struct HostState {
 impl HostState {
     /// The next instant at which something happens by itself.
     fn next_deadline(&self) -> Option<Duration> {
+        let machines = self.machines.iter();
         let all = [
-            self.machine.next_deadline(),
+            machines.filter_map(|machine| machine.power.next_deadline()).min(),
             self.faults.next_edge(),
             self.controller.next_edge(self.settled),
             self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
@@ -72,7 +71,7 @@ impl HostState {
     }
 }
 
-/// A BMC and its machine.
+/// A BMC and its machines.
 pub(crate) struct HostCore {
     pub(crate) name: String,
     pub(crate) identities: Identities,
@@ -85,7 +84,6 @@ pub(crate) struct HostCore {
     pub(crate) closing: watch::Sender<u64>,
     pub(crate) tick: watch::Sender<u64>,
     pub(crate) listening: watch::Sender<Listening>,
-    pub(crate) restore: PowerRestorePolicy,
     pub(crate) generated_password: bool,
     behind_one_port: bool,
     pub(super) authority: Arc<Authority>,
@@ -108,20 +106,20 @@ impl HostCore {
             }
             password
         });
+        let power = PowerMachine::new(spec.power, layered.delays, stream("boot"), stream("delays"));
+        let machines = PerMachine::new(Machine::new(power, spec.restore), Vec::new());
         let state = HostState {
-            machine: PowerMachine::new(spec.power, layered.delays, stream("boot"), stream("delays")),
+            redfish: RedfishState::new(layered.redfish.clone(), machines.map(|_| SystemNotes::default())),
+            machines,
             faults: FaultSet::new(stream("faults")),
             counters: Counters::default(),
             sessions: Sessions::new(stream("session"), layered.redfish.session_timeout),
-            redfish: RedfishState::new(layered.redfish),
             credentials: Credentials {
                 username: spec.username.clone(),
                 password,
             },
             controller: Controller::new(spec.bmc_boot),
-            history: History::default(),
             rate: Rate::default(),
-            on_before_cut: false,
             settled: Duration::ZERO,
             ipmi: layered
                 .ipmi
@@ -139,7 +137,6 @@ impl HostCore {
             closing: watch::Sender::new(0),
             tick: watch::Sender::new(0),
             listening: watch::Sender::new(Listening::Open),
-            restore: spec.restore,
             generated_password: spec.password.is_none(),
             behind_one_port: setup.behind_one_port,
             authority: setup.authority,
@@ -209,8 +206,8 @@ impl HostCore {
         format!("https://{}", self.address)
     }
 
-    pub(crate) fn system_path(&self) -> String {
-        format!("/redfish/v1/Systems/{}", self.identities.real.id)
+    pub(crate) fn system_path(&self, slot: Slot) -> String {
+        format!("/redfish/v1/Systems/{}", self.identities.real(slot).id)
     }
 
     fn lock(&self) -> MutexGuard<'_, HostState> {

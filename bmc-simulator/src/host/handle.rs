@@ -11,6 +11,7 @@ use crate::counters::Counters;
 use crate::ipmi::Ended;
 use crate::journal::{Entry, Event, Page};
 use crate::oracle::{self, Breach, Oracle};
+use crate::per_machine::Slot;
 use crate::power::{Delays, Power, Truth};
 use crate::spec::Credentials;
 use crate::tls::Authority;
@@ -53,17 +54,17 @@ impl Host {
 
     /// `/redfish/v1/Systems/{id}` of the real system.
     pub fn system_path(&self) -> String {
-        self.core.system_path()
+        self.core.system_path(Slot::FIRST)
     }
 
     /// UUID of the real system, whatever is reported.
     pub fn system_uuid(&self) -> &str {
-        &self.core.identities.real.uuid
+        &self.core.identities.real(Slot::FIRST).uuid
     }
 
     /// Serial number of the real system, whatever is reported.
     pub fn serial_number(&self) -> &str {
-        &self.core.identities.real.serial
+        &self.core.identities.real(Slot::FIRST).serial
     }
 
     /// The login that works now.
@@ -88,12 +89,12 @@ impl Host {
 
     /// The truth at this instant.
     pub fn truth(&self) -> Truth {
-        self.core.act(|acting| acting.state.machine.truth())
+        self.core.act(|acting| acting.truth(Slot::FIRST))
     }
 
     /// The power state that would be reported at this instant; `None` = null.
     pub fn reported(&self) -> Option<String> {
-        self.core.act(|acting| acting.reported())
+        self.core.act(|acting| acting.reported(Slot::FIRST))
     }
 
     /// Everything at one instant.
@@ -114,7 +115,7 @@ impl Host {
     /// The truth now and every change after it, with nothing lost in between.
     pub fn follow(&self) -> (Truth, broadcast::Receiver<HostEvent>) {
         self.core
-            .act(|acting| (acting.state.machine.truth(), acting.subscribe()))
+            .act(|acting| (acting.truth(Slot::FIRST), acting.subscribe()))
     }
 
     /// Waits until the host is as `wanted` says. States that pass between two looks may be missed:
@@ -183,23 +184,26 @@ impl Host {
 
     /// The changes of the truth so far, with their instants, oldest first.
     pub fn transitions(&self) -> Vec<Arc<Entry>> {
-        let changed = |entry: &Arc<Entry>| matches!(entry.event, Event::Changed(_));
+        let changed = |entry: &Arc<Entry>| matches!(entry.event, Event::Changed { .. });
         self.journal().into_iter().filter(changed).collect()
     }
 
     /// Replaces the delays for commands to come; pending ones keep theirs.
     pub fn set_delays(&self, delays: Delays) {
         self.core.act(|acting| {
-            acting.state.machine.set_delays(delays);
-            acting.log(Event::DelaysSet(delays));
+            acting.power_mut(Slot::FIRST).set_delays(delays);
+            let system = acting.core.identities.real(Slot::FIRST).id.clone();
+            acting.log(Event::DelaysSet { system, delays });
         });
     }
 
     /// Sets the truth at once, past all faults: somebody pressed the button.
     pub fn press_power(&self, to: Power) {
         self.core.act(|acting| {
-            acting.log(Event::Pressed { to });
-            acting.state.machine.press(to, acting.now);
+            let system = acting.core.identities.real(Slot::FIRST).id.clone();
+            acting.log(Event::Pressed { system, to });
+            let now = acting.now;
+            acting.power_mut(Slot::FIRST).press(to, now);
         });
     }
 

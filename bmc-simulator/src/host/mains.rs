@@ -1,4 +1,4 @@
-//! What feeds the BMC and its machine.
+//! What feeds the BMC and its machines.
 
 use super::Acting;
 use crate::ipmi::Ended;
@@ -11,13 +11,15 @@ impl Acting<'_> {
         if !self.state.controller.has_power() {
             return;
         }
-        self.state.on_before_cut = self.state.machine.truth().power == Power::On;
         self.log(Event::MainsLost);
         self.state.controller.lose_power();
         self.state.sessions.end_all();
         self.state.redfish.forget(self.now);
         self.end_ipmi_sessions(Ended::BmcGone);
-        self.state.machine.lose_mains(self.now);
+        for machine in self.state.machines.iter_mut() {
+            machine.on_before_cut = machine.power.truth().power == Power::On;
+            machine.power.lose_mains(self.now);
+        }
         self.core.close_connections();
     }
 
@@ -28,13 +30,15 @@ impl Acting<'_> {
         }
         self.log(Event::MainsRestored);
         self.state.controller.boot(self.now);
-        let powers_on = match self.core.restore {
-            PowerRestorePolicy::AlwaysOn => true,
-            PowerRestorePolicy::AlwaysOff => false,
-            PowerRestorePolicy::LastState => self.state.on_before_cut,
-        };
-        if powers_on {
-            self.state.machine.command(Command::On, self.now);
+        for machine in self.state.machines.iter_mut() {
+            let powers_on = match machine.restore {
+                PowerRestorePolicy::AlwaysOn => true,
+                PowerRestorePolicy::AlwaysOff => false,
+                PowerRestorePolicy::LastState => machine.on_before_cut,
+            };
+            if powers_on {
+                machine.power.command(Command::On, self.now);
+            }
         }
     }
 }

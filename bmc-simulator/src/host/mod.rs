@@ -1,4 +1,4 @@
-//! One BMC with its machine: the shared core, the handle that tests hold, the clock that drives it.
+//! One BMC with its machines: the shared core, the handle that tests hold, the clock that drives it.
 
 mod acting;
 mod clock;
@@ -8,6 +8,7 @@ mod faults;
 mod handle;
 mod ipmi_sessions;
 mod listening;
+mod machine;
 mod mains;
 mod obedience;
 mod rate;

@@ -1,4 +1,4 @@
-//! What faults do to a BMC and its machine as a whole, and the BMC's own reboot.
+//! What faults do to a BMC and its machines as a whole, and the BMC's own reboot.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl Acting<'_> {
         self.apply_faults();
     }
 
-    /// Makes the machine behave as the faults say, after they changed.
+    /// Makes the machines behave as the faults say, after they changed.
     pub(crate) fn apply_faults(&mut self) {
         self.obey_faults(self.now);
         let faults = self.state.faults.list();
@@ -30,7 +30,9 @@ impl Acting<'_> {
 
     pub(super) fn obey_faults(&mut self, now: Duration) {
         let behaviour = self.state.faults.behaviour();
-        self.state.machine.set_behaviour(behaviour, now);
+        for machine in self.state.machines.iter_mut() {
+            machine.power.set_behaviour(behaviour, now);
+        }
         let (core, wanted) = (self.core, self.state.faults.certificate_defect());
         if core.tls.defect() == wanted {
             return;

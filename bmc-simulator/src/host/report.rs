@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Acting;
+use crate::per_machine::Slot;
 use crate::power::Condition;
 
 /// Changes remembered for reports that lag behind.
@@ -35,13 +36,14 @@ impl History {
 }
 
 impl Acting<'_> {
-    /// The word to report as power state now; absent = null.
-    pub(crate) fn reported(&self) -> Option<String> {
-        let (faults, present) = (&self.state.faults, self.state.machine.condition());
+    /// The word to report as a machine's power state now; absent = null.
+    pub(crate) fn reported(&self, slot: Slot) -> Option<String> {
+        let (faults, machine) = (&self.state.faults, self.state.machines.get(slot));
+        let present = machine.power.condition();
         let known = match faults.report_age() {
             Some(age) => {
                 let then = self.now.saturating_sub(age);
-                self.state.history.at(then).unwrap_or(present)
+                machine.history.at(then).unwrap_or(present)
             }
             None => present,
         };

@@ -65,6 +65,8 @@ pub struct IpmiSnapshot {
 pub struct HostEvent {
     /// The host's name.
     pub host: String,
+    /// Id of the system that changed.
+    pub system: String,
     /// Time since the simulation began at which it was due.
     pub elapsed: Duration,
     /// What changed.

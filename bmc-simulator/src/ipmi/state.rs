@@ -13,6 +13,7 @@ use crate::counters::{RequestClass, bump};
 use crate::fault::IpmiEffect;
 use crate::host::Acting;
 use crate::journal::Event;
+use crate::per_machine::Slot;
 use crate::seed::Seeded;
 
 /// What does not change while the BMC runs.
@@ -192,7 +193,7 @@ impl Bmc<'_, '_> {
     /// The system's UUID as Get System GUID sends it (section 22.14): least significant byte first,
     /// as section 20.8 prescribes.
     pub(super) fn system_guid(&self) -> [u8; 16] {
-        guid(&self.acting.identity().uuid).unwrap_or_default()
+        guid(&self.acting.identity(Slot::FIRST).uuid).unwrap_or_default()
     }
 }
 

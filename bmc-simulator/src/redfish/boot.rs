@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::message::Base;
 use super::patch::{Change, Plan, text};
 use super::system::SystemChange;
+use crate::per_machine::Slot;
 use crate::power;
 
 const TARGETS: [&str; 4] = ["None", "Pxe", "Hdd", "BiosSetup"];
@@ -90,7 +91,7 @@ impl BootOverride {
 }
 
 /// PATCH of `Boot`.
-pub(super) fn plan(plan: &mut Plan, value: &Value) {
+pub(super) fn plan(plan: &mut Plan, slot: Slot, value: &Value) {
     let Some(properties) = value.as_object() else {
         let message = Base::PropertyValueTypeError.message(&[&value.to_string(), "Boot"]);
         plan.wrong(message.about("Boot"));
@@ -118,6 +119,6 @@ pub(super) fn plan(plan: &mut Plan, value: &Value) {
             }
         };
         let change = found.ok_or_else(|| Base::PropertyValueNotInList.message(&[&word, name]).about(name));
-        plan.take(change, |change| Change::System(SystemChange::Boot(change)));
+        plan.take(change, |change| Change::System(slot, SystemChange::Boot(change)));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::body_of::{collection as collection_of, reference, resource};
 use super::{manager, schema, system};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 
 pub(super) const CHASSIS: &str = "/redfish/v1/Chassis";
 const ID: &str = "1";
@@ -18,7 +19,7 @@ pub(super) fn collection() -> Value {
 
 /// `/redfish/v1/Chassis/{id}`.
 pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
-    let who = acting.identity();
+    let who = acting.identity(Slot::FIRST);
     let systems: Vec<Value> = system::uris(acting).map(|uri| reference(&uri)).collect();
     (id == ID).then(|| {
         resource(
@@ -31,7 +32,7 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
                 "Manufacturer": who.manufacturer,
                 "Model": who.model,
                 "SerialNumber": who.serial,
-                "PowerState": acting.reported(),
+                "PowerState": acting.reported(Slot::FIRST),
                 "Status": {"State": "Enabled", "Health": "OK"},
                 "Links": {
                     "ComputerSystems": systems,

@@ -147,8 +147,9 @@ fn is_unavailable(acting: &Acting<'_>, route: &Route) -> bool {
     let Route::System(id) = route else {
         return false;
     };
-    let of_decoy = acting.core.identities.decoys.iter().any(|decoy| decoy.id == *id);
-    let off = acting.state.machine.truth().power == Power::Off;
+    let of_decoy = acting.core.identities.decoy(id).is_some();
+    let mut machines = acting.state.machines.iter();
+    let off = machines.all(|machine| machine.power.truth().power == Power::Off);
     of_decoy && off && acting.state.redfish.decoys_unavailable_while_off()
 }
 

@@ -11,6 +11,7 @@ use super::body_of::{collection as collection_of, reference, resource};
 use super::message::Base;
 use super::{Call, body, chassis, reply, schema, system};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 
 pub(super) const MANAGERS: &str = "/redfish/v1/Managers";
 pub(super) const ID: &str = "BMC";
@@ -29,6 +30,7 @@ pub(super) fn collection() -> Value {
 /// `/redfish/v1/Managers/{id}`.
 pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
     let identities = &acting.core.identities;
+    let product = identities.real(Slot::FIRST);
     let systems: Vec<Value> = system::uris(acting).map(|uri| reference(&uri)).collect();
     (id == ID).then(|| {
         resource(
@@ -38,8 +40,8 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
             "Manager",
             json!({
                 "ManagerType": "BMC",
-                "Manufacturer": identities.real.manufacturer,
-                "Model": identities.real.model,
+                "Manufacturer": product.manufacturer,
+                "Model": product.model,
                 "FirmwareVersion": env!("CARGO_PKG_VERSION"),
                 "UUID": identities.service_uuid,
                 "ServiceEntryPointUUID": identities.service_uuid,

@@ -33,6 +33,7 @@ mod tasks;
 pub(crate) use sessions::Sessions;
 pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub(crate) use state::{RedfishState, changed, settle};
+pub(crate) use system::SystemNotes;
 
 use std::sync::Arc;
 

@@ -11,6 +11,7 @@ use super::{Call, accounts, chassis, conditional, events, manager, message, netw
 use super::{sessions, system, tasks};
 use crate::host::Acting;
 use crate::journal::{Event, Via};
+use crate::per_machine::Slot;
 
 /// A resource as it is served, and its entity tag.
 pub(super) struct Tagged {
@@ -109,7 +110,7 @@ fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<String>) {
         seen.push(id.clone());
     } else if matches!(route, Route::Chassis(_)) {
         // It shows the power of the system in it.
-        seen.push(acting.core.identities.real.id.clone());
+        seen.push(acting.core.identities.real(Slot::FIRST).id.clone());
     }
 }
 

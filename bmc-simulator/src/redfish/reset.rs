@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::message::Base;
 use super::spec::ResetAnswer;
 use super::{Call, body, reply, tasks};
-use crate::host::{Acting, HostCore};
+use crate::host::Acting;
 use crate::journal::{Event, Via};
+use crate::per_machine::Slot;
 use crate::power::{Command, Condition, Outcome, Power};
 
 /// `ResetType@Redfish.AllowableValues` (DSP0268, `Resource.ResetType`).
@@ -85,6 +86,8 @@ impl Refused {
 /// A reset that makes sense.
 struct Wanted<'a> {
     system: &'a str,
+    /// The machine that the system is; absent for a decoy.
+    slot: Option<Slot>,
     command: Command,
     reset_type: String,
 }
@@ -113,7 +116,9 @@ pub(super) fn log_refusal(call: &Call<'_>, id: &str, via: &Via, status: StatusCo
 }
 
 async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a>, Refused> {
-    if !is_decoy(call.core, id) && call.core.identities.real.id != id {
+    let identities = &call.core.identities;
+    let slot = identities.find(id);
+    if slot.is_none() && identities.decoy(id).is_none() {
         return Err(Refused::NoSuchSystem);
     }
     let object = body::json_object(&call.parts.headers, body)
@@ -126,6 +131,7 @@ async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a
         .ok_or(Refused::Missing)?;
     Ok(Wanted {
         system: id,
+        slot,
         command: command(reset_type).ok_or(Refused::NotAllowed)?,
         reset_type: reset_type.to_owned(),
     })
@@ -142,27 +148,24 @@ fn execute(
     if refuses && call.parts.headers.contains_key(header::IF_MATCH) {
         return Err(Refused::IfMatch);
     }
-    let decoy = is_decoy(call.core, wanted.system);
-    let condition = if decoy {
-        Condition::Off
-    } else {
-        acting.state.machine.condition()
+    let condition = match wanted.slot {
+        Some(slot) => acting.power(slot).condition(),
+        None => Condition::Off,
     };
     if already_there(condition, wanted.command) && acting.state.faults.take_conflict(call.asked) {
         return Err(Refused::AlreadyThere);
     }
-    if !decoy && wanted.command == Command::On && is_too_soon(call, acting) {
-        return Err(Refused::TooSoon);
-    }
-    let outcome = if decoy {
-        Outcome::Ignored
-    } else {
-        let effective = effective(
-            wanted.command,
-            condition,
-            acting.state.redfish.spec.restart_powers_on,
-        );
-        acting.state.machine.command(effective, acting.now)
+    let outcome = match wanted.slot {
+        Some(slot) if wanted.command == Command::On && is_too_soon(call, acting, slot) => {
+            return Err(Refused::TooSoon);
+        }
+        Some(slot) => {
+            let restart_powers_on = acting.state.redfish.spec.restart_powers_on;
+            let effective = effective(wanted.command, condition, restart_powers_on);
+            let now = acting.now;
+            acting.power_mut(slot).command(effective, now)
+        }
+        None => Outcome::Ignored,
     };
     let status = match acting.state.redfish.spec.reset_answer {
         ResetAnswer::NoContent => StatusCode::NO_CONTENT,
@@ -178,7 +181,7 @@ fn execute(
     Ok(match acting.state.redfish.spec.reset_answer {
         ResetAnswer::NoContent | ResetAnswer::AcceptedWithoutTask => reply::bare(status, Body::empty()),
         ResetAnswer::Task => {
-            let task = tasks::begin(acting, call.path(), &wanted.reset_type);
+            let task = tasks::begin(acting, wanted.slot, call.path(), &wanted.reset_type);
             tasks::accepted(acting, task)
         }
     })
@@ -201,8 +204,8 @@ fn effective(wanted: Command, condition: Condition, restart_powers_on: bool) -> 
     }
 }
 
-fn is_too_soon(call: &Call<'_>, acting: &mut Acting<'_>) -> bool {
-    let truth = acting.state.machine.truth();
+fn is_too_soon(call: &Call<'_>, acting: &mut Acting<'_>, slot: Slot) -> bool {
+    let truth = acting.truth(slot);
     let off_for = acting.now.saturating_sub(truth.since);
     let went_off = truth.power == Power::Off && truth.on_to_off > 0;
     went_off && acting.state.faults.take_too_soon(call.asked, off_for)
@@ -214,8 +217,4 @@ fn already_there(condition: Condition, command: Command) -> bool {
         Command::ForceOff | Command::GracefulShutdown => condition == Condition::Off,
         Command::GracefulRestart | Command::ForceRestart | Command::PowerCycle => false,
     }
-}
-
-fn is_decoy(core: &HostCore, id: &str) -> bool {
-    core.identities.decoys.iter().any(|decoy| decoy.id == id)
 }

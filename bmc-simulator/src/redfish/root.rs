@@ -6,6 +6,7 @@ use super::body_of::{reference, resource, set};
 use super::query::MAX_LEVELS;
 use super::{accounts, chassis, events, manager, message, schema, sessions, system, tasks};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 
 const ROOT: &str = "/redfish/v1/";
 
@@ -49,6 +50,7 @@ pub(super) fn odata(acting: &Acting<'_>) -> Value {
 /// `/redfish/v1`.
 pub(super) fn service_root(acting: &Acting<'_>) -> Value {
     let identities = &acting.core.identities;
+    let product = identities.real(Slot::FIRST);
     let mut root = resource(
         schema::SERVICE_ROOT,
         ROOT,
@@ -57,8 +59,8 @@ pub(super) fn service_root(acting: &Acting<'_>) -> Value {
         json!({
             "RedfishVersion": "1.20.0",
             "UUID": identities.service_uuid,
-            "Vendor": identities.real.manufacturer,
-            "Product": identities.real.model,
+            "Vendor": product.manufacturer,
+            "Product": product.model,
             "ProtocolFeaturesSupported": {
                 "ExpandQuery": {
                     "ExpandAll": true,

@@ -10,6 +10,7 @@ use super::system::SystemNotes;
 use super::tasks::{self, Tasks};
 use crate::host::Acting;
 use crate::journal::Event;
+use crate::per_machine::{PerMachine, Slot};
 use crate::power::Change;
 
 /// The Redfish part of a host's state.
@@ -19,19 +20,19 @@ pub(crate) struct RedfishState {
     pub(super) tasks: Tasks,
     pub(super) events: Events,
     pub(super) network: Network,
-    pub(super) system: SystemNotes,
+    pub(super) systems: PerMachine<SystemNotes>,
     /// When the BMC last began to serve.
     pub(super) restarted: Duration,
 }
 
 impl RedfishState {
-    pub(crate) fn new(spec: RedfishSpec) -> Self {
+    pub(crate) fn new(spec: RedfishSpec, systems: PerMachine<SystemNotes>) -> Self {
         Self {
             accounts: Accounts::new(&spec),
             tasks: Tasks::default(),
             events: Events::new(),
             network: Network::default(),
-            system: SystemNotes::default(),
+            systems,
             restarted: Duration::ZERO,
             spec,
         }
@@ -54,10 +55,10 @@ impl RedfishState {
     }
 }
 
-/// The truth changed.
-pub(crate) fn changed(acting: &mut Acting<'_>, change: &Change) {
-    acting.state.redfish.system.boot.changed(change);
-    events::changed(acting, change);
+/// The truth about a machine changed.
+pub(crate) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &Change) {
+    acting.state.redfish.systems.get_mut(slot).boot.changed(change);
+    events::changed(acting, slot, change);
 }
 
 /// Lets happen what follows from the time and from what was done: sessions expire, tasks end,

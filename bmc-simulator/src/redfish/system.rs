@@ -1,4 +1,4 @@
-//! `ComputerSystem`: the machine behind the BMC, and decoys beside it.
+//! `ComputerSystem`: the machines behind the BMC, and decoys beside them.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,15 @@ use super::boot::{self, BootChange, BootOverride};
 use super::patch::{Change, Plan, flag, text};
 use super::{chassis, manager, reset, schema};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 use crate::power::Power;
 use crate::spec::Identity;
 
 pub(super) const SYSTEMS: &str = "/redfish/v1/Systems";
 
-/// Properties of the real system that can be written and mean nothing else.
+/// Properties of a machine that can be written and mean nothing else.
 #[derive(Debug, Default)]
-pub(super) struct SystemNotes {
+pub(crate) struct SystemNotes {
     asset_tag: String,
     location_indicator: bool,
     pub(super) boot: BootOverride,
@@ -39,15 +40,15 @@ impl SystemNotes {
 }
 
 /// PATCH of a system.
-pub(super) fn plan(plan: &mut Plan, name: &str, value: &Value) -> bool {
+pub(super) fn plan(plan: &mut Plan, slot: Slot, name: &str, value: &Value) -> bool {
     match name {
         "AssetTag" => plan.take(text(name, value), |tag| {
-            Change::System(SystemChange::AssetTag(tag))
+            Change::System(slot, SystemChange::AssetTag(tag))
         }),
         "LocationIndicatorActive" => plan.take(flag(name, value), |on| {
-            Change::System(SystemChange::LocationIndicator(on))
+            Change::System(slot, SystemChange::LocationIndicator(on))
         }),
-        "Boot" => boot::plan(plan, value),
+        "Boot" => boot::plan(plan, slot, value),
         _ => return false,
     }
     true
@@ -55,12 +56,8 @@ pub(super) fn plan(plan: &mut Plan, name: &str, value: &Value) -> bool {
 
 /// Paths of all systems, decoys first.
 pub(super) fn uris<'a>(acting: &'a Acting<'_>) -> impl Iterator<Item = String> + 'a {
-    let identities = &acting.core.identities;
-    identities
-        .decoys
-        .iter()
-        .chain(std::iter::once(&identities.real))
-        .map(|identity| format!("{SYSTEMS}/{}", identity.id))
+    let systems = acting.core.identities.systems();
+    systems.map(|identity| format!("{SYSTEMS}/{}", identity.id))
 }
 
 /// `/redfish/v1/Systems`: decoys first.
@@ -75,31 +72,29 @@ pub(super) fn collection(acting: &Acting<'_>) -> Value {
 
 /// What is reported of a system's power, and what is true. Decoys are off.
 pub(super) fn power(acting: &Acting<'_>, id: &str) -> (Option<String>, Power) {
-    if id == acting.core.identities.real.id {
-        (acting.reported(), acting.state.machine.truth().power)
-    } else {
-        (Some("Off".to_owned()), Power::Off)
+    match acting.core.identities.find(id) {
+        Some(slot) => (acting.reported(slot), acting.truth(slot).power),
+        None => (Some("Off".to_owned()), Power::Off),
     }
 }
 
 /// `/redfish/v1/Systems/{id}`.
 pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
-    let identities = &acting.core.identities;
     let (reported, _) = power(acting, id);
-    if identities.real.id == id {
-        let mut body = computer_system(acting, acting.identity(), reported.as_deref());
-        let notes = &acting.state.redfish.system;
-        set(&mut body, "AssetTag", json!(notes.asset_tag));
-        set(
-            &mut body,
-            "LocationIndicatorActive",
-            json!(notes.location_indicator),
-        );
-        set(&mut body, "Boot", notes.boot.to_json());
-        return Some(body);
-    }
-    let decoy = identities.decoys.iter().find(|decoy| decoy.id == id)?;
-    Some(computer_system(acting, decoy, reported.as_deref()))
+    let Some(slot) = acting.core.identities.find(id) else {
+        let decoy = acting.core.identities.decoy(id)?;
+        return Some(computer_system(acting, decoy, reported.as_deref()));
+    };
+    let mut body = computer_system(acting, acting.identity(slot), reported.as_deref());
+    let notes = acting.state.redfish.systems.get(slot);
+    set(&mut body, "AssetTag", json!(notes.asset_tag));
+    set(
+        &mut body,
+        "LocationIndicatorActive",
+        json!(notes.location_indicator),
+    );
+    set(&mut body, "Boot", notes.boot.to_json());
+    Some(body)
 }
 
 fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str>) -> Value {

@@ -1,7 +1,8 @@
-//! Who the systems behind one BMC say they are.
+//! Who the systems behind a BMC are: drawn from the seed where nobody said.
 
 use super::HostSpec;
 use super::layers::Layered;
+use crate::per_machine::{PerMachine, Slot};
 use crate::seed::Seeded;
 
 /// What a system says it is.
@@ -15,12 +16,18 @@ pub(crate) struct Identity {
     pub(crate) host_name: String,
 }
 
+/// What a machine is, and what it can be taken for.
+#[derive(Debug)]
+pub(crate) struct MachineIdentity {
+    pub(crate) real: Identity,
+    /// What it claims to be under [`Fault::WrongUuid`](crate::Fault::WrongUuid).
+    pub(crate) wrong: Identity,
+}
+
 /// All identities behind one BMC.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    pub(crate) real: Identity,
-    /// What the real system claims to be under [`Fault::WrongUuid`](crate::Fault::WrongUuid).
-    pub(crate) wrong: Identity,
+    pub(crate) machines: PerMachine<MachineIdentity>,
     pub(crate) decoys: Vec<Identity>,
     pub(crate) service_uuid: String,
 }
@@ -55,10 +62,30 @@ impl Identities {
             .collect();
         let service_uuid = seeded.uuid();
         Self {
-            real,
-            wrong,
+            machines: PerMachine::new(MachineIdentity { real, wrong }, Vec::new()),
             decoys,
             service_uuid,
         }
+    }
+
+    /// The machine that is the system with this id.
+    pub(crate) fn find(&self, id: &str) -> Option<Slot> {
+        self.machines.find(|machine| machine.real.id == id)
+    }
+
+    /// The decoy with this id.
+    pub(crate) fn decoy(&self, id: &str) -> Option<&Identity> {
+        self.decoys.iter().find(|decoy| decoy.id == id)
+    }
+
+    /// What this machine truly is.
+    pub(crate) fn real(&self, slot: Slot) -> &Identity {
+        &self.machines.get(slot).real
+    }
+
+    /// All systems, decoys first.
+    pub(crate) fn systems(&self) -> impl Iterator<Item = &Identity> {
+        let machines = self.machines.iter().map(|machine| &machine.real);
+        self.decoys.iter().chain(machines)
     }
 }

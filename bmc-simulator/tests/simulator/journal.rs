@@ -23,14 +23,26 @@ fn word(event: &Event) -> &'static str {
         Event::Observed {
             truth: Power::Off, ..
         } => "observed-off",
-        Event::Changed(Change::PoweredOff) => "off",
-        Event::Changed(Change::PoweredOn) => "on",
-        Event::Changed(Change::Reset) => "reset",
-        Event::Changed(Change::Booted { .. }) => "booted",
+        Event::Changed {
+            change: Change::PoweredOff,
+            ..
+        } => "off",
+        Event::Changed {
+            change: Change::PoweredOn,
+            ..
+        } => "on",
+        Event::Changed {
+            change: Change::Reset,
+            ..
+        } => "reset",
+        Event::Changed {
+            change: Change::Booted { .. },
+            ..
+        } => "booted",
         Event::Pressed { .. } => "pressed",
         Event::FaultApplied { .. } => "fault",
         Event::FaultsSet { .. } => "faults",
-        Event::DelaysSet(_) => "delays",
+        Event::DelaysSet { .. } => "delays",
         Event::CredentialsRotated => "rotated",
         Event::CertificateSwapped { .. } => "swapped",
         Event::BmcStage { .. } => "bmc-stage",

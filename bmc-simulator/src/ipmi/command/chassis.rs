@@ -3,6 +3,7 @@
 use super::{Completion, Done};
 use crate::ipmi::state::Bmc;
 use crate::journal::{Event, Via};
+use crate::per_machine::Slot;
 use crate::power::{Command, Outcome, Power};
 
 const POWER_IS_ON: u8 = 0x01;
@@ -16,11 +17,11 @@ pub(super) fn capabilities() -> Vec<u8> {
 
 /// Get Chassis Status (section 28.2).
 pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
-    let truth = bmc.acting.state.machine.truth();
+    let truth = bmc.acting.truth(Slot::FIRST);
     let on = reported(bmc) == Power::On;
     let by_command = bmc.ipmi.chassis.commanded_on == Some(truth.off_to_on);
     let event = Event::Observed {
-        system: bmc.acting.core.identities.real.id.clone(),
+        system: bmc.acting.core.identities.real(Slot::FIRST).id.clone(),
         via: via(bmc, id),
         reported: Some(if on { "On" } else { "Off" }.to_owned()),
         truth: truth.power,
@@ -33,10 +34,10 @@ pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
 /// IPMI has one bit for the power. A literal that is no power state of IPMI cannot be told, so then
 /// it is the truth.
 fn reported(bmc: &Bmc<'_, '_>) -> Power {
-    match bmc.acting.reported().as_deref() {
+    match bmc.acting.reported(Slot::FIRST).as_deref() {
         Some("Off" | "PoweringOn") => Power::Off,
         Some("On" | "PoweringOff") => Power::On,
-        Some(_) | None => bmc.acting.state.machine.truth().power,
+        Some(_) | None => bmc.acting.truth(Slot::FIRST).power,
     }
 }
 
@@ -49,7 +50,10 @@ pub(super) fn control(
     answered: bool,
 ) -> Done {
     let parsed = permitted.and_then(|()| parse(bmc, data));
-    let (system, via) = (bmc.acting.core.identities.real.id.clone(), via(bmc, id));
+    let (system, via) = (
+        bmc.acting.core.identities.real(Slot::FIRST).id.clone(),
+        via(bmc, id),
+    );
     let event = match parsed {
         Ok(command) => {
             let outcome = command_machine(bmc, command);
@@ -91,9 +95,9 @@ fn parse(bmc: &Bmc<'_, '_>, data: &[u8]) -> Result<Command, Completion> {
 }
 
 fn command_machine(bmc: &mut Bmc<'_, '_>, command: Command) -> Outcome {
-    let ons = bmc.acting.state.machine.truth().off_to_on;
+    let ons = bmc.acting.truth(Slot::FIRST).off_to_on;
     let now = bmc.acting.now;
-    let outcome = bmc.acting.state.machine.command(command, now);
+    let outcome = bmc.acting.power_mut(Slot::FIRST).command(command, now);
     let powers_on = matches!(command, Command::On | Command::PowerCycle);
     if powers_on && outcome == Outcome::Started {
         bmc.ipmi.chassis.commanded_on = Some(ons.saturating_add(1));

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::message::{Message, ResourceEvent};
 use super::{schema, system};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 use crate::power::Change as PowerChange;
 
 /// Subscriptions at one time.
@@ -83,8 +84,8 @@ pub(super) struct Events {
     attempts: u64,
     /// Seconds between two attempts.
     interval: u64,
-    /// The power state that subscribers know of; absent while there are none.
-    told: Option<String>,
+    /// The power state of each machine that subscribers know of; empty while there are none.
+    told: BTreeMap<Slot, String>,
 }
 
 impl Events {
@@ -95,7 +96,7 @@ impl Events {
             sent: 0,
             attempts: 3,
             interval: 5,
-            told: None,
+            told: BTreeMap::new(),
         }
     }
 
@@ -193,29 +194,29 @@ fn event(id: u64, time: &str, record: &Record, context: &str) -> Value {
     })
 }
 
-/// The truth changed: subscribers hear what is reported then.
-pub(super) fn changed(acting: &mut Acting<'_>, change: &PowerChange) {
+/// The truth about a machine changed: subscribers hear what is reported then.
+pub(super) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &PowerChange) {
     let honest = match change {
         PowerChange::PoweredOff => "Off",
         PowerChange::PoweredOn => "On",
         PowerChange::Reset | PowerChange::Booted { .. } => return,
     };
     let word = acting.state.faults.reported(honest);
-    tell(acting, said(word));
+    tell(acting, slot, &said(word));
 }
 
 /// Something may have changed what is reported.
 pub(super) fn settle(acting: &mut Acting<'_>) {
     if acting.state.redfish.events.known.is_empty() {
-        acting.state.redfish.events.told = None;
+        acting.state.redfish.events.told.clear();
         return;
     }
-    let word = said(acting.reported());
-    if acting.state.redfish.events.told.is_none() {
+    for slot in acting.state.machines.slots() {
+        let word = said(acting.reported(slot));
         // What is so when the first subscriber comes is no event.
-        acting.state.redfish.events.told = Some(word);
-    } else {
-        tell(acting, word);
+        let told = &mut acting.state.redfish.events.told;
+        told.entry(slot).or_insert_with(|| word.clone());
+        tell(acting, slot, &word);
     }
 }
 
@@ -224,19 +225,21 @@ fn said(reported: Option<String>) -> String {
     reported.unwrap_or_else(|| "null".to_owned())
 }
 
-fn tell(acting: &mut Acting<'_>, word: String) {
-    let told = &mut acting.state.redfish.events.told;
-    if told.is_none() || told.as_ref() == Some(&word) {
+fn tell(acting: &mut Acting<'_>, slot: Slot, word: &str) {
+    let Some(told) = acting.state.redfish.events.told.get_mut(&slot) else {
+        return;
+    };
+    if *told == word {
         return;
     }
-    let origin = format!("{}/{}", system::SYSTEMS, acting.core.identities.real.id);
-    let message = match word.as_str() {
+    word.clone_into(told);
+    let origin = format!("{}/{}", system::SYSTEMS, acting.core.identities.real(slot).id);
+    let message = match word {
         "On" => ResourceEvent::PoweredOn.message(&[&origin]),
         "Off" => ResourceEvent::PoweredOff.message(&[&origin]),
         "PoweringOn" => ResourceEvent::PoweringOn.message(&[&origin]),
         "PoweringOff" => ResourceEvent::PoweringOff.message(&[&origin]),
         other => ResourceEvent::StateChanged.message(&[&origin, other]),
     };
-    *told = Some(word);
     publish(acting, message, &origin);
 }

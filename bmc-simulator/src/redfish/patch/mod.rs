@@ -15,11 +15,12 @@ use super::route::Route;
 use super::{Call, Refusal, access, body, conditional, events, read, reply, sessions};
 use super::{accounts, network, system};
 use crate::host::Acting;
+use crate::per_machine::Slot;
 
 /// One property that can be written, and its new value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
-    System(system::SystemChange),
+    System(Slot, system::SystemChange),
     Network(network::NetworkChange),
     SessionTimeout(u64),
     AccountService(accounts::ServiceChange),
@@ -138,7 +139,10 @@ fn plan(route: &Route, resource: &Value, object: &Map<String, Value>, acting: &A
             events::plan_subscription(&mut plan, *id, name, value)
         } else if let Route::System(id) = route {
             // A decoy has nothing that can be written.
-            *id == acting.core.identities.real.id && system::plan(&mut plan, name, value)
+            match acting.core.identities.find(id) {
+                Some(slot) => system::plan(&mut plan, slot, name, value),
+                None => false,
+            }
         } else if matches!(route, Route::NetworkProtocol(_)) {
             network::plan(&mut plan, acting, name, value)
         } else if *route == Route::SessionService {
@@ -160,7 +164,7 @@ fn plan(route: &Route, resource: &Value, object: &Map<String, Value>, acting: &A
 fn apply(acting: &mut Acting<'_>, change: Change, session: Option<&str>) {
     let redfish = &mut acting.state.redfish;
     match change {
-        Change::System(change) => redfish.system.apply(change),
+        Change::System(slot, change) => redfish.systems.get_mut(slot).apply(change),
         Change::Network(change) => redfish.network.apply(change),
         Change::SessionTimeout(seconds) => {
             acting.state.sessions.timeout = std::time::Duration::from_secs(seconds);

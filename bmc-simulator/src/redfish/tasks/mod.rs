@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::events;
 use super::message::TaskEvent;
 use crate::host::Acting;
+use crate::per_machine::Slot;
 
 /// Tasks kept; the oldest goes first, as `CompletedTaskOverWritePolicy` says.
 const KEPT: usize = 16;
@@ -18,6 +19,8 @@ const KEPT: usize = 16;
 #[derive(Debug)]
 struct Task {
     id: u64,
+    /// The machine that it resets; absent for a decoy.
+    slot: Option<Slot>,
     /// URI that the reset was sent to, and the type of reset.
     target: String,
     reset_type: String,
@@ -50,7 +53,7 @@ impl Tasks {
 }
 
 /// Begins a task for a reset that was just accepted, and says its number.
-pub(super) fn begin(acting: &mut Acting<'_>, target: &str, reset_type: &str) -> u64 {
+pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, reset_type: &str) -> u64 {
     let started = acting.now;
     let tasks = &mut acting.state.redfish.tasks;
     tasks.last = tasks.last.saturating_add(1);
@@ -60,6 +63,7 @@ pub(super) fn begin(acting: &mut Acting<'_>, target: &str, reset_type: &str) -> 
     }
     tasks.kept.push_back(Task {
         id,
+        slot,
         target: target.to_owned(),
         reset_type: reset_type.to_owned(),
         started,
@@ -70,22 +74,13 @@ pub(super) fn begin(acting: &mut Acting<'_>, target: &str, reset_type: &str) -> 
     id
 }
 
-/// Ends the tasks when the machine has nothing more to do. One that is stuck never ends.
+/// Ends the tasks whose machine has nothing more to do. One that is stuck never ends.
 pub(super) fn settle(acting: &mut Acting<'_>) {
-    let running = acting
-        .state
-        .redfish
-        .tasks
-        .kept
-        .iter()
-        .any(|task| task.ended.is_none());
-    if !running || !acting.state.machine.is_idle() {
-        return;
-    }
-    let now = acting.now;
+    let (machines, now) = (&acting.state.machines, acting.now);
     let mut ended = Vec::new();
     for task in &mut acting.state.redfish.tasks.kept {
-        if task.ended.is_none() {
+        let idle = task.slot.is_none_or(|slot| machines.get(slot).power.is_idle());
+        if idle && task.ended.is_none() {
             task.ended = Some(now);
             ended.push(task.id);
         }
