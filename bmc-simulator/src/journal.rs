@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ipmi::{Ended, Privilege};
 use crate::power::{Change, Command, Delays, Outcome, Power};
+use crate::redfish::RedfishSpec;
 use crate::{Injection, RequestClass, Stage};
 
 /// Entries kept; the oldest go first and [`Page::dropped`] tells how many are gone.
@@ -157,6 +158,11 @@ pub enum Event {
         /// All of them.
         #[serde(flatten)]
         delays: Delays,
+    },
+    /// The switches of the Redfish service were replaced by these.
+    RedfishSet {
+        /// All of them.
+        redfish: Box<RedfishSpec>,
     },
     /// User name and password were changed; all sessions ended.
     CredentialsRotated,

@@ -49,7 +49,7 @@ mod tls;
 
 pub use counters::{Counters, RequestClass};
 pub use error::SimError;
-pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, Window};
+pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, VendorError, Window};
 pub use fleet::{Fleet, FleetError, MOST_HOSTS};
 pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
@@ -58,6 +58,9 @@ pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
 pub use oracle::{Breach, Oracle};
 pub use personality::Personality;
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
-pub use redfish::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
+pub use redfish::{
+    ETags, ExtendedInfo, LockoutBy, LockoutSpec, RedfishSpec, ResetAnswer, ResetType, ResetValues,
+    ServiceRootSpec, SessionsAt,
+};
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec};

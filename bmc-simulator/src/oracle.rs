@@ -200,6 +200,7 @@ impl Case {
             | Event::FaultApplied { .. }
             | Event::FaultsSet { .. }
             | Event::DelaysSet { .. }
+            | Event::RedfishSet { .. }
             | Event::CertificateSwapped { .. } => Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use super::{Refusal, Shared, input};
 use crate::fault::Injection;
 use crate::host::Snapshot;
 use crate::power::{Delays, Power};
+use crate::redfish::RedfishSpec;
 
 type Changed = Result<Json<Snapshot>, Refusal>;
 
@@ -23,6 +24,28 @@ pub(super) async fn delays(State(controlled): Shared, Path(name): Path<String>, 
         fields.extend(given);
     }
     host.set_delays(input::from_value::<Delays>(merged)?);
+    Ok(Json(host.snapshot()))
+}
+
+/// The switches of the Redfish service.
+pub(super) async fn redfish(
+    State(controlled): Shared,
+    Path(name): Path<String>,
+) -> Result<Json<RedfishSpec>, Refusal> {
+    Ok(Json(controlled.host(&name)?.redfish()))
+}
+
+/// Switches that are absent stay as they are.
+pub(super) async fn set_redfish(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
+    let host = controlled.host(&name)?;
+    let given: Map<String, Value> = input::json(body).await?;
+    let mut merged = serde_json::to_value(host.redfish()).unwrap_or_default();
+    if let Some(fields) = merged.as_object_mut() {
+        fields.extend(given);
+    }
+    let wanted = input::from_value::<RedfishSpec>(merged)?;
+    host.change_redfish(|_| wanted)
+        .map_err(|error| Refusal::from_sim(&error, ""))?;
     Ok(Json(host.snapshot()))
 }
 

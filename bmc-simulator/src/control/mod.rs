@@ -51,6 +51,10 @@ pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
             "/hosts/{name}/personality-faults",
             delete(actions::clear_personality_faults),
         )
+        .route(
+            "/hosts/{name}/redfish",
+            get(actions::redfish).put(actions::set_redfish),
+        )
         .route("/hosts/{name}/power", post(actions::power))
         .route("/hosts/{name}/credentials", put(actions::credentials))
         .route("/hosts/{name}/certificate", post(actions::certificate))

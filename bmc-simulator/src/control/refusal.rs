@@ -85,8 +85,8 @@ impl Refusal {
                 (StatusCode::BAD_REQUEST, Some(format!("{prefix}{field}")))
             }
             SimError::UnknownHost { .. } => (StatusCode::NOT_FOUND, Some("name".to_owned())),
+            SimError::InvalidHost { .. } => (StatusCode::BAD_REQUEST, None),
             SimError::DuplicateHost { .. }
-            | SimError::InvalidHost { .. }
             | SimError::ControlNotLoopback { .. }
             | SimError::Bind { .. }
             | SimError::TooManyFiles { .. }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Fault, IpmiEffect};
+use super::{Fault, IpmiEffect, VendorError};
 
 /// What becomes of a connection that was just accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +20,22 @@ pub(crate) enum Connection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Hang,
-    Html,
-    Status { status: u16, retry_after: Option<u64> },
-    Redirect { to: String },
+    /// A page with this status.
+    Html(u16),
+    Status {
+        status: u16,
+        retry_after: Option<u64>,
+    },
+    Redirect {
+        to: String,
+    },
     Endless,
-    Deep { depth: u32 },
+    Deep {
+        depth: u32,
+    },
     ErrorIn200,
     SessionsFull,
+    Vendor(VendorError),
 }
 
 impl Answer {
@@ -103,7 +112,7 @@ impl Fault {
             Self::PlaintextOnTls => Effect::Connection(Connection::Plaintext),
             Self::TlsAlert => Effect::Connection(Connection::Alert),
             Self::ResetOnReuse => Effect::Reuse,
-            Self::HtmlInsteadOfJson => Effect::Answer(Answer::Html),
+            Self::HtmlInsteadOfJson => Effect::Answer(Answer::Html(200)),
             Self::HttpStatus { status, retry_after } => Effect::Answer(Answer::Status {
                 status: *status,
                 retry_after: *retry_after,
@@ -113,6 +122,8 @@ impl Fault {
             Self::EndlessBody => Effect::Answer(Answer::Endless),
             Self::DeepJson { depth } => Effect::Answer(Answer::Deep { depth: *depth }),
             Self::ErrorIn200 => Effect::Answer(Answer::ErrorIn200),
+            Self::GatewayTimeoutHtml => Effect::Answer(Answer::Html(504)),
+            Self::VendorError(error) => Effect::Answer(Answer::Vendor(*error)),
             Self::SessionTableFull => Effect::Answer(Answer::SessionsFull),
             Self::TruncatedJson => Effect::Aftermath(Aftermath::Truncate),
             Self::DropAfterExecute => Effect::Aftermath(Aftermath::Drop),

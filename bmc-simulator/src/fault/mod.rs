@@ -9,6 +9,7 @@ mod name;
 mod probability;
 mod selector;
 mod set;
+mod vendor;
 
 pub(crate) use effect::{Aftermath, Answer, Connection};
 pub use injection::{Injection, Window};
@@ -17,6 +18,7 @@ pub(crate) use ipmi::{IpmiEffect, ReplyFault};
 pub use probability::Probability;
 pub(crate) use selector::Asked;
 pub(crate) use set::FaultSet;
+pub use vendor::VendorError;
 
 use std::time::Duration;
 
@@ -147,7 +149,12 @@ pub enum Fault {
         /// What: a JSON Pointer (RFC 6901).
         pointer: String,
     },
-    /// Refuses new sessions because the table is full (as Dell iDRAC's RAC0218).
+    /// Answers 504 with an HTML page until the BMC restarts; executes nothing (iDRAC:
+    /// ironcore-dev/metal-operator issue 448).
+    GatewayTimeoutHtml,
+    /// Answers with an error of a vendor; executes nothing.
+    VendorError(VendorError),
+    /// Refuses new sessions because the table is full (as Dell iDRAC's RAC0218), until the BMC restarts.
     SessionTableFull,
     /// Reports the power state as it was so long ago.
     StaleReads {

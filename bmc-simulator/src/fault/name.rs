@@ -43,6 +43,8 @@ impl Fault {
             Self::Header { .. } => "header",
             Self::JsonSet { .. } => "json-set",
             Self::JsonRemove { .. } => "json-remove",
+            Self::GatewayTimeoutHtml => "gateway-timeout-html",
+            Self::VendorError(_) => "vendor-error",
             Self::SessionTableFull => "session-table-full",
             Self::StaleReads { .. } => "stale-reads",
             Self::ReportFlaps { .. } => "report-flaps",
@@ -108,6 +110,8 @@ impl Fault {
             | Self::EndlessBody
             | Self::DeepJson { .. }
             | Self::ErrorIn200
+            | Self::VendorError(_)
+            | Self::GatewayTimeoutHtml
             | Self::ExecuteThenStatus { .. }
             | Self::Header { .. }
             | Self::JsonSet { .. }
@@ -119,6 +123,11 @@ impl Fault {
             | Self::CrashAbove { .. }
             | Self::Ipmi(_) => None,
         }
+    }
+
+    /// Whether it is over once the BMC restarts, as what filled up or got stuck in its memory.
+    pub(super) fn is_cured_by_restart(&self) -> bool {
+        matches!(self, Self::SessionTableFull | Self::GatewayTimeoutHtml)
     }
 
     /// The kind of request it is limited to when nothing else is said.

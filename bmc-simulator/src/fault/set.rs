@@ -72,6 +72,14 @@ impl FaultSet {
         self.injected.clear();
     }
 
+    /// Ends the injected faults that a restart of the BMC cures; whether there were any.
+    pub(crate) fn cure_by_restart(&mut self) -> bool {
+        let before = self.injected.len();
+        self.injected
+            .retain(|one| !one.injection.fault.is_cured_by_restart());
+        self.injected.len() < before
+    }
+
     /// All that were injected and are not used up, also those outside their window.
     pub(crate) fn list(&self) -> Vec<Injection> {
         injections(&self.injected)

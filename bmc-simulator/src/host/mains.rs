@@ -15,6 +15,7 @@ impl Acting<'_> {
         self.state.controller.lose_power();
         self.state.sessions.end_all();
         self.state.redfish.forget(self.now);
+        self.cure_by_restart();
         self.end_ipmi_sessions(Ended::BmcGone);
         for machine in self.state.machines.iter_mut() {
             machine.on_before_cut = machine.power.truth().power == Power::On;

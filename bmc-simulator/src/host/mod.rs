@@ -14,6 +14,7 @@ mod obedience;
 mod rate;
 mod report;
 mod snapshot;
+mod switches;
 
 pub(crate) use self::acting::Acting;
 pub(crate) use self::clock::run_clock;

@@ -55,8 +55,16 @@ impl Acting<'_> {
         self.state.sessions.end_all();
         self.state.redfish.forget(self.now);
         self.end_ipmi_sessions(Ended::BmcGone);
+        self.cure_by_restart();
         self.log(Event::BmcRebooted);
         self.core.close_connections();
+    }
+
+    /// Ends what a restart of the BMC cures.
+    pub(super) fn cure_by_restart(&mut self) {
+        if self.state.faults.cure_by_restart() {
+            self.apply_faults();
+        }
     }
 
     /// Counts a request; whether it is one too many for the BMC.

@@ -55,6 +55,18 @@ pub(super) async fn apply(response: Response<Body>, what: Aftermath) -> Result<R
     }
 }
 
+/// The error with its first message in place of the list of messages.
+pub(super) async fn first_message_alone(response: Response<Body>) -> Response<Body> {
+    const PLACE: &str = "/error/@Message.ExtendedInfo";
+    let (parts, body) = response.into_parts();
+    let bytes = read(body).await;
+    let first = serde_json::from_slice::<Value>(&bytes)
+        .ok()
+        .and_then(|document| document.pointer(&format!("{PLACE}/0")).cloned());
+    let edited = first.and_then(|message| edit(&bytes, PLACE, Some(message)));
+    Response::from_parts(parts, Body::from(edited.unwrap_or(bytes)))
+}
+
 async fn read(body: Body) -> Bytes {
     axum::body::to_bytes(body, LARGEST_ANSWER)
         .await

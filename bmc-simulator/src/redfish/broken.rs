@@ -8,8 +8,9 @@ use super::reply::{bare, error, insert};
 
 const HTML: &str = "<!DOCTYPE html><html><head><title>Login</title></head><body>Please log in</body></html>";
 
-pub(super) fn html() -> Response<Body> {
-    let mut response = bare(StatusCode::OK, Body::from(HTML));
+pub(super) fn html(status: u16) -> Response<Body> {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let mut response = bare(status, Body::from(HTML));
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));

@@ -1,5 +1,6 @@
 //! Entity tags and the headers that test them (RFC 9110 sections 8.8.3 and 13.1).
 
+use super::quirks::ETags;
 use axum::http::{HeaderMap, HeaderName, header};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -14,18 +15,30 @@ pub(super) fn tag_of(body: &Value, salt: u64) -> String {
     format!("\"{}\"", text.get(..16).unwrap_or(&text))
 }
 
-/// Whether the headers allow a change of what has this tag now: no `If-Match`, or one that names it.
-/// Strong comparison, so a weak tag names nothing.
-pub(super) fn may_change(headers: &HeaderMap, current: &str) -> bool {
+/// Whether the headers allow a change of what has this tag now: no `If-Match`, or one that names it as the
+/// service compares tags.
+pub(super) fn may_change(headers: &HeaderMap, current: &str, etags: ETags) -> bool {
+    let current = opaque(current);
     let given: Vec<&str> = values(headers, &header::IF_MATCH).collect();
     given.is_empty()
         || given
             .iter()
-            .any(|value| matches(value, |tag, weak| !weak && tag == current))
+            .any(|value| matches(value, |tag, weak| etags.takes_back(weak) && tag == current))
+}
+
+/// Whether `If-Match` stands for any state.
+pub(super) fn is_any(headers: &HeaderMap) -> bool {
+    values(headers, &header::IF_MATCH).any(|value| value.trim() == "*")
+}
+
+/// A tag without the mark of a weak one.
+fn opaque(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }
 
 /// Whether the client has what has this tag already: `If-None-Match` names it. Weak comparison.
 pub(super) fn is_known(headers: &HeaderMap, current: &str) -> bool {
+    let current = opaque(current);
     values(headers, &header::IF_NONE_MATCH).any(|value| matches(value, |tag, _| tag == current))
 }
 
@@ -75,7 +88,7 @@ fn parse(value: &str) -> Option<Vec<(&str, bool)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_known, may_change, parse, tag_of};
+    use super::{ETags, is_any, is_known, may_change, parse, tag_of};
     use axum::http::{HeaderMap, HeaderValue};
     use proptest::prelude::*;
     use serde_json::json;
@@ -103,10 +116,36 @@ mod tests {
             ("", false, false),
             ("\"\"", false, false),
         ] {
-            assert_eq!(may_change(&with("if-match", value), "\"a\""), change, "{value}");
+            assert_eq!(
+                may_change(&with("if-match", value), "\"a\"", ETags::Strong),
+                change,
+                "{value}"
+            );
+            assert_eq!(is_any(&with("if-match", value)), value.trim() == "*", "{value}");
             assert_eq!(is_known(&with("if-none-match", value), "\"a\""), known, "{value}");
         }
-        assert!(may_change(&HeaderMap::new(), "\"a\"") && !is_known(&HeaderMap::new(), "\"a\""));
+        assert!(
+            may_change(&HeaderMap::new(), "\"a\"", ETags::Strong) && !is_known(&HeaderMap::new(), "\"a\"")
+        );
+    }
+
+    #[test]
+    fn services_that_compare_in_their_own_way() {
+        for (etags, own, weak, any) in [
+            (ETags::Strong, true, false, true),
+            (ETags::Weak, true, true, true),
+            (ETags::WeakRefused, false, false, true),
+            (ETags::Refused, false, false, true),
+        ] {
+            let current = etags.dress("\"a\"".to_owned());
+            let allowed = |sent: &str| may_change(&with("if-match", sent), &current, etags);
+            assert_eq!(
+                (allowed(&current), allowed("W/\"a\""), allowed("*")),
+                (own, weak, any),
+                "{etags:?}"
+            );
+            assert!(is_known(&with("if-none-match", &current), &current), "{etags:?}");
+        }
     }
 
     #[test]
@@ -144,7 +183,7 @@ mod tests {
         #[test]
         fn anything_after_a_tag_spoils_it(junk in "[a-z0-9\"]{1,8}") {
             let value = format!("\"a\"{junk}");
-            prop_assert!(!may_change(&with("if-match", &value), "\"a\""));
+            prop_assert!(!may_change(&with("if-match", &value), "\"a\"", ETags::Strong));
         }
     }
 }

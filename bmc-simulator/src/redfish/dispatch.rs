@@ -5,7 +5,7 @@ use axum::http::{Method, Response, StatusCode};
 use serde_json::{Map, Value};
 
 use super::auth::{self, Caller};
-use super::message::Base;
+use super::message::{Base, vendor_error};
 use super::route::Route;
 use super::{Call, Refusal, access, accounts, body, events, manager, patch, read, reply, reset, schema};
 use super::{sessions, tasks};
@@ -28,6 +28,10 @@ const METHODS: [Method; 6] = [
 pub(super) async fn dispatch(call: &Call<'_>, body: Body) -> Response<Body> {
     if let Err(refusal) = understand(call) {
         return *refusal;
+    }
+    // iDRAC8 says so to whoever asks, for it is where somebody without a login would log in.
+    if *call.route == Route::NoSessions {
+        return reply::wrong_method(StatusCode::METHOD_NOT_ALLOWED, call.route.allow());
     }
     if call.class == RequestClass::SessionCreate {
         return match body::json_object(&call.parts.headers, body).await {
@@ -136,9 +140,16 @@ fn get(call: &Call<'_>, caller: &Caller) -> Response<Body> {
     } else if *call.route == Route::EventStream {
         events::open(call.core)
     } else if call.core.act(|acting| is_unavailable(acting, call.route)) {
-        reply::error(StatusCode::SERVICE_UNAVAILABLE, Base::GeneralError.message(&[]))
+        unavailable(call)
     } else {
         read::get(call, Some(&caller.via))
+    }
+}
+
+fn unavailable(call: &Call<'_>) -> Response<Body> {
+    match call.core.act(|acting| acting.state.redfish.spec.decoy_error) {
+        Some(error) => vendor_error(error),
+        None => reply::error(StatusCode::SERVICE_UNAVAILABLE, Base::GeneralError.message(&[])),
     }
 }
 
@@ -181,7 +192,7 @@ fn delete(call: &Call<'_>) -> Response<Body> {
         let Some(found) = read::tagged(acting, call.route) else {
             return reply::not_found(call.path());
         };
-        if let Err(refusal) = patch::unchanged(call, &found.tag) {
+        if let Err(refusal) = patch::unchanged(call, acting, &found.tag) {
             return *refusal;
         }
         let redfish = &mut acting.state.redfish;

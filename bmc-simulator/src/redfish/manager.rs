@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::body_of::{collection as collection_of, reference, resource};
@@ -68,6 +68,14 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
 pub(super) async fn reset(call: &Call<'_>, id: &str, body: Body) -> Response<Body> {
     if id != ID {
         return reply::not_found(call.path());
+    }
+    let headers = &call.parts.headers;
+    let needs_tag = call
+        .core
+        .act(|acting| acting.state.redfish.spec.manager_reset_needs_if_match);
+    if needs_tag && !headers.contains_key(header::IF_MATCH) {
+        let missing = Base::PreconditionRequired.message(&[]);
+        return reply::error(StatusCode::PRECONDITION_REQUIRED, missing);
     }
     let object = match body::optional_object(&call.parts.headers, body).await {
         Ok(object) => object,

@@ -18,7 +18,9 @@ mod message;
 mod network;
 mod patch;
 mod query;
+mod quirks;
 mod read;
+mod refused;
 mod reply;
 mod reset;
 mod root;
@@ -30,9 +32,10 @@ mod state;
 mod system;
 mod tasks;
 
+pub use quirks::{ETags, ExtendedInfo, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 pub(crate) use sessions::Sessions;
 pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
-pub(crate) use state::{RedfishState, changed, settle};
+pub(crate) use state::{RedfishState, changed, respecify, settle};
 pub(crate) use system::SystemNotes;
 
 use std::sync::Arc;
@@ -81,14 +84,20 @@ pub(crate) async fn serve(
     reused: bool,
 ) -> Result<Response<Body>, HangUp> {
     let (parts, body) = request.into_parts();
-    let route = Route::of_request(&parts.method, parts.uri.path());
+    let path = parts.uri.path();
+    let route = Route::of_request(&parts.method, path);
+    let route = if matches!(route, Route::Sessions | Route::Session(_)) {
+        core.act(|acting| sessions::placed(acting, route, path))
+    } else {
+        route
+    };
     let class = route.class(&parts.method);
     let asked = Asked {
         class,
         http: Some((parts.method.as_str(), parts.uri.path())),
     };
     if let Some(answer) = arrive(&core, asked, reused)? {
-        return Ok(instead(answer).await);
+        return Ok(finish(&core, instead(&core, answer).await).await);
     }
     let aftermath = core.act(|acting| acting.state.faults.take_aftermath(asked));
     let answered = aftermath
@@ -102,7 +111,7 @@ pub(crate) async fn serve(
         asked,
         answered,
     };
-    let response = dispatch::dispatch(&call, body).await;
+    let response = finish(&core, dispatch::dispatch(&call, body).await).await;
     let Some((fault, aftermath)) = aftermath else {
         return Ok(response);
     };
@@ -131,7 +140,10 @@ fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answ
         }
         match acting.stage() {
             Stage::Dead => return Err(HangUp),
-            Stage::NotReady => return Ok(Some(Answer::not_ready())),
+            Stage::NotReady => {
+                let error = acting.state.redfish.spec.not_ready_error;
+                return Ok(Some(error.map_or(Answer::not_ready(), Answer::Vendor)));
+            }
             Stage::Rejecting | Stage::Up => {}
         }
         let answer = acting.state.faults.take_answer(asked);
@@ -143,10 +155,10 @@ fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answ
 }
 
 /// The answer that a fault gives instead of the real one.
-async fn instead(answer: Answer) -> Response<Body> {
+async fn instead(core: &HostCore, answer: Answer) -> Response<Body> {
     match answer {
         Answer::Hang => std::future::pending().await,
-        Answer::Html => broken::html(),
+        Answer::Html(status) => broken::html(status),
         Answer::Status { status, retry_after } => broken::canned(status, retry_after),
         Answer::Redirect { to } => broken::redirect(&to),
         Answer::Endless => aftermath::endless(),
@@ -155,10 +167,20 @@ async fn instead(answer: Answer) -> Response<Body> {
             let message = Base::GeneralError.message(&[]);
             reply::error(StatusCode::OK, message)
         }
-        Answer::SessionsFull => {
-            let full = Base::SessionLimitExceeded.message(&[]);
-            reply::error(StatusCode::SERVICE_UNAVAILABLE, full)
-        }
+        Answer::SessionsFull => core.act(|acting| sessions::full(acting)),
+        Answer::Vendor(error) => message::vendor_error(error),
+    }
+}
+
+/// Gives an error the form that this service has for its messages.
+async fn finish(core: &HostCore, response: Response<Body>) -> Response<Body> {
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    match core.act(|acting| acting.state.redfish.spec.extended_info) {
+        ExtendedInfo::List => response,
+        ExtendedInfo::Object => aftermath::first_message_alone(response).await,
     }
 }
 

@@ -27,12 +27,17 @@ pub(super) fn tagged(acting: &Acting<'_>, route: &Route) -> Option<Tagged> {
     } else {
         0
     };
-    let tag = conditional::tag_of(&body, salt);
+    let tag = etag(acting, &body, salt);
     // The version document has one property and no more (DSP0266, "Redfish version").
     if *route != Route::Versions {
         set(&mut body, "@odata.etag", json!(tag));
     }
     Some(Tagged { body, tag })
+}
+
+fn etag(acting: &Acting<'_>, body: &Value, salt: u64) -> String {
+    let strong = conditional::tag_of(body, salt);
+    acting.state.redfish.spec.etags.dress(strong)
 }
 
 /// Answers GET and HEAD. Every system whose power state is in the answer is journalled as observed.
@@ -96,7 +101,7 @@ fn queried(
     }
     if let Some(how) = query.expand {
         expand(&mut found.body, how, &mut |uri| Some(follow(uri)?.body));
-        found.tag = conditional::tag_of(&found.body, 0);
+        found.tag = etag(acting, &found.body, 0);
     }
     if let Some(paths) = &query.select {
         select(&mut found.body, paths);
@@ -165,6 +170,7 @@ fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
         | Route::TaskMonitor(_)
         | Route::EventStream
         | Route::SubmitTestEvent
+        | Route::NoSessions
         | Route::Unknown => None,
     }
 }

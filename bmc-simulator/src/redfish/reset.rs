@@ -5,91 +5,21 @@ use axum::http::{Response, StatusCode, header};
 use serde_json::Value;
 
 use super::message::Base;
-use super::spec::ResetAnswer;
+use super::quirks::ResetType;
+use super::refused::Refused;
+use super::spec::{RedfishSpec, ResetAnswer};
 use super::{Call, body, reply, tasks};
 use crate::host::Acting;
 use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
 use crate::power::{Command, Condition, Outcome, Power};
 
-/// `ResetType@Redfish.AllowableValues` (DSP0268, `Resource.ResetType`).
-pub(super) const ALLOWABLE: [&str; 7] = [
-    "On",
-    "ForceOn",
-    "ForceOff",
-    "GracefulShutdown",
-    "GracefulRestart",
-    "ForceRestart",
-    "PowerCycle",
-];
-
-fn command(reset_type: &str) -> Option<Command> {
-    match reset_type {
-        "On" | "ForceOn" => Some(Command::On),
-        "ForceOff" => Some(Command::ForceOff),
-        "GracefulShutdown" => Some(Command::GracefulShutdown),
-        "GracefulRestart" => Some(Command::GracefulRestart),
-        "ForceRestart" => Some(Command::ForceRestart),
-        "PowerCycle" => Some(Command::PowerCycle),
-        _ => None,
-    }
-}
-
-/// Why a reset is refused.
-enum Refused {
-    NoSuchSystem,
-    IfMatch,
-    Body(super::Refusal),
-    Missing,
-    NotAllowed,
-    AlreadyThere,
-    TooSoon,
-}
-
-impl Refused {
-    fn reason(&self) -> &'static str {
-        match self {
-            Self::NoSuchSystem => "no such system",
-            Self::IfMatch => "If-Match is not taken here",
-            Self::Body(_) => "the body is no JSON object",
-            Self::Missing => "no ResetType",
-            Self::NotAllowed => "ResetType not supported",
-            Self::AlreadyThere => "already in the requested state",
-            Self::TooSoon => "too soon after the power-off",
-        }
-    }
-
-    fn into_response(self, path: &str) -> Response<Body> {
-        const ACTION: &str = "ComputerSystem.Reset";
-        const PARAMETER: &str = "ResetType";
-        match self {
-            Self::NoSuchSystem => reply::not_found(path),
-            Self::Body(refusal) => *refusal,
-            Self::IfMatch => {
-                let message = Base::PreconditionFailed.message(&[]);
-                reply::error(StatusCode::PRECONDITION_FAILED, message)
-            }
-            Self::Missing => {
-                let message = Base::ActionParameterMissing.message(&[ACTION, PARAMETER]);
-                reply::error(StatusCode::BAD_REQUEST, message.about(PARAMETER))
-            }
-            Self::NotAllowed => {
-                let message = Base::ActionParameterNotSupported.message(&[PARAMETER, ACTION]);
-                reply::error(StatusCode::BAD_REQUEST, message.about(PARAMETER))
-            }
-            Self::AlreadyThere => reply::error(StatusCode::CONFLICT, Base::NoOperation.message(&[])),
-            Self::TooSoon => reply::error(StatusCode::CONFLICT, Base::ResourceInUse.message(&[])),
-        }
-    }
-}
-
 /// A reset that makes sense.
 struct Wanted<'a> {
     system: &'a str,
     /// The machine that the system is; absent for a decoy.
     slot: Option<Slot>,
-    command: Command,
-    reset_type: String,
+    reset_type: ResetType,
 }
 
 /// Accepts or refuses a reset; either way it is journalled.
@@ -129,11 +59,11 @@ async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a
         .get("ResetType")
         .and_then(Value::as_str)
         .ok_or(Refused::Missing)?;
+    let reset_type = ResetType::of(reset_type).ok_or(Refused::NotAllowed)?;
     Ok(Wanted {
         system: id,
         slot,
-        command: command(reset_type).ok_or(Refused::NotAllowed)?,
-        reset_type: reset_type.to_owned(),
+        reset_type,
     })
 }
 
@@ -148,20 +78,24 @@ fn execute(
     if refuses && call.parts.headers.contains_key(header::IF_MATCH) {
         return Err(Refused::IfMatch);
     }
+    offered(&acting.state.redfish.spec, wanted.reset_type)?;
     let condition = match wanted.slot {
         Some(slot) => acting.power(slot).condition(),
         None => Condition::Off,
     };
-    if already_there(condition, wanted.command) && acting.state.faults.take_conflict(call.asked) {
-        return Err(Refused::AlreadyThere);
+    let command = wanted.reset_type.command(condition);
+    if already_there(condition, command) && acting.state.faults.take_conflict(call.asked) {
+        return Err(Refused::AlreadyThere(
+            acting.state.redfish.spec.already_there_error,
+        ));
     }
     let outcome = match wanted.slot {
-        Some(slot) if wanted.command == Command::On && is_too_soon(call, acting, slot) => {
+        Some(slot) if command == Command::On && is_too_soon(call, acting, slot) => {
             return Err(Refused::TooSoon);
         }
         Some(slot) => {
-            let restart_powers_on = acting.state.redfish.spec.restart_powers_on;
-            let effective = effective(wanted.command, condition, restart_powers_on);
+            pause(acting, slot)?;
+            let effective = effective(command, condition, &acting.state.redfish.spec);
             let now = acting.now;
             acting.power_mut(slot).command(effective, now)
         }
@@ -169,32 +103,60 @@ fn execute(
     };
     let status = match acting.state.redfish.spec.reset_answer {
         ResetAnswer::NoContent => StatusCode::NO_CONTENT,
+        ResetAnswer::SuccessAsError => StatusCode::OK,
         ResetAnswer::Task | ResetAnswer::AcceptedWithoutTask => StatusCode::ACCEPTED,
     };
     acting.log(Event::Command {
         system: wanted.system.to_owned(),
-        command: wanted.command,
+        command,
         via: via.clone(),
         outcome,
         status: call.answered.then_some(status.as_u16()),
     });
     Ok(match acting.state.redfish.spec.reset_answer {
         ResetAnswer::NoContent | ResetAnswer::AcceptedWithoutTask => reply::bare(status, Body::empty()),
+        ResetAnswer::SuccessAsError => reply::error(status, Base::Success.message(&[])),
         ResetAnswer::Task => {
-            let task = tasks::begin(acting, wanted.slot, call.path(), &wanted.reset_type);
+            let task = tasks::begin(acting, wanted.slot, call.path(), wanted.reset_type);
             tasks::accepted(acting, task)
         }
     })
 }
 
+/// Refuses what is not offered, and what is offered in vain.
+fn offered(spec: &RedfishSpec, wanted: ResetType) -> Result<(), Refused> {
+    if !spec.reset_types.contains(&wanted) {
+        Err(Refused::NotAllowed)
+    } else if spec.broken_reset_types.contains(&wanted) {
+        Err(Refused::Broken)
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses a reset that follows another too closely, and remembers one that does not.
+fn pause(acting: &mut Acting<'_>, slot: Slot) -> Result<(), Refused> {
+    let redfish = &mut acting.state.redfish;
+    let notes = redfish.systems.get_mut(slot);
+    let since = notes.last_reset.map(|last| acting.now.saturating_sub(last));
+    if since.is_some_and(|since| since < redfish.spec.reset_pause) {
+        return Err(Refused::Busy);
+    }
+    notes.last_reset = Some(acting.now);
+    Ok(())
+}
+
 /// What the machine is told when a client wants this.
-fn effective(wanted: Command, condition: Condition, restart_powers_on: bool) -> Command {
+fn effective(wanted: Command, condition: Condition, spec: &RedfishSpec) -> Command {
+    let off = condition == Condition::Off;
     match wanted {
         Command::GracefulRestart | Command::ForceRestart | Command::PowerCycle
-            if restart_powers_on && condition == Condition::Off =>
+            if spec.restart_powers_on && off =>
         {
             Command::On
         }
+        Command::GracefulRestart if spec.graceful_restart_forces => Command::ForceRestart,
+        Command::PowerCycle if spec.power_cycle_restarts => Command::GracefulRestart,
         Command::On
         | Command::ForceOff
         | Command::GracefulShutdown

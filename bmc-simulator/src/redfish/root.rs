@@ -38,7 +38,7 @@ pub(super) fn odata(acting: &Acting<'_>) -> Value {
     let mut named = services(acting);
     named.push(("Service", ROOT));
     if sessions::offered(acting) {
-        named.push(("Sessions", sessions::SESSIONS));
+        named.push(("Sessions", sessions::place(acting)));
     }
     let value: Vec<Value> = named
         .iter()
@@ -50,7 +50,6 @@ pub(super) fn odata(acting: &Acting<'_>) -> Value {
 /// `/redfish/v1`.
 pub(super) fn service_root(acting: &Acting<'_>) -> Value {
     let identities = &acting.core.identities;
-    let product = identities.real(Slot::FIRST);
     let mut root = resource(
         schema::SERVICE_ROOT,
         ROOT,
@@ -59,8 +58,6 @@ pub(super) fn service_root(acting: &Acting<'_>) -> Value {
         json!({
             "RedfishVersion": "1.20.0",
             "UUID": identities.service_uuid,
-            "Vendor": product.manufacturer,
-            "Product": product.model,
             "ProtocolFeaturesSupported": {
                 "ExpandQuery": {
                     "ExpandAll": true,
@@ -80,6 +77,7 @@ pub(super) fn service_root(acting: &Acting<'_>) -> Value {
             "Links": {},
         }),
     );
+    introduce(acting, &mut root);
     for (name, uri) in services(acting) {
         set(&mut root, name, reference(uri));
     }
@@ -87,8 +85,31 @@ pub(super) fn service_root(acting: &Acting<'_>) -> Value {
         set(
             &mut root,
             "Links",
-            json!({"Sessions": reference(sessions::SESSIONS)}),
+            json!({"Sessions": reference(sessions::place(acting))}),
         );
     }
     root
+}
+
+/// Who made the service.
+fn introduce(acting: &Acting<'_>, root: &mut Value) {
+    let Some(maker) = &acting.state.redfish.spec.service_root else {
+        let product = acting.core.identities.real(Slot::FIRST);
+        set(root, "Vendor", json!(product.manufacturer));
+        set(root, "Product", json!(product.model));
+        return;
+    };
+    let texts = [
+        ("Vendor", &maker.vendor),
+        ("Product", &maker.product),
+        ("RedfishVersion", &maker.redfish_version),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            set(root, name, json!(text));
+        }
+    }
+    if let Some(oem) = &maker.oem {
+        set(root, "Oem", json!({oem: {}}));
+    }
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::quirks::{ETags, ExtendedInfo, ResetType, ServiceRootSpec, SessionsAt};
+use crate::fault::VendorError;
+
 /// Range of `SessionTimeout` (DMTF `SessionService_v1.xml`): 30 seconds to one day.
 pub(super) const SESSION_TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 30..=86_400;
 
@@ -13,15 +16,33 @@ pub(super) const SESSION_TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 30..=8
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RedfishSpec {
+    /// Who made it, as the service root says; absent: manufacturer and model of the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_root: Option<ServiceRootSpec>,
+    /// Where sessions are opened.
+    pub sessions_at: SessionsAt,
     /// Open sessions at one time; the next login is answered 503 with `SessionLimitExceeded` (iDRAC: 8).
     pub session_limit: u16,
+    /// What that answer is instead (iDRAC: `rac0218`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_limit_error: Option<VendorError>,
     /// A session that is not used for so long ends; 30 s to 1 day. `SessionTimeout` changes it.
     #[serde(with = "crate::human::text")]
     pub session_timeout: Duration,
     /// When an account is locked after failed logins.
     pub lockout: LockoutSpec,
+    /// What a BMC that is still starting answers instead of 503 (iDRAC: `sys518`, `swc0700`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_ready_error: Option<VendorError>,
+    /// The form of `@Message.ExtendedInfo` in errors.
+    pub extended_info: ExtendedInfo,
     /// The account begins with `PasswordChangeRequired`: 403 to all but the change of its password.
     pub password_change_required: bool,
+    /// The values of `ResetType` that are offered; others are answered 400.
+    pub reset_types: Vec<ResetType>,
+    /// Of those, the ones that are answered 500 and do nothing: offered by one part of the firmware and
+    /// unknown to another (SONiC's BMC, ForceOff: sonic-net/sonic-mgmt issue 27237).
+    pub broken_reset_types: Vec<ResetType>,
     /// Where the allowed values of `ResetType` are told.
     pub reset_values: ResetValues,
     /// What a reset that is accepted is answered.
@@ -29,27 +50,67 @@ pub struct RedfishSpec {
     /// A restart or power cycle of a machine that is off powers it on. Else it does nothing, as the machine
     /// itself; DMTF's use-case checker expects the former.
     pub restart_powers_on: bool,
+    /// GracefulRestart resets without asking the operating system (iDRAC8:
+    /// dell/iDRAC-Redfish-Scripting issue 29).
+    pub graceful_restart_forces: bool,
+    /// PowerCycle asks the operating system to restart and never cuts the power (openbmc/bmcweb `systems.hpp`
+    /// sends `Host.Transition.Reboot`).
+    pub power_cycle_restarts: bool,
+    /// What a reset to the present state is answered under the fault `already-there-409` (iDRAC: `psu501`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub already_there_error: Option<VendorError>,
+    /// 400 `InvalidOperationForSystemState` to a reset that comes sooner than this after one that was
+    /// accepted (iLO: goldyfruit/ansible-ilo issue 1, openstack/sushy `connector.py`).
+    #[serde(with = "crate::human::text")]
+    pub reset_pause: Duration,
     /// 412 to a reset that carries `If-Match` (iDRAC10: stmcginnis/gofish PR#510).
     pub reset_refuses_if_match: bool,
     /// 428 to a PATCH without `If-Match` (Huawei: ansible/ansible#60031).
     pub patch_needs_if_match: bool,
+    /// 412 to a change with `If-Match: *`, which stands for any state (bmc-toolbox/bmclib PR 353).
+    pub refuses_if_match_any: bool,
+    /// 428 to `Manager.Reset` without `If-Match` (DGX H100: NVIDIA/libredfish `nvidia_viking.rs`).
+    pub manager_reset_needs_if_match: bool,
+    /// The entity tags that are handed out.
+    pub etags: ETags,
+    /// Systems do not say who manages them (Huawei 1288H: openstack/sushy `retry-on-missing-managedby`).
+    pub hides_managed_by: bool,
     /// Decoys answer 503 while the machine is off (NVIDIA/infra-controller issue 5418).
     pub decoys_unavailable_while_off: bool,
+    /// What that answer is instead (DGX H100: `hmc-commuication-failed`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoy_error: Option<VendorError>,
 }
 
 impl Default for RedfishSpec {
     fn default() -> Self {
         Self {
+            service_root: None,
+            sessions_at: SessionsAt::default(),
             session_limit: 64,
+            session_limit_error: None,
+            not_ready_error: None,
+            extended_info: ExtendedInfo::default(),
             session_timeout: Duration::from_mins(30),
             lockout: LockoutSpec::default(),
             password_change_required: false,
+            reset_types: ResetType::USUAL.to_vec(),
+            broken_reset_types: Vec::new(),
             reset_values: ResetValues::Inline,
             reset_answer: ResetAnswer::NoContent,
             restart_powers_on: false,
+            graceful_restart_forces: false,
+            power_cycle_restarts: false,
+            already_there_error: None,
+            reset_pause: Duration::ZERO,
             reset_refuses_if_match: false,
             patch_needs_if_match: false,
+            refuses_if_match_any: false,
+            manager_reset_needs_if_match: false,
+            etags: ETags::default(),
+            hides_managed_by: false,
             decoys_unavailable_while_off: false,
+            decoy_error: None,
         }
     }
 }
@@ -128,6 +189,8 @@ pub enum ResetAnswer {
     Task,
     /// 202 without a task (Supermicro: nv-redfish `AcceptedActionWithoutTask`).
     AcceptedWithoutTask,
+    /// 200 with an error as the body, whose message says `Success` (HPE iLO: goldyfruit/ansible-ilo issue 1).
+    SuccessAsError,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Policy};
 use super::events::{self, Events};
 use super::network::Network;
 use super::spec::RedfishSpec;
@@ -42,6 +42,10 @@ impl RedfishState {
         self.spec.decoys_unavailable_while_off
     }
 
+    pub(crate) fn spec(&self) -> &RedfishSpec {
+        &self.spec
+    }
+
     /// The BMC's own login was replaced from outside.
     pub(crate) fn own_login_replaced(&mut self) {
         self.accounts.own_login_replaced();
@@ -69,4 +73,24 @@ pub(crate) fn settle(acting: &mut Acting<'_>) {
     }
     tasks::settle(acting);
     events::settle(acting);
+}
+
+/// Changes how the service behaves, from now on. What a client set meanwhile stays where the change is about
+/// something else.
+pub(crate) fn respecify(acting: &mut Acting<'_>, spec: RedfishSpec) {
+    let state = &mut *acting.state;
+    let before = std::mem::replace(&mut state.redfish.spec, spec);
+    let after = &state.redfish.spec;
+    if after.session_timeout != before.session_timeout {
+        state.sessions.timeout = after.session_timeout;
+    }
+    if after.lockout != before.lockout {
+        state.redfish.accounts.policy = Policy::of(&after.lockout);
+    }
+    if after.password_change_required != before.password_change_required {
+        let required = after.password_change_required;
+        state.redfish.accounts.require_own_password_change(required);
+    }
+    let redfish = Box::new(state.redfish.spec.clone());
+    acting.log(Event::RedfishSet { redfish });
 }

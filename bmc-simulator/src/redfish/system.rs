@@ -1,11 +1,13 @@
 //! `ComputerSystem`: the machines behind the BMC, and decoys beside them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::body_of::{collection as collection_of, reference, resource, set};
 use super::boot::{self, BootChange, BootOverride};
 use super::patch::{Change, Plan, flag, text};
-use super::{chassis, manager, reset, schema};
+use super::{chassis, manager, schema};
 use crate::host::Acting;
 use crate::per_machine::Slot;
 use crate::power::Power;
@@ -19,6 +21,8 @@ pub(crate) struct SystemNotes {
     asset_tag: String,
     location_indicator: bool,
     pub(super) boot: BootOverride,
+    /// When a reset of it was last accepted.
+    pub(super) last_reset: Option<Duration>,
 }
 
 /// A change of one of them.
@@ -102,12 +106,16 @@ fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str
     let values = acting.state.redfish.spec.reset_values;
     let mut action = json!({"target": format!("{path}/Actions/ComputerSystem.Reset")});
     if values.inline() {
-        let allowed = json!(reset::ALLOWABLE);
+        let allowed = json!(acting.state.redfish.spec.reset_types);
         set(&mut action, "ResetType@Redfish.AllowableValues", allowed);
     }
     if values.action_info() {
         let info = json!(format!("{path}/ResetActionInfo"));
         set(&mut action, "@Redfish.ActionInfo", info);
+    }
+    let mut links = json!({"Chassis": [reference(chassis::PATH)]});
+    if !acting.state.redfish.spec.hides_managed_by {
+        set(&mut links, "ManagedBy", json!([reference(manager::PATH)]));
     }
     resource(
         schema::SYSTEM,
@@ -124,10 +132,7 @@ fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str
             "PowerState": power_state,
             "Status": {"State": "Enabled", "Health": "OK"},
             "Boot": BootOverride::default().to_json(),
-            "Links": {
-                "Chassis": [reference(chassis::PATH)],
-                "ManagedBy": [reference(manager::PATH)],
-            },
+            "Links": links,
             "Actions": {"#ComputerSystem.Reset": action},
         }),
     )
@@ -146,7 +151,7 @@ pub(super) fn reset_info(acting: &Acting<'_>, id: &str) -> Option<Value> {
             "Name": "ResetType",
             "Required": true,
             "DataType": "String",
-            "AllowableValues": reset::ALLOWABLE,
+            "AllowableValues": acting.state.redfish.spec.reset_types,
         }]}),
     ))
 }

@@ -85,6 +85,22 @@ async fn shows_hosts() {
 }
 
 #[tokio::test]
+async fn sets_switches_and_keeps_those_not_named() {
+    let control = Control::start().await;
+    let place = "/hosts/a/redfish";
+    control
+        .ok(Method::PUT, place, r#"{"resetTypes":["On"],"etags":"weak"}"#)
+        .await;
+    control.ok(Method::PUT, place, r#"{"sessionLimit":8}"#).await;
+    let now = control.ok(Method::GET, place, "").await;
+    assert_eq!(
+        (&now["resetTypes"], &now["etags"], &now["sessionLimit"]),
+        (&json!(["On"]), &json!("weak"), &json!(8))
+    );
+    assert_eq!(Client::of(&control.host).send_reset("ForceOff").await, 400);
+}
+
+#[tokio::test]
 async fn sets_delays_and_keeps_those_not_named() {
     let control = Control::start().await;
     let shown = control

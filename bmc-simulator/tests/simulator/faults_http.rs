@@ -170,3 +170,23 @@ async fn a_fault_that_could_have_no_effect_is_refused() {
         "a refused list changes nothing"
     );
 }
+
+#[tokio::test]
+async fn a_gateway_times_out_until_the_bmc_restarts() {
+    let (_sim, host) = one(HostSpec::new("a").bmc_boot(bmc_simulator::BootSequence {
+        dead: std::time::Duration::ZERO,
+        not_ready: std::time::Duration::ZERO,
+        rejecting: std::time::Duration::ZERO,
+    }))
+    .await;
+    host.inject(Fault::GatewayTimeoutHtml).unwrap();
+    let answer = Client::of(&host).reset("ForceOff").send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), header(&answer, "Content-Type").as_str()),
+        (504, "text/html")
+    );
+    assert_eq!(host.truth().power, Power::On);
+    host.reboot_bmc();
+    assert!(host.faults().is_empty());
+    assert_eq!(Client::of(&host).send_reset("ForceOff").await, 204);
+}

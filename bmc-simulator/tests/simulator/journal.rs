@@ -43,6 +43,7 @@ fn word(event: &Event) -> &'static str {
         Event::FaultApplied { .. } => "fault",
         Event::FaultsSet { .. } => "faults",
         Event::DelaysSet { .. } => "delays",
+        Event::RedfishSet { .. } => "redfish",
         Event::CredentialsRotated => "rotated",
         Event::CertificateSwapped { .. } => "swapped",
         Event::BmcStage { .. } => "bmc-stage",

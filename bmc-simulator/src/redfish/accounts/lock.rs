@@ -17,7 +17,7 @@ pub(in crate::redfish) struct Policy {
 }
 
 impl Policy {
-    pub(super) fn of(spec: &LockoutSpec) -> Self {
+    pub(in crate::redfish) fn of(spec: &LockoutSpec) -> Self {
         Self {
             threshold: u64::from(spec.threshold),
             duration: spec.duration.as_secs(),

@@ -128,6 +128,14 @@ impl Accounts {
         }
     }
 
+    /// Whether the BMC's own login has to change its password before anything else.
+    pub(super) fn require_own_password_change(&mut self, required: bool) {
+        if let Some(own) = self.known.get_mut(&FIRST) {
+            own.password_change_required = required;
+            own.revision = own.revision.wrapping_add(1);
+        }
+    }
+
     fn has_name(&self, bmc: &Credentials, name: &str) -> bool {
         self.known
             .values()

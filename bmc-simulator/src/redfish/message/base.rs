@@ -30,6 +30,10 @@ messages! {
     Success "Success" Ok "The request was carried out." => "Nothing needs to be done.";
     GeneralError "GeneralError" Critical "The request failed; the extended information says why."
         => "Read the extended information.";
+    InternalError "InternalError" Critical "The service failed to carry out the request."
+        => "Send the request again; restart the service if it fails again.";
+    ServiceTemporarilyUnavailable "ServiceTemporarilyUnavailable" Critical
+        "The service cannot answer now; try again in %1 seconds." => "Wait that long and send the request again.";
     NoValidSession "NoValidSession" Critical "The credentials are missing or wrong."
         => "Log in with right credentials and send the request again.";
     InsufficientPrivilege "InsufficientPrivilege" Critical "The account lacks a privilege that this needs."
@@ -60,6 +64,9 @@ messages! {
     ActionParameterNotSupported "ActionParameterNotSupported" Warning
         "The parameter %1 of the action %2 has a value that is not supported here."
         => "Use one of the allowable values.";
+    ActionParameterValueConflict "ActionParameterValueConflict" Warning
+        "The parameter %1 has the value %2, which the present state does not allow."
+        => "Wait until the resource has settled and send the request again.";
     ActionParameterUnknown "ActionParameterUnknown" Warning "The action %1 has no parameter %2."
         => "Leave the parameter out.";
     NoOperation "NoOperation" Warning "There is nothing to do; nothing was changed."

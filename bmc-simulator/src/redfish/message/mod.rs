@@ -4,10 +4,12 @@
 mod base;
 mod event;
 mod registry;
+mod vendor;
 
 pub(super) use base::Base;
 pub(super) use event::{ResourceEvent, TaskEvent};
 pub(super) use registry::{REGISTRIES, document, file, files};
+pub(super) use vendor::vendor_error;
 
 use serde_json::{Map, Value, json};
 

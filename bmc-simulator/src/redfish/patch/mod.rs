@@ -118,12 +118,14 @@ fn precondition(call: &Call<'_>, acting: &Acting<'_>, tag: &str) -> Result<(), R
         let missing = Base::PreconditionRequired.message(&[]);
         return Err(Box::new(reply::error(StatusCode::PRECONDITION_REQUIRED, missing)));
     }
-    unchanged(call, tag)
+    unchanged(call, acting, tag)
 }
 
 /// Refuses a request whose `If-Match` names another state of the resource.
-pub(super) fn unchanged(call: &Call<'_>, tag: &str) -> Result<(), Refusal> {
-    if conditional::may_change(&call.parts.headers, tag) {
+pub(super) fn unchanged(call: &Call<'_>, acting: &Acting<'_>, tag: &str) -> Result<(), Refusal> {
+    let (headers, spec) = (&call.parts.headers, &acting.state.redfish.spec);
+    let any_refused = spec.refuses_if_match_any && conditional::is_any(headers);
+    if conditional::may_change(headers, tag, spec.etags) && !any_refused {
         return Ok(());
     }
     let failed = Base::PreconditionFailed.message(&[]);

@@ -27,6 +27,8 @@ pub(super) enum Route {
     SessionService,
     Sessions,
     Session(String),
+    /// Where sessions usually are and this BMC has none: it knows no method.
+    NoSessions,
     AccountService,
     Accounts,
     Account(u64),
@@ -87,8 +89,8 @@ impl Route {
             ["Managers"] => Self::Managers,
             ["Managers", id, below @ ..] => Self::below_manager(text(id), below),
             ["SessionService"] => Self::SessionService,
-            ["SessionService", "Sessions"] => Self::Sessions,
-            ["SessionService", "Sessions", id] => Self::Session(text(id)),
+            ["SessionService", "Sessions"] | ["Sessions"] => Self::Sessions,
+            ["SessionService", "Sessions", id] | ["Sessions", id] => Self::Session(text(id)),
             _ => Self::of_service(segments),
         }
     }
@@ -165,6 +167,7 @@ impl Route {
         match self {
             Self::Reset(_) | Self::ManagerReset(_) | Self::SubmitTestEvent => "POST",
             Self::EventStream => "GET",
+            Self::NoSessions => "",
             Self::Sessions | Self::Accounts | Self::Subscriptions => "GET, HEAD, POST",
             Self::Session(_) | Self::Task(_) => "GET, HEAD, DELETE",
             Self::Account(_) | Self::Subscription(_) => "GET, HEAD, PATCH, DELETE",

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 
-use super::{SESSIONS, offered};
+use super::{offered, place};
 use crate::host::{Acting, Stage};
 use crate::journal::Event;
 use crate::redfish::message::{self, Base};
@@ -33,18 +33,28 @@ pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> 
             return auth::unauthorized(acting, call.class);
         };
         if acting.state.sessions.ids().len() >= usize::from(acting.state.redfish.spec.session_limit) {
-            let full = Base::SessionLimitExceeded.message(&[]);
-            return reply::error(StatusCode::SERVICE_UNAVAILABLE, full);
+            return full(acting);
         }
         open(acting, account)
     })
+}
+
+/// No room for another session.
+pub(in crate::redfish) fn full(acting: &Acting<'_>) -> Response<Body> {
+    match acting.state.redfish.spec.session_limit_error {
+        Some(error) => message::vendor_error(error),
+        None => {
+            let full = Base::SessionLimitExceeded.message(&[]);
+            reply::error(StatusCode::SERVICE_UNAVAILABLE, full)
+        }
+    }
 }
 
 fn open(acting: &mut Acting<'_>, account: u64) -> Response<Body> {
     let (id, token) = acting.state.sessions.start(account, acting.now);
     acting.log(Event::SessionCreated { session: id.clone() });
     let Some(mut session) = read::tagged(acting, &Route::Session(id.clone())) else {
-        return reply::not_found(SESSIONS);
+        return reply::not_found(place(acting));
     };
     if let (Some(required), Some(body)) = (
         accounts::password_change(acting, account),
@@ -52,7 +62,7 @@ fn open(acting: &mut Acting<'_>, account: u64) -> Response<Body> {
     ) {
         message::annotate(body, &[required]);
     }
-    let mut response = reply::created(&format!("{SESSIONS}/{id}"), &session);
+    let mut response = reply::created(&format!("{}/{id}", place(acting)), &session);
     if let Ok(token) = HeaderValue::from_str(&token) {
         let name = HeaderName::from_static("x-auth-token");
         response.headers_mut().insert(name, token);

@@ -3,8 +3,8 @@
 mod login;
 mod resources;
 
-pub(super) use login::create;
-pub(super) use resources::{SERVICE, SESSIONS, collection, member, plan, service};
+pub(super) use login::{create, full};
+pub(super) use resources::{SERVICE, collection, member, place, placed, plan, service};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

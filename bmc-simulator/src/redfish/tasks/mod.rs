@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::events;
 use super::message::TaskEvent;
+use super::quirks::ResetType;
 use crate::host::Acting;
 use crate::per_machine::Slot;
 
@@ -23,7 +24,7 @@ struct Task {
     slot: Option<Slot>,
     /// URI that the reset was sent to, and the type of reset.
     target: String,
-    reset_type: String,
+    reset_type: ResetType,
     started: Duration,
     ended: Option<Duration>,
 }
@@ -53,7 +54,7 @@ impl Tasks {
 }
 
 /// Begins a task for a reset that was just accepted, and says its number.
-pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, reset_type: &str) -> u64 {
+pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, reset_type: ResetType) -> u64 {
     let started = acting.now;
     let tasks = &mut acting.state.redfish.tasks;
     tasks.last = tasks.last.saturating_add(1);
@@ -65,7 +66,7 @@ pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, r
         id,
         slot,
         target: target.to_owned(),
-        reset_type: reset_type.to_owned(),
+        reset_type,
         started,
         ended: None,
     });

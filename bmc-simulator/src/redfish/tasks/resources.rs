@@ -64,7 +64,7 @@ fn render(acting: &Acting<'_>, task: &Task) -> Value {
         schema::TASK,
         &uri(task.id),
         &id,
-        &format!("Reset {}", task.reset_type),
+        &format!("Reset {}", task.reset_type.as_str()),
         json!({
             "TaskState": state,
             "TaskStatus": "OK",

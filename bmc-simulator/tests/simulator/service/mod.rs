@@ -8,6 +8,8 @@ mod links;
 mod lockout;
 mod protocol;
 mod queries;
+mod quirks;
+mod quirks_resets;
 mod resets;
 mod roles;
 mod sessions;
