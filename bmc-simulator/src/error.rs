@@ -11,6 +11,14 @@ pub enum SimError {
         /// The name asked for.
         name: String,
     },
+    /// No machine of a host is this system.
+    #[error("host `{host}` has no machine that is system `{system}`: use an id that its machines were given")]
+    UnknownSystem {
+        /// The host.
+        host: String,
+        /// The id asked for.
+        system: String,
+    },
     /// Two hosts were given the same name.
     #[error("the host name `{name}` is given twice: give each host its own name")]
     DuplicateHost {

@@ -51,7 +51,7 @@ pub use counters::{Counters, RequestClass};
 pub use error::SimError;
 pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, VendorError, Window};
 pub use fleet::{Fleet, FleetError, MOST_HOSTS};
-pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Snapshot, Stage};
+pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Machine, MachineSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
 pub use ipmi::{Ended, IpmiCounters, IpmiSession, IpmiSpec, Privilege};
 pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
@@ -63,4 +63,4 @@ pub use redfish::{
     ServiceRootSpec, SessionsAt,
 };
 pub use simulator::{Simulator, SimulatorBuilder};
-pub use spec::{Credentials, DecoySpec, HostSpec};
+pub use spec::{Credentials, DecoySpec, HostSpec, MachineSpec};

@@ -1,8 +1,9 @@
 //! What the program prints.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
-use bmc_simulator::{Breach, Host, Simulator};
+use bmc_simulator::{Breach, Host, Machine, Simulator};
 use serde_json::{Value, json};
 
 use crate::cli::{Arguments, Output, Problem};
@@ -58,6 +59,11 @@ fn describe(host: &Host) -> Value {
         "certificateSha256": host.certificate_sha256_fingerprint(),
         "username": login.username,
     });
+    let machines = host.machines();
+    if let (true, Some(object)) = (machines.len() > 1, described.as_object_mut()) {
+        let machines: Vec<Value> = machines.iter().map(machine).collect();
+        object.insert("machines".to_owned(), json!(machines));
+    }
     if let (Some(address), Some(object)) = (host.ipmi_address(), described.as_object_mut()) {
         object.insert("ipmiAddress".to_owned(), json!(address));
     }
@@ -67,14 +73,29 @@ fn describe(host: &Host) -> Value {
     described
 }
 
+fn machine(machine: &Machine) -> Value {
+    json!({
+        "systemPath": machine.system_path(),
+        "systemUuid": machine.system_uuid(),
+        "serialNumber": machine.serial_number(),
+    })
+}
+
+/// One line, and one more for each machine after the first.
 fn text(described: &Value) -> String {
-    let field = |name: &str| {
-        described
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let mut text = line(described);
+    let machines = described.get("machines").and_then(Value::as_array);
+    for further in machines.into_iter().flatten().skip(1) {
+        let (name, url) = (field(described, "name"), field(described, "redfishUrl"));
+        let (path, uuid) = (field(further, "systemPath"), field(further, "systemUuid"));
+        // Writing to a String does not fail.
+        let _ = write!(text, "\n{name} {url}{path} uuid={uuid}");
+    }
+    text
+}
+
+fn line(described: &Value) -> String {
+    let field = |name: &str| field(described, name);
     let mut line = format!(
         "{} {}{} uuid={} sha256={} username={}",
         field("name"),
@@ -93,4 +114,9 @@ fn text(described: &Value) -> String {
         line.push_str(&field("password"));
     }
     line
+}
+
+fn field(described: &Value, name: &str) -> String {
+    let value = described.get(name).and_then(Value::as_str);
+    value.unwrap_or_default().to_owned()
 }

@@ -14,17 +14,20 @@ use crate::redfish::RedfishSpec;
 
 type Changed = Result<Json<Snapshot>, Refusal>;
 
-/// Fields that are absent keep their value.
 pub(super) async fn delays(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
     let host = controlled.host(&name)?;
+    host.set_delays(merged(host.snapshot().delays, body).await?);
+    Ok(Json(host.snapshot()))
+}
+
+/// The delays that a body asks for; fields that are absent keep their value.
+pub(super) async fn merged(current: Delays, body: Body) -> Result<Delays, Refusal> {
     let given: Map<String, Value> = input::json(body).await?;
-    let current = host.snapshot().delays;
     let mut merged = serde_json::to_value(current).unwrap_or_default();
     if let Some(fields) = merged.as_object_mut() {
         fields.extend(given);
     }
-    host.set_delays(input::from_value::<Delays>(merged)?);
-    Ok(Json(host.snapshot()))
+    input::from_value(merged)
 }
 
 /// The switches of the Redfish service.
@@ -76,8 +79,8 @@ pub(super) async fn clear_personality_faults(State(controlled): Shared, Path(nam
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Press {
-    to: Power,
+pub(super) struct Press {
+    pub(super) to: Power,
 }
 
 pub(super) async fn power(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {

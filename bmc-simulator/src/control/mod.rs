@@ -3,6 +3,7 @@
 
 mod actions;
 mod input;
+mod machines;
 mod metrics;
 mod refusal;
 
@@ -56,6 +57,9 @@ pub(crate) fn router(controlled: Arc<Controlled>) -> Router {
             get(actions::redfish).put(actions::set_redfish),
         )
         .route("/hosts/{name}/power", post(actions::power))
+        .route("/hosts/{name}/machines/{system}", get(machines::machine))
+        .route("/hosts/{name}/machines/{system}/delays", put(machines::delays))
+        .route("/hosts/{name}/machines/{system}/power", post(machines::power))
         .route("/hosts/{name}/credentials", put(actions::credentials))
         .route("/hosts/{name}/certificate", post(actions::certificate))
         .route("/hosts/{name}/journal", get(host_journal))

@@ -86,6 +86,7 @@ impl Refusal {
             }
             SimError::UnknownHost { .. } => (StatusCode::NOT_FOUND, Some("name".to_owned())),
             SimError::InvalidHost { .. } => (StatusCode::BAD_REQUEST, None),
+            SimError::UnknownSystem { .. } => (StatusCode::NOT_FOUND, Some("system".to_owned())),
             SimError::DuplicateHost { .. }
             | SimError::ControlNotLoopback { .. }
             | SimError::Bind { .. }
@@ -94,7 +95,9 @@ impl Refusal {
             | SimError::Tls(_)
             | SimError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, None),
         };
-        Self::new(status, "refused", field, error.to_string())
+        let unknown = matches!(error, SimError::UnknownSystem { .. });
+        let code = if unknown { "unknown-system" } else { "refused" };
+        Self::new(status, code, field, error.to_string())
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_saphyr::Spanned;
 
 use super::file::{File, Group, Ipmi, Traits};
+use super::machines::machines;
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
 use crate::ipmi::IpmiSpec;
@@ -132,13 +133,15 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
         });
     }
     set(&mut spec.username, traits.username.as_ref());
-    set(&mut spec.system_id, traits.system_id.as_ref());
+    spec.system_id.clone_from(&traits.system_id);
     spec.manufacturer.clone_from(&traits.manufacturer);
     spec.model.clone_from(&traits.model);
     set(&mut spec.power, traits.power.as_ref());
     set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
     spec.password.clone_from(&traits.password);
+    spec.chassis.clone_from(&traits.chassis);
+    spec.machines = machines(group, traits.machines.as_deref().unwrap_or_default())?;
     for decoy in traits.decoys.iter().flatten() {
         let decoys = DecoySpec::new(&decoy.id);
         spec.decoys.push(match &decoy.uuid {
@@ -169,7 +172,7 @@ fn give_fields(spec: &mut HostSpec, traits: &Traits) -> Result<(), FleetError> {
     Ok(())
 }
 
-fn misfitting(fields: &Spanned<Fields>, name: &str, misfit: Misfit) -> FleetError {
+pub(super) fn misfitting(fields: &Spanned<Fields>, name: &str, misfit: Misfit) -> FleetError {
     let field = format!("{name}.{}", misfit.path());
     let reason = misfit.into_inner().to_string();
     FleetError::of(fields, field.trim_end_matches('.'), &reason)

@@ -48,6 +48,8 @@ pub(super) struct Group {
     pub(super) delays: Option<Spanned<Fields>>,
     pub(super) bmc_boot: Option<BootSequence>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
+    pub(super) machines: Option<Vec<Machine>>,
+    pub(super) chassis: Option<Vec<String>>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
     pub(super) redfish: Option<Spanned<Fields>>,
@@ -68,6 +70,8 @@ pub(super) struct Traits {
     pub(super) delays: Option<Spanned<Fields>>,
     pub(super) bmc_boot: Option<BootSequence>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
+    pub(super) machines: Option<Vec<Machine>>,
+    pub(super) chassis: Option<Vec<String>>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Spanned<Injection>>>,
     pub(super) redfish: Option<Spanned<Fields>>,
@@ -93,6 +97,19 @@ pub(super) struct Decoy {
     pub(super) uuid: Option<String>,
 }
 
+/// One of several machines behind one BMC.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Machine {
+    pub(super) id: Spanned<String>,
+    pub(super) uuid: Option<Spanned<String>>,
+    pub(super) serial_number: Option<Spanned<String>>,
+    pub(super) power: Option<Power>,
+    pub(super) delays: Option<Spanned<Fields>>,
+    pub(super) power_restore_policy: Option<PowerRestorePolicy>,
+    pub(super) chassis: Option<Vec<String>>,
+}
+
 impl Group {
     /// What this group says, and what the defaults say where it says nothing.
     pub(super) fn traits(&self, defaults: &Traits) -> Traits {
@@ -109,6 +126,8 @@ impl Group {
             delays: or(self.delays.as_ref(), defaults.delays.as_ref()),
             bmc_boot: self.bmc_boot.or(defaults.bmc_boot),
             power_restore_policy: self.power_restore_policy.or(defaults.power_restore_policy),
+            machines: or(self.machines.as_ref(), defaults.machines.as_ref()),
+            chassis: or(self.chassis.as_ref(), defaults.chassis.as_ref()),
             decoys: or(self.decoys.as_ref(), defaults.decoys.as_ref()),
             faults: or(self.faults.as_ref(), defaults.faults.as_ref()),
             redfish: or(self.redfish.as_ref(), defaults.redfish.as_ref()),

@@ -3,6 +3,7 @@
 mod error;
 mod expand;
 mod file;
+mod machines;
 
 pub use error::FleetError;
 

@@ -54,17 +54,20 @@ impl Acting<'_> {
 
     pub(crate) fn snapshot(&self) -> Snapshot {
         let core = self.core;
-        let (real, power) = (core.identities.real(Slot::FIRST), self.power(Slot::FIRST));
+        let machines = self.state.machines.slots();
+        let machines: Vec<_> = machines.map(|slot| self.machine_snapshot(slot)).collect();
+        let first = self.machine_snapshot(Slot::FIRST);
         Snapshot {
             name: core.name.clone(),
             redfish_url: core.redfish_url(),
-            system_path: core.system_path(Slot::FIRST),
-            system_uuid: real.uuid.clone(),
-            serial_number: real.serial.clone(),
+            system_path: first.system_path,
+            system_uuid: first.system_uuid,
+            serial_number: first.serial_number,
             certificate_sha256: core.tls.current().sha256,
-            truth: power.truth(),
-            reported: self.reported(Slot::FIRST),
-            delays: power.delays(),
+            truth: first.truth,
+            reported: first.reported,
+            delays: first.delays,
+            machines,
             faults: self.state.faults.list(),
             personality_faults: self.state.faults.of_personality(),
             counters: self.state.counters,

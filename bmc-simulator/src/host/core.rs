@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::Controller;
-use super::machine::Machine;
+use super::machine::MachineState;
 use super::rate::Rate;
 use super::{Acting, HostEvent, Listening};
 use crate::counters::Counters;
@@ -19,7 +19,6 @@ use crate::fault::FaultSet;
 use crate::ipmi::{self, IpmiState};
 use crate::journal::Journal;
 use crate::per_machine::{PerMachine, Slot};
-use crate::power::PowerMachine;
 use crate::redfish::{RedfishState, Sessions, SystemNotes};
 use crate::seed::Seeded;
 use crate::server::SUFFIX;
@@ -43,7 +42,7 @@ pub(crate) struct Setup {
 
 /// The mutable part of a host.
 pub(crate) struct HostState {
-    pub(crate) machines: PerMachine<Machine>,
+    pub(crate) machines: PerMachine<MachineState>,
     pub(crate) faults: FaultSet,
     pub(crate) counters: Counters,
     pub(crate) sessions: Sessions,
@@ -96,7 +95,7 @@ pub(crate) struct HostCore {
 impl HostCore {
     pub(crate) fn new(spec: HostSpec, setup: Setup) -> Self {
         let layered = spec.layered();
-        let identities = Identities::of(&spec, &layered, &mut Seeded::named(setup.seed, &spec.name));
+        let identities = Identities::of(&layered, |name| Seeded::named(setup.seed, name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
         let password = spec.password.clone().unwrap_or_else(|| {
@@ -106,8 +105,7 @@ impl HostCore {
             }
             password
         });
-        let power = PowerMachine::new(spec.power, layered.delays, stream("boot"), stream("delays"));
-        let machines = PerMachine::new(Machine::new(power, spec.restore), Vec::new());
+        let machines = layered.machines.map(|plan| MachineState::new(plan, setup.seed));
         let state = HostState {
             redfish: RedfishState::new(layered.redfish.clone(), machines.map(|_| SystemNotes::default())),
             machines,

@@ -16,7 +16,8 @@ use crate::power::{Delays, Power, Truth};
 use crate::spec::Credentials;
 use crate::tls::Authority;
 
-/// One BMC and its machine. Cheap to clone; outlives the simulator, whose BMCs then no longer answer.
+/// One BMC and its machine; where it has several, what is asked here about a machine is about the first, and
+/// [`machine`](Self::machine) gives the others. Cheap to clone; outlives the simulator, whose BMCs then no longer answer.
 #[derive(Clone)]
 pub struct Host {
     pub(crate) core: Arc<HostCore>,
@@ -190,21 +191,12 @@ impl Host {
 
     /// Replaces the delays for commands to come; pending ones keep theirs.
     pub fn set_delays(&self, delays: Delays) {
-        self.core.act(|acting| {
-            acting.power_mut(Slot::FIRST).set_delays(delays);
-            let system = acting.core.identities.real(Slot::FIRST).id.clone();
-            acting.log(Event::DelaysSet { system, delays });
-        });
+        self.core.act(|acting| acting.set_delays(Slot::FIRST, delays));
     }
 
     /// Sets the truth at once, past all faults: somebody pressed the button.
     pub fn press_power(&self, to: Power) {
-        self.core.act(|acting| {
-            let system = acting.core.identities.real(Slot::FIRST).id.clone();
-            acting.log(Event::Pressed { system, to });
-            let now = acting.now;
-            acting.power_mut(Slot::FIRST).press(to, now);
-        });
+        self.core.act(|acting| acting.press(Slot::FIRST, to));
     }
 
     /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use super::Acting;
 use super::report::History;
+use super::{Acting, MachineSnapshot};
 use crate::fault::Fault;
+use crate::journal::Event;
 use crate::per_machine::Slot;
-use crate::power::{PowerMachine, PowerRestorePolicy, Truth};
-use crate::spec::Identity;
+use crate::power::{Delays, Power, PowerMachine, PowerRestorePolicy, Truth};
+use crate::seed::Seeded;
+use crate::spec::{Identity, MachinePlan};
 
 /// One machine of a BMC.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct MachineState {
     pub(crate) power: PowerMachine,
     pub(crate) history: History,
     /// What it does when the mains are back.
@@ -20,12 +22,14 @@ pub(crate) struct Machine {
     pub(crate) on_before_cut: bool,
 }
 
-impl Machine {
-    pub(crate) fn new(power: PowerMachine, restore: PowerRestorePolicy) -> Self {
+impl MachineState {
+    pub(super) fn new(plan: &MachinePlan, seed: u64) -> Self {
+        // Streams of their own: how many delays were drawn must not change the next boot id.
+        let stream = |purpose: &str| Seeded::named(seed, &format!("{}/{purpose}", plan.stream));
         Self {
-            power,
+            power: PowerMachine::new(plan.power, plan.delays, stream("boot"), stream("delays")),
             history: History::default(),
-            restore,
+            restore: plan.restore,
             on_before_cut: false,
         }
     }
@@ -46,6 +50,34 @@ impl Acting<'_> {
     /// The same, to be acted on.
     pub(crate) fn power_mut(&mut self, slot: Slot) -> &mut PowerMachine {
         &mut self.state.machines.get_mut(slot).power
+    }
+
+    /// Everything about a machine.
+    pub(crate) fn machine_snapshot(&self, slot: Slot) -> MachineSnapshot {
+        let (real, power) = (self.core.identities.real(slot), self.power(slot));
+        MachineSnapshot {
+            system: real.id.clone(),
+            system_path: self.core.system_path(slot),
+            system_uuid: real.uuid.clone(),
+            serial_number: real.serial.clone(),
+            truth: power.truth(),
+            reported: self.reported(slot),
+            delays: power.delays(),
+        }
+    }
+
+    /// Somebody presses the button of a machine.
+    pub(super) fn press(&mut self, slot: Slot, to: Power) {
+        let (system, now) = (self.core.identities.real(slot).id.clone(), self.now);
+        self.log(Event::Pressed { system, to });
+        self.power_mut(slot).press(to, now);
+    }
+
+    /// Replaces the delays of a machine.
+    pub(super) fn set_delays(&mut self, slot: Slot, delays: Delays) {
+        self.power_mut(slot).set_delays(delays);
+        let system = self.core.identities.real(slot).id.clone();
+        self.log(Event::DelaysSet { system, delays });
     }
 
     /// The truth about a machine.

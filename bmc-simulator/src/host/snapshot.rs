@@ -11,7 +11,7 @@ use crate::fault::Injection;
 use crate::ipmi::IpmiSession;
 use crate::power::{Change, Delays, Truth};
 
-/// A host at one instant; what the control API shows.
+/// A host at one instant; what the control API shows. What is about a machine is about the first one.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
@@ -19,11 +19,11 @@ pub struct Snapshot {
     pub name: String,
     /// Scheme, address and port of its Redfish service.
     pub redfish_url: String,
-    /// Path of the real system.
+    /// Path of the system.
     pub system_path: String,
-    /// UUID of the real system, whatever is reported.
+    /// UUID of the system, whatever is reported.
     pub system_uuid: String,
-    /// Serial number of the real system, whatever is reported.
+    /// Serial number of the system, whatever is reported.
     pub serial_number: String,
     /// SHA-256 of the certificate presented now, in hexadecimal.
     pub certificate_sha256: String,
@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub reported: Option<String>,
     /// Delays for commands to come.
     pub delays: Delays,
+    /// All machines behind the BMC.
+    pub machines: Vec<MachineSnapshot>,
     /// Faults that were injected, with the times they have left.
     pub faults: Vec<Injection>,
     /// Faults that belong to the personality. One rests while a fault of the same name is injected.
@@ -48,6 +50,33 @@ pub struct Snapshot {
     /// IPMI; absent when the BMC does not speak it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipmi: Option<IpmiSnapshot>,
+}
+
+impl Snapshot {
+    /// The machine that is the system with this id.
+    pub fn machine(&self, system: &str) -> Option<&MachineSnapshot> {
+        self.machines.iter().find(|machine| machine.system == system)
+    }
+}
+
+/// A machine at one instant.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineSnapshot {
+    /// Its id in `/redfish/v1/Systems/{id}`.
+    pub system: String,
+    /// Its path.
+    pub system_path: String,
+    /// Its UUID, whatever is reported.
+    pub system_uuid: String,
+    /// Its serial number, whatever is reported.
+    pub serial_number: String,
+    /// The truth.
+    pub truth: Truth,
+    /// The power state that would be reported now; absent = null.
+    pub reported: Option<String>,
+    /// Delays for commands to come.
+    pub delays: Delays,
 }
 
 /// The IPMI side of a host at one instant.

@@ -52,8 +52,8 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
                 "EthernetInterfaces": reference(&format!("{PATH}/EthernetInterfaces")),
                 "Links": {
                     "ManagerForServers": systems,
-                    "ManagerForChassis": [reference(chassis::PATH)],
-                    "ManagerInChassis": reference(chassis::PATH),
+                    "ManagerForChassis": chassis::all(acting),
+                    "ManagerInChassis": chassis::of_manager(acting),
                 },
                 "Actions": {"#Manager.Reset": {
                     "target": format!("{PATH}/Actions/Manager.Reset"),

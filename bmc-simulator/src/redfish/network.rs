@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::body_of::{collection, reference, resource};
+use super::body_of::{collection, resource};
 use super::manager::{ID, PATH};
 use super::message::Base;
 use super::patch::{Change, Plan, flag, text};
@@ -143,7 +143,7 @@ pub(super) fn interface(acting: &Acting<'_>, id: &str, interface: &str) -> Optio
                 "Status": {"State": "Enabled", "Health": "OK"},
                 "IPv4Addresses": fourth,
                 "IPv6Addresses": sixth,
-                "Links": {"Chassis": reference(super::chassis::PATH)},
+                "Links": {"Chassis": super::chassis::of_manager(acting)},
             }),
         )
     })

@@ -11,7 +11,6 @@ use super::{Call, accounts, chassis, conditional, events, manager, message, netw
 use super::{sessions, system, tasks};
 use crate::host::Acting;
 use crate::journal::{Event, Via};
-use crate::per_machine::Slot;
 
 /// A resource as it is served, and its entity tag.
 pub(super) struct Tagged {
@@ -113,9 +112,9 @@ fn queried(
 fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<String>) {
     if let Route::System(id) = route {
         seen.push(id.clone());
-    } else if matches!(route, Route::Chassis(_)) {
-        // It shows the power of the system in it.
-        seen.push(acting.core.identities.real(Slot::FIRST).id.clone());
+    } else if let Route::Chassis(id) = route {
+        let shown = chassis::shown(acting, id);
+        seen.extend(shown.map(|slot| acting.core.identities.real(slot).id.clone()));
     }
 }
 
@@ -137,7 +136,7 @@ fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
         Route::Systems => Some(system::collection(acting)),
         Route::System(id) => system::member(acting, id),
         Route::ResetInfo(id) => system::reset_info(acting, id),
-        Route::AllChassis => Some(chassis::collection()),
+        Route::AllChassis => Some(chassis::collection(acting)),
         Route::Chassis(id) => chassis::member(acting, id),
         Route::Managers => Some(manager::collection()),
         Route::Manager(id) => manager::member(acting, id),

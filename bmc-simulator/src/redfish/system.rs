@@ -58,10 +58,15 @@ pub(super) fn plan(plan: &mut Plan, slot: Slot, name: &str, value: &Value) -> bo
     true
 }
 
+/// Path of a system.
+pub(super) fn uri(id: &str) -> String {
+    format!("{SYSTEMS}/{id}")
+}
+
 /// Paths of all systems, decoys first.
 pub(super) fn uris<'a>(acting: &'a Acting<'_>) -> impl Iterator<Item = String> + 'a {
     let systems = acting.core.identities.systems();
-    systems.map(|identity| format!("{SYSTEMS}/{}", identity.id))
+    systems.map(|identity| uri(&identity.id))
 }
 
 /// `/redfish/v1/Systems`: decoys first.
@@ -102,8 +107,10 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
 }
 
 fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str>) -> Value {
-    let path = format!("{SYSTEMS}/{}", who.id);
+    let path = uri(&who.id);
     let values = acting.state.redfish.spec.reset_values;
+    let slot = acting.core.identities.find(&who.id).unwrap_or(Slot::FIRST);
+    let chassis: Vec<Value> = chassis::of_machine(acting, slot).into_iter().collect();
     let mut action = json!({"target": format!("{path}/Actions/ComputerSystem.Reset")});
     if values.inline() {
         let allowed = json!(acting.state.redfish.spec.reset_types);
@@ -113,7 +120,7 @@ fn computer_system(acting: &Acting<'_>, who: &Identity, power_state: Option<&str
         let info = json!(format!("{path}/ResetActionInfo"));
         set(&mut action, "@Redfish.ActionInfo", info);
     }
-    let mut links = json!({"Chassis": [reference(chassis::PATH)]});
+    let mut links = json!({"Chassis": chassis});
     if !acting.state.redfish.spec.hides_managed_by {
         set(&mut links, "ManagedBy", json!([reference(manager::PATH)]));
     }

@@ -1,6 +1,7 @@
 //! Whether a host can be served as it was described.
 
 use super::HostSpec;
+use super::chassis;
 use super::layers::Layered;
 use crate::SimError;
 use crate::fault::Injection;
@@ -16,16 +17,10 @@ impl HostSpec {
                 reason,
             })
         };
-        let plain = |text: &str| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        };
         if !plain(&self.name) {
             return refuse("the name must be letters, digits, `-`, `_` and `.`: choose such a name");
         }
-        let ids: Vec<&str> = self.ids(&layered).collect();
+        let ids: Vec<&str> = Self::ids(&layered).collect();
         if !ids.iter().all(|id| plain(id)) {
             return refuse("a system id must be letters, digits, `-`, `_` and `.`: choose such an id");
         }
@@ -36,6 +31,7 @@ impl HostSpec {
         {
             return refuse("two systems have the same id: give each its own");
         }
+        self.check_machines(&layered).or_else(refuse)?;
         self.faults.iter().try_for_each(Injection::check)?;
         if self.bind.is_unspecified() {
             return refuse("no certificate can name the unspecified address: bind one real address");
@@ -48,8 +44,33 @@ impl HostSpec {
         checked.and_then(|()| layered.redfish.check()).or_else(refuse)
     }
 
-    fn ids<'a>(&'a self, layered: &'a Layered) -> impl Iterator<Item = &'a str> {
-        let decoys = layered.decoys.iter().map(|decoy| decoy.id.as_str());
-        decoys.chain(std::iter::once(self.system_id.as_str()))
+    fn check_machines(&self, layered: &Layered) -> Result<(), &'static str> {
+        let of_one = [&self.system_id, &self.uuid, &self.serial];
+        if !self.machines.is_empty() && of_one.iter().any(|said| said.is_some()) {
+            return Err(
+                "with several machines each has its own id, UUID and serial number: say them of the machine",
+            );
+        }
+        let mut paths = layered.machines.iter().map(|machine| &machine.chassis);
+        if !paths.all(|path| !path.is_empty() && path.iter().all(|id| plain(id))) {
+            return Err(
+                "a chassis is a list of ids of letters, digits, `-`, `_` and `.`, one or more: write such ids",
+            );
+        }
+        if !chassis::is_a_tree(&layered.machines) {
+            return Err("a chassis is in two places: let its id come after the same ids wherever it comes");
+        }
+        Ok(())
     }
+
+    fn ids(layered: &Layered) -> impl Iterator<Item = &str> {
+        let decoys = layered.decoys.iter().map(|decoy| decoy.id.as_str());
+        decoys.chain(layered.machines.iter().map(|machine| machine.id.as_str()))
+    }
+}
+
+/// Whether a text can stand in a URI as it is.
+fn plain(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }

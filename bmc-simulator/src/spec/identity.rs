@@ -1,7 +1,8 @@
 //! Who the systems behind a BMC are: drawn from the seed where nobody said.
 
-use super::HostSpec;
+use super::chassis::Enclosures;
 use super::layers::Layered;
+use super::machine::MachinePlan;
 use crate::per_machine::{PerMachine, Slot};
 use crate::seed::Seeded;
 
@@ -30,41 +31,36 @@ pub(crate) struct Identities {
     pub(crate) machines: PerMachine<MachineIdentity>,
     pub(crate) decoys: Vec<Identity>,
     pub(crate) service_uuid: String,
+    pub(crate) enclosures: Enclosures,
 }
 
 impl Identities {
-    pub(crate) fn of(spec: &HostSpec, layered: &Layered, seeded: &mut Seeded) -> Self {
-        // Always drawn, so that giving one value does not change the others.
-        let (uuid, serial) = (seeded.uuid(), format!("SIM{:012X}", seeded.next() >> 16));
-        let real = Identity {
-            id: spec.system_id.clone(),
-            uuid: spec.uuid.clone().unwrap_or(uuid),
-            serial: spec.serial.clone().unwrap_or(serial),
-            manufacturer: layered.manufacturer.clone(),
-            model: layered.model.clone(),
-            host_name: spec.name.clone(),
-        };
-        let mut other = |id: &str, uuid: Option<&String>, host_name: &str| {
-            let (fresh, serial) = (seeded.uuid(), format!("SIM{:012X}", seeded.next() >> 16));
+    /// `stream` makes the stream of chance of this name.
+    pub(crate) fn of(layered: &Layered, stream: impl Fn(&str) -> Seeded) -> Self {
+        let (plans, mut shared) = (
+            &layered.machines,
+            stream(&layered.machines.get(Slot::FIRST).stream),
+        );
+        // The order of the draws is fixed, so that giving one value, or another machine, changes no other.
+        let first = machine(layered, plans.get(Slot::FIRST), &mut shared);
+        let decoys = layered.decoys.iter().map(|decoy| {
+            let drawn = draw(&mut shared);
             Identity {
-                id: id.to_owned(),
-                uuid: uuid.cloned().unwrap_or(fresh),
-                serial,
-                host_name: host_name.to_owned(),
-                ..real.clone()
+                id: decoy.id.clone(),
+                uuid: decoy.uuid.clone().unwrap_or(drawn.0),
+                serial: drawn.1,
+                host_name: decoy.id.clone(),
+                ..first.real.clone()
             }
-        };
-        let wrong = other(&spec.system_id, None, "another-machine");
-        let decoys = layered
-            .decoys
-            .iter()
-            .map(|decoy| other(&decoy.id, decoy.uuid.as_ref(), &decoy.id))
-            .collect();
-        let service_uuid = seeded.uuid();
+        });
+        let decoys = decoys.collect();
+        let others = plans.iter().skip(1);
+        let others = others.map(|plan| machine(layered, plan, &mut stream(&plan.stream)));
         Self {
-            machines: PerMachine::new(MachineIdentity { real, wrong }, Vec::new()),
+            machines: PerMachine::new(first, others.collect()),
             decoys,
-            service_uuid,
+            service_uuid: shared.uuid(),
+            enclosures: Enclosures::of(plans),
         }
     }
 
@@ -88,4 +84,28 @@ impl Identities {
         let machines = self.machines.iter().map(|machine| &machine.real);
         self.decoys.iter().chain(machines)
     }
+}
+
+/// A UUID and a serial number.
+fn draw(seeded: &mut Seeded) -> (String, String) {
+    (seeded.uuid(), format!("SIM{:012X}", seeded.next() >> 16))
+}
+
+fn machine(layered: &Layered, plan: &MachinePlan, seeded: &mut Seeded) -> MachineIdentity {
+    let (drawn, wrong) = (draw(seeded), draw(seeded));
+    let real = Identity {
+        id: plan.id.clone(),
+        uuid: plan.uuid.clone().unwrap_or(drawn.0),
+        serial: plan.serial.clone().unwrap_or(drawn.1),
+        manufacturer: layered.manufacturer.clone(),
+        model: layered.model.clone(),
+        host_name: plan.host_name.clone(),
+    };
+    let wrong = Identity {
+        uuid: wrong.0,
+        serial: wrong.1,
+        host_name: "another-machine".to_owned(),
+        ..real.clone()
+    };
+    MachineIdentity { real, wrong }
 }

@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::machine::MachinePlan;
 use super::{DecoySpec, HostSpec};
 use crate::fault::Injection;
 use crate::ipmi::IpmiSpec;
+use crate::per_machine::PerMachine;
 use crate::personality::Personality;
 use crate::power::Delays;
 use crate::redfish::RedfishSpec;
@@ -24,7 +26,7 @@ pub(super) type Change<T> = Arc<dyn Fn(T) -> T + Send + Sync>;
 pub(crate) struct Layered {
     pub(crate) manufacturer: String,
     pub(crate) model: String,
-    pub(crate) delays: Delays,
+    pub(crate) machines: PerMachine<MachinePlan>,
     pub(crate) redfish: RedfishSpec,
     pub(crate) ipmi: Option<IpmiSpec>,
     pub(crate) decoys: Vec<DecoySpec>,
@@ -62,7 +64,7 @@ impl HostSpec {
         Layered {
             manufacturer: said(&self.manufacturer, manufacturer),
             model: said(&self.model, model),
-            delays: self.layered_delays(),
+            machines: self.plan_machines(self.layered_delays()),
             redfish: self.layered_redfish(),
             ipmi: self.ipmi.clone().map(|ipmi| match family {
                 Some(family) => family.ipmi(ipmi),
@@ -116,7 +118,7 @@ impl HostSpec {
 pub(crate) type Misfit = serde_path_to_error::Error<serde_json::Error>;
 
 /// The whole with these fields in place of its own.
-fn overlay<T: Serialize + DeserializeOwned>(whole: &T, fields: &Fields) -> Result<T, Misfit> {
+pub(super) fn overlay<T: Serialize + DeserializeOwned>(whole: &T, fields: &Fields) -> Result<T, Misfit> {
     let mut merged = to_fields(whole)?;
     merged.extend(fields.clone());
     serde_path_to_error::deserialize(Value::Object(merged))

@@ -1,11 +1,16 @@
 //! What a simulated host is to be: its name, identity, login, address and delays.
 
+mod chassis;
 mod check;
 mod identity;
 mod layers;
+mod machine;
 
+pub(crate) use chassis::Enclosure;
 pub(crate) use identity::{Identities, Identity};
 pub(crate) use layers::{Fields, Misfit};
+pub(crate) use machine::MachinePlan;
+pub use machine::MachineSpec;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -62,11 +67,12 @@ impl DecoySpec {
     }
 }
 
-/// One host and its BMC. Whatever is not given comes from the simulator's seed and the name.
+/// One host and its BMC, or a BMC with several machines. Whatever is not given comes from the simulator's
+/// seed and the name.
 #[derive(Clone)]
 pub struct HostSpec {
     pub(crate) name: String,
-    pub(crate) system_id: String,
+    pub(crate) system_id: Option<String>,
     pub(crate) uuid: Option<String>,
     pub(crate) serial: Option<String>,
     pub(crate) personality: Option<Personality>,
@@ -80,6 +86,8 @@ pub struct HostSpec {
     delays: Option<Delays>,
     delay_changes: Vec<Change<Delays>>,
     pub(crate) power: Power,
+    pub(crate) machines: Vec<MachineSpec>,
+    pub(crate) chassis: Option<Vec<String>>,
     pub(crate) decoys: Vec<DecoySpec>,
     pub(crate) bmc_boot: BootSequence,
     pub(crate) restore: PowerRestorePolicy,
@@ -104,7 +112,7 @@ impl HostSpec {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            system_id: "1".to_owned(),
+            system_id: None,
             uuid: None,
             serial: None,
             personality: None,
@@ -118,6 +126,8 @@ impl HostSpec {
             delays: None,
             delay_changes: Vec::new(),
             power: Power::On,
+            machines: Vec::new(),
+            chassis: None,
             decoys: Vec::new(),
             bmc_boot: BootSequence::default(),
             restore: PowerRestorePolicy::default(),
@@ -155,7 +165,7 @@ impl HostSpec {
     /// The id in `/redfish/v1/Systems/{id}`; `1` when not given.
     pub fn system_id(self, id: impl Into<String>) -> Self {
         Self {
-            system_id: id.into(),
+            system_id: Some(id.into()),
             ..self
         }
     }
@@ -251,6 +261,22 @@ impl HostSpec {
     pub fn decoy(mut self, decoy: DecoySpec) -> Self {
         self.decoys.push(decoy);
         self
+    }
+
+    /// Adds one of several machines, in place of the one that a BMC has by itself. The first is the one
+    /// that IPMI reaches.
+    pub fn machine(mut self, machine: MachineSpec) -> Self {
+        self.machines.push(machine);
+        self
+    }
+
+    /// Chassis that its machines are in, the outermost first, such as `["Enclosure", "Blade0"]`; one,
+    /// `1`, when not given.
+    pub fn chassis<Id: Into<String>>(self, path: impl IntoIterator<Item = Id>) -> Self {
+        Self {
+            chassis: Some(path.into_iter().map(Into::into).collect()),
+            ..self
+        }
     }
 
     /// Lets the BMC speak IPMI, too, at the same address; it does not when this is not given.

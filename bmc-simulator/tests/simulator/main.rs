@@ -23,6 +23,7 @@ mod fleet;
 mod ipmi;
 mod journal;
 mod lifecycle;
+mod machines;
 mod one_port;
 mod oracle;
 mod personalities;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bmc_simulator::{DecoySpec, Delays, Host, HostSpec, Power, RedfishSpec, Simulator, Snapshot};
+use bmc_simulator::{
+    DecoySpec, Delays, Host, HostSpec, MachineSpec, Power, RedfishSpec, Simulator, Snapshot,
+};
 
 use crate::check::Tally;
 use crate::tool::{self, Said};
@@ -39,29 +41,40 @@ impl Drop for Bench {
 
 impl Bench {
     pub(super) async fn start(redfish: RedfishSpec) -> Result<Self> {
-        Self::on(redfish, false).await
+        Self::of(redfish, |spec| spec).await
     }
 
     /// With a decoy beside the real system.
     pub(super) async fn with_decoy(redfish: RedfishSpec) -> Result<Self> {
-        Self::on(redfish, true).await
+        Self::of(redfish, |spec| spec.decoy(DecoySpec::new(DECOY))).await
     }
 
-    async fn on(redfish: RedfishSpec, decoy: bool) -> Result<Self> {
+    /// With several machines in chassis within chassis, and a decoy.
+    pub(super) async fn with_machines(redfish: RedfishSpec) -> Result<Self> {
+        let node = |id: &str, blade: &str| MachineSpec::new(id).chassis(["Enclosure", blade, id]);
+        Self::of(redfish, |spec| {
+            spec.machine(node("Node0", "Blade0"))
+                .machine(node("Node1", "Blade0").power(Power::Off))
+                .machine(node("Node2", "Blade1"))
+                .machine(MachineSpec::new("Node3").chassis(["Enclosure", "Blade1"]))
+                .machine(MachineSpec::new("Node4").chassis(["Beside"]))
+                .decoy(DecoySpec::new(DECOY))
+        })
+        .await
+    }
+
+    async fn of(redfish: RedfishSpec, change: impl FnOnce(HostSpec) -> HostSpec) -> Result<Self> {
         let delays = Delays {
             off: Duration::from_millis(400).into(),
             on: Duration::from_millis(200).into(),
             boot: Duration::from_millis(100).into(),
             graceful_shutdown: Some(Duration::from_millis(300).into()),
         };
-        let mut spec = HostSpec::new("judged")
+        let spec = HostSpec::new("judged")
             .credentials(USER, PASSWORD)
             .delays(delays)
             .redfish(redfish);
-        if decoy {
-            spec = spec.decoy(DecoySpec::new(DECOY));
-        }
-        let sim = Simulator::builder().seed(7).host(spec).start().await?;
+        let sim = Simulator::builder().seed(7).host(change(spec)).start().await?;
         let number = BENCHES.fetch_add(1, Ordering::Relaxed);
         let name = format!("simulator-conformance-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);

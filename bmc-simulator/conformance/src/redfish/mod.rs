@@ -23,6 +23,10 @@ pub(crate) fn checks() -> Vec<Check> {
             body: || validators::service_in_use().boxed(),
         },
         Check {
+            tool: "rf_service_validator 3.1.8, many machines",
+            body: || validators::service_of_many().boxed(),
+        },
+        Check {
             tool: "rf_protocol_validator 1.3.2",
             body: || validators::protocol().boxed(),
         },

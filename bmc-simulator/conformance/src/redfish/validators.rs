@@ -22,7 +22,20 @@ pub(super) async fn service_in_use() -> Result<Tally> {
         reset_answer: ResetAnswer::Task,
         ..RedfishSpec::default()
     };
-    let bench = Bench::with_decoy(spec).await?;
+    used(Bench::with_decoy(spec).await?).await
+}
+
+/// A BMC with several machines, of which the first has been used as that of [`service_in_use`].
+pub(super) async fn service_of_many() -> Result<Tally> {
+    let spec = RedfishSpec {
+        reset_values: ResetValues::Both,
+        reset_answer: ResetAnswer::Task,
+        ..RedfishSpec::default()
+    };
+    used(Bench::with_machines(spec).await?).await
+}
+
+async fn used(bench: Bench) -> Result<Tally> {
     let system = bench.host.system_path();
     let reset = format!("{system}/Actions/ComputerSystem.Reset");
     for (method, uri, body) in [

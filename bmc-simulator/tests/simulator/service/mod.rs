@@ -34,7 +34,7 @@ async fn with(redfish: RedfishSpec) -> (Simulator, Host, Client) {
 }
 
 /// Sends a request: status and JSON, null when there is none.
-async fn send(request: RequestBuilder) -> (u16, Value) {
+pub(crate) async fn send(request: RequestBuilder) -> (u16, Value) {
     let answer = request.send().await.unwrap();
     let status = answer.status().as_u16();
     let bytes = answer.bytes().await.unwrap();
@@ -43,17 +43,17 @@ async fn send(request: RequestBuilder) -> (u16, Value) {
 
 impl Client {
     /// GET that has to work.
-    async fn read(&self, path: &str) -> Value {
+    pub(crate) async fn read(&self, path: &str) -> Value {
         let (status, body) = send(self.get(path)).await;
         assert_eq!(status, 200, "{path}: {body}");
         body
     }
 
-    fn patch(&self, path: &str, body: &Value) -> RequestBuilder {
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> RequestBuilder {
         self.basic(self.http.patch(self.url(path))).json(body)
     }
 
-    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> RequestBuilder {
         self.basic(self.http.post(self.url(path))).json(body)
     }
 

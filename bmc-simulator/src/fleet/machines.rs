@@ -1,0 +1,38 @@
+//! Several machines behind one BMC.
+
+use serde_saphyr::Spanned;
+
+use super::FleetError;
+use super::expand::misfitting;
+use super::file::{Group, Machine};
+use crate::spec::MachineSpec;
+
+/// The machines as they are described. `many`: the group has more than one BMC.
+pub(super) fn machines(group: &Group, described: &[Machine]) -> Result<Vec<MachineSpec>, FleetError> {
+    let many = group.count.as_ref().is_some_and(|count| count.value > 1);
+    described.iter().map(|one| machine(one, many)).collect()
+}
+
+fn machine(described: &Machine, many: bool) -> Result<MachineSpec, FleetError> {
+    for (field, given) in [
+        ("uuid", &described.uuid),
+        ("serialNumber", &described.serial_number),
+    ] {
+        if let Some(given) = given.as_ref().filter(|_| many) {
+            let reason = "machines of many hosts cannot share it: leave it out, and each gets its own";
+            return Err(FleetError::of(given, &format!("machines.{field}"), reason));
+        }
+    }
+    let said = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
+    let mut spec = MachineSpec::new(&described.id.value);
+    spec.uuid = said(&described.uuid);
+    spec.serial = said(&described.serial_number);
+    spec.power = described.power;
+    spec.restore = described.power_restore_policy;
+    spec.chassis.clone_from(&described.chassis);
+    let Some(fields) = &described.delays else {
+        return Ok(spec);
+    };
+    let with = spec.delay_fields(&fields.value);
+    with.map_err(|misfit| misfitting(fields, "machines.delays", misfit))
+}
