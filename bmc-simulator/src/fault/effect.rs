@@ -157,6 +157,10 @@ impl Fault {
             | Self::StaleReads { .. }
             | Self::ReportFlaps { .. }
             | Self::OnLostAfterOff { .. }
+            | Self::HostStateUnknown
+            | Self::HostStateUnreachable
+            | Self::OnShowsPoweringOn { .. }
+            | Self::ForceRestartHangs
             | Self::CrashAbove { .. } => Effect::Lasting,
         }
     }

@@ -34,6 +34,15 @@ pub enum IpmiFault {
     StaleReply,
     /// The answer carries the sequence number (rqSeq) of the next request.
     WrongRqSeq,
+    /// The last checksum of the answering message is wrong, under integrity and confidentiality that are right
+    /// (Supermicro X9: FreeIPMI `ipmi-lan` notes; what `-W nochecksumcheck` of its tools is for).
+    BadChecksum,
+    /// The answer's session sequence number skips so many (ASRock boards that share their port: FreeIPMI, LAN
+    /// session note 9).
+    SkipSequence {
+        /// Numbers left out before this answer, 1 or more; above 15 a console's window does not reach.
+        by: u32,
+    },
     /// One command is neither executed nor answered.
     IgnoreCommand {
         /// Network function of the request: even, 0 to 62.
@@ -63,6 +72,8 @@ pub(crate) enum IpmiEffect {
     Ignore { net_fn: u8, command: u8 },
     Busy,
     WrongRqSeq,
+    BadChecksum,
+    SkipSequence(u32),
     RefuseSuite { suite: Option<u8>, status: u8 },
     Exhausted,
     Reply(ReplyFault),
@@ -91,6 +102,8 @@ impl IpmiFault {
             Self::CorruptReply => "ipmi-corrupt-reply",
             Self::StaleReply => "ipmi-stale-reply",
             Self::WrongRqSeq => "ipmi-wrong-rq-seq",
+            Self::BadChecksum => "ipmi-bad-checksum",
+            Self::SkipSequence { .. } => "ipmi-skip-sequence",
             Self::IgnoreCommand { .. } => "ipmi-ignore-command",
             Self::Busy => "ipmi-busy",
             Self::RefuseSuite { .. } => "ipmi-refuse-suite",
@@ -114,6 +127,8 @@ impl IpmiFault {
             Self::IgnoreCommand { net_fn, command } => IpmiEffect::Ignore { net_fn, command },
             Self::Busy => IpmiEffect::Busy,
             Self::WrongRqSeq => IpmiEffect::WrongRqSeq,
+            Self::BadChecksum => IpmiEffect::BadChecksum,
+            Self::SkipSequence { by } => IpmiEffect::SkipSequence(by),
             Self::RefuseSuite { suite, status } => IpmiEffect::RefuseSuite { suite, status },
             Self::SessionsExhausted => IpmiEffect::Exhausted,
             Self::LoseReply => IpmiEffect::Reply(ReplyFault::Lose),
@@ -179,6 +194,9 @@ impl Injection {
                 "not the network function of a request: write an even number from 0 to 62",
             ));
         }
+        if let IpmiFault::SkipSequence { by: 0 } = *fault {
+            return Err(self.refusal("by", "0 would skip nothing: write 1 or more"));
+        }
         if let IpmiFault::DelayReply { by } = *fault
             && by.is_zero()
         {
@@ -193,6 +211,8 @@ fn suits(effect: IpmiEffect, on: RequestClass) -> bool {
         IpmiEffect::RefuseSuite { .. } | IpmiEffect::Exhausted => on == RequestClass::IpmiOpenSession,
         IpmiEffect::Busy
         | IpmiEffect::WrongRqSeq
+        | IpmiEffect::BadChecksum
+        | IpmiEffect::SkipSequence(_)
         | IpmiEffect::Ignore { .. }
         | IpmiEffect::Reply(ReplyFault::Stale) => on.is_ipmi_command(),
         IpmiEffect::LoseRequest | IpmiEffect::Reply(_) => on.is_ipmi(),
@@ -219,6 +239,8 @@ mod tests {
             IpmiFault::CorruptReply,
             IpmiFault::StaleReply,
             IpmiFault::WrongRqSeq,
+            IpmiFault::BadChecksum,
+            IpmiFault::SkipSequence { by: 5 },
             IpmiFault::IgnoreCommand {
                 net_fn: 6,
                 command: 0x3c,

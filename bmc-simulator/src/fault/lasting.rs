@@ -18,6 +18,7 @@ impl FaultSet {
         Behaviour {
             offs,
             ignore_commands: self.has(&Fault::AcceptAndIgnore),
+            restart_hangs: self.has(&Fault::ForceRestartHangs),
             lose_on_while_powering_off: self.has(&Fault::LoseOnWhilePoweringOff),
             powers_on_by_itself: self.find(|fault| {
                 if let Fault::PowersOnByItself { after } = fault {
@@ -74,6 +75,17 @@ impl FaultSet {
         self.find(|fault| {
             if let Fault::CrashAbove { requests_per_second } = fault {
                 Some(*requests_per_second)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// How long an On to a machine that is on shows as `PoweringOn`.
+    pub(crate) fn on_shows_powering_on(&self) -> Option<Duration> {
+        self.find(|fault| {
+            if let Fault::OnShowsPoweringOn { during } = fault {
+                Some(*during)
             } else {
                 None
             }

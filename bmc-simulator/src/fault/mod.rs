@@ -188,6 +188,22 @@ pub enum Fault {
         /// Requests in one second that it still stands.
         requests_per_second: u32,
     },
+    /// The BMC does not know what the host does and so says that it is Off; the chassis shows its power as it
+    /// is (openbmc/bmcweb `systems.hpp`, `getHostState`).
+    HostStateUnknown,
+    /// The BMC cannot ask about the host: the system has no power state at all; the chassis shows its power
+    /// as it is (openbmc/bmcweb `systems.hpp`, `getHostState`).
+    HostStateUnreachable,
+    /// After an On to a machine that is on it says `PoweringOn` for so long (HPE Cray EX: powerman
+    /// `redfishpower.c`).
+    OnShowsPoweringOn {
+        /// For how long.
+        #[serde(with = "crate::human::text")]
+        during: Duration,
+    },
+    /// A ForceRestart ends in a machine that never boots, until its power was off (Lenovo SR675 V3:
+    /// NVIDIA/libredfish `lenovo.rs`).
+    ForceRestartHangs,
     /// Misbehaves over IPMI.
     Ipmi(IpmiFault),
 }

@@ -50,6 +50,10 @@ impl Fault {
             Self::ReportFlaps { .. } => "report-flaps",
             Self::On409AfterOff { .. } => "on-409-after-off",
             Self::OnLostAfterOff { .. } => "on-lost-after-off",
+            Self::HostStateUnknown => "host-state-unknown",
+            Self::HostStateUnreachable => "host-state-unreachable",
+            Self::OnShowsPoweringOn { .. } => "on-shows-powering-on",
+            Self::ForceRestartHangs => "force-restart-hangs",
             Self::RebootBmc => "reboot-bmc",
             Self::CrashAbove { .. } => "crash-above",
             Self::Ipmi(fault) => fault.name(),
@@ -119,6 +123,10 @@ impl Fault {
             | Self::StaleReads { .. }
             | Self::ReportFlaps { .. }
             | Self::OnLostAfterOff { .. }
+            | Self::HostStateUnknown
+            | Self::HostStateUnreachable
+            | Self::OnShowsPoweringOn { .. }
+            | Self::ForceRestartHangs
             | Self::RebootBmc
             | Self::CrashAbove { .. }
             | Self::Ipmi(_) => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fault::{Answer, Asked};
 use crate::seed::Seeded;
-use crate::{CertificateDefect, Fault, Injection, Probability, RequestClass};
+use crate::{CertificateDefect, Fault, Injection, Probability, RequestClass, VendorError};
 
 #[test]
 fn selects_by_class_and_runs_out() {
@@ -87,6 +87,12 @@ fn json_names_match_the_names_in_the_journal() {
         Fault::ReportFlaps { every: span },
         Fault::On409AfterOff { within: span },
         Fault::OnLostAfterOff { within: span },
+        Fault::HostStateUnknown,
+        Fault::HostStateUnreachable,
+        Fault::OnShowsPoweringOn { during: span },
+        Fault::ForceRestartHangs,
+        Fault::VendorError(VendorError::Sys518),
+        Fault::GatewayTimeoutHtml,
         Fault::RebootBmc,
         Fault::CrashAbove {
             requests_per_second: 1,

@@ -126,11 +126,7 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
     }
     spec.personality = traits.personality;
     if let Some(wanted) = &traits.ipmi {
-        let ipmi = IpmiSpec::new().port(ipmi_port(wanted, group, index)?);
-        spec.ipmi = Some(match &wanted.cipher_suites {
-            Some(suites) => ipmi.cipher_suites(suites.iter().copied()),
-            None => ipmi,
-        });
+        spec.ipmi = Some(ipmi(wanted, ipmi_port(wanted, group, index)?));
     }
     set(&mut spec.username, traits.username.as_ref());
     spec.system_id.clone_from(&traits.system_id);
@@ -176,6 +172,20 @@ pub(super) fn misfitting(fields: &Spanned<Fields>, name: &str, misfit: Misfit) -
     let field = format!("{name}.{}", misfit.path());
     let reason = misfit.into_inner().to_string();
     FleetError::of(fields, field.trim_end_matches('.'), &reason)
+}
+
+fn ipmi(wanted: &Ipmi, port: u16) -> IpmiSpec {
+    let mut spec = IpmiSpec::new().port(port);
+    if let Some(suites) = &wanted.cipher_suites {
+        spec = spec.cipher_suites(suites.iter().copied());
+    }
+    if let Some(limit) = wanted.login_limit {
+        spec = spec.login_limit(limit);
+    }
+    if wanted.reset_while_off_refused {
+        spec = spec.reset_while_off_refused();
+    }
+    spec
 }
 
 fn ipmi_port(wanted: &Ipmi, group: &Group, index: u16) -> Result<u16, FleetError> {

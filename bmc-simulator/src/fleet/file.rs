@@ -7,6 +7,7 @@ use serde_saphyr::Spanned;
 
 use crate::fault::Injection;
 use crate::host::BootSequence;
+use crate::ipmi::Privilege;
 use crate::personality::Personality;
 use crate::power::{Power, PowerRestorePolicy};
 use crate::spec::Fields;
@@ -87,6 +88,11 @@ pub(super) struct Ipmi {
     pub(super) port: Option<u16>,
     /// Ids of the cipher suites that it offers.
     pub(super) cipher_suites: Option<Vec<u8>>,
+    /// The highest privilege that the BMC's login may ask for.
+    pub(super) login_limit: Option<Privilege>,
+    /// Whether a reset of a machine that is off is refused.
+    #[serde(default)]
+    pub(super) reset_while_off_refused: bool,
 }
 
 /// A system that is listed before the real one.

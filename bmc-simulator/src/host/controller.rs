@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// How a BMC comes up. Real ones answer pings long before they answer logins: 30 s between the two
 /// (xcat2/xcat-core issue 3310), with 503 and 401 to right credentials in between
-/// (dell/iDRAC-Redfish-Scripting issue 383).
+/// and after that (dell/iDRAC-Redfish-Scripting issue 383).
 ///
-/// In JSON and YAML: `{"dead":"20s","notReady":"10s","rejecting":"5s"}`, every field optional.
+/// In JSON and YAML: `{"dead":"20s","notReady":"10s","rejecting":"5s","sporadic":"7m"}`, every field optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BootSequence {
@@ -22,18 +22,26 @@ pub struct BootSequence {
     /// Then right credentials are rejected.
     #[serde(with = "crate::human::text")]
     pub rejecting: Duration,
+    /// Then it is in service, but for one login in four that is rejected although it is right; never two in
+    /// a row. Such 401s came for some 7 minutes from iDRACs (the same issue).
+    #[serde(with = "crate::human::text")]
+    pub sporadic: Duration,
 }
 
 impl Default for BootSequence {
-    /// 20 s, 10 s and 5 s.
+    /// 20 s, 10 s and 5 s; no sporadic rejections.
     fn default() -> Self {
         Self {
             dead: Duration::from_secs(20),
             not_ready: Duration::from_secs(10),
             rejecting: Duration::from_secs(5),
+            sporadic: Duration::ZERO,
         }
     }
 }
+
+/// Of so many logins one is rejected.
+const SPORADIC: u64 = 4;
 
 /// How far a BMC has come up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +65,8 @@ pub(crate) struct Controller {
     booting_since: Option<Duration>,
     powered: bool,
     pub(crate) reboots: u64,
+    /// Logins since it is in service and not yet sure of them.
+    doubtful: u64,
 }
 
 impl Controller {
@@ -67,6 +77,7 @@ impl Controller {
             booting_since: None,
             powered: true,
             reboots: 0,
+            doubtful: 0,
         }
     }
 
@@ -94,6 +105,24 @@ impl Controller {
         self.powered = true;
         self.booting_since = Some(now);
         self.reboots = self.reboots.saturating_add(1);
+        self.doubtful = 0;
+    }
+
+    /// Whether a login is rejected, right or not, because the BMC has not come up altogether.
+    pub(crate) fn rejects_login(&mut self, now: Duration) -> bool {
+        let settled = self.booting_since.map(|since| {
+            let [_, _, up] = self.edges(since);
+            up.saturating_add(self.sequence.sporadic)
+        });
+        match self.stage(now) {
+            Stage::Dead | Stage::NotReady | Stage::Rejecting => true,
+            Stage::Up if settled.is_some_and(|settled| now < settled) => {
+                let rejected = self.doubtful.is_multiple_of(SPORADIC);
+                self.doubtful = self.doubtful.wrapping_add(1);
+                rejected
+            }
+            Stage::Up => false,
+        }
     }
 
     /// Loses its power.
@@ -121,6 +150,22 @@ impl Controller {
 #[cfg(test)]
 mod tests {
     use super::{BootSequence, Controller, Duration, Stage};
+
+    #[test]
+    fn rejects_one_login_in_four_until_it_is_sure() {
+        let second = Duration::from_secs;
+        let mut controller = Controller::new(BootSequence {
+            sporadic: second(60),
+            ..BootSequence::default()
+        });
+        assert!(!controller.rejects_login(second(0)));
+        controller.boot(second(0));
+        assert!(controller.rejects_login(second(34)) && controller.stage(second(35)) == Stage::Up);
+        let rejected: Vec<bool> = (35..43).map(|at| controller.rejects_login(second(at))).collect();
+        let one_in_four = [true, false, false, false];
+        assert_eq!(rejected, [one_in_four, one_in_four].concat());
+        assert!(!controller.rejects_login(second(95)));
+    }
 
     #[test]
     fn comes_up_in_stages_and_only_with_power() {

@@ -16,6 +16,8 @@ use crate::spec::{Identity, MachinePlan};
 pub(crate) struct MachineState {
     pub(crate) power: PowerMachine,
     pub(crate) history: History,
+    /// Until when it says that it powers on, although it is on.
+    pub(crate) shows_powering_on: Duration,
     /// What it does when the mains are back.
     pub(crate) restore: PowerRestorePolicy,
     /// Whether it was on when the mains failed.
@@ -29,6 +31,7 @@ impl MachineState {
         Self {
             power: PowerMachine::new(plan.power, plan.delays, stream("boot"), stream("delays")),
             history: History::default(),
+            shows_powering_on: Duration::ZERO,
             restore: plan.restore,
             on_before_cut: false,
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Acting;
+use crate::fault::Fault;
 use crate::per_machine::Slot;
 use crate::power::Condition;
 
@@ -36,10 +37,24 @@ impl History {
 }
 
 impl Acting<'_> {
-    /// The word to report as a machine's power state now; absent = null.
+    /// The word to report as a system's power state now; absent = null.
     pub(crate) fn reported(&self, slot: Slot) -> Option<String> {
+        let faults = &self.state.faults;
+        if faults.has(&Fault::HostStateUnreachable) {
+            None
+        } else if faults.has(&Fault::HostStateUnknown) {
+            Some(Condition::Off.as_str().to_owned())
+        } else {
+            self.chassis_power(slot)
+        }
+    }
+
+    /// The word for the power that the chassis gives a machine, whatever the BMC knows of the system on it.
+    pub(crate) fn chassis_power(&self, slot: Slot) -> Option<String> {
         let (faults, machine) = (&self.state.faults, self.state.machines.get(slot));
-        let present = machine.power.condition();
+        let honest = machine.power.condition();
+        let glitch = honest == Condition::On && self.now < machine.shows_powering_on;
+        let present = if glitch { Condition::PoweringOn } else { honest };
         let known = match faults.report_age() {
             Some(age) => {
                 let then = self.now.saturating_sub(age);

@@ -18,6 +18,7 @@ enum Status {
     InvalidAuthentication,
     InvalidIntegrity,
     InvalidRole,
+    UnauthorizedRole,
     InvalidNameLength,
     UnauthorizedName,
     InvalidCheckValue,
@@ -37,6 +38,7 @@ impl Status {
             Self::InvalidAuthentication => 0x04,
             Self::InvalidIntegrity => 0x05,
             Self::InvalidRole => 0x09,
+            Self::UnauthorizedRole => 0x0a,
             Self::InvalidNameLength => 0x0c,
             Self::UnauthorizedName => 0x0d,
             Self::InvalidCheckValue => 0x0f,
@@ -103,6 +105,8 @@ impl Bmc<'_, '_> {
             | IpmiEffect::Ignore { .. }
             | IpmiEffect::Busy
             | IpmiEffect::WrongRqSeq
+            | IpmiEffect::BadChecksum
+            | IpmiEffect::SkipSequence(_)
             | IpmiEffect::Exhausted
             | IpmiEffect::Reply(_) => None,
         });
@@ -174,6 +178,9 @@ impl Bmc<'_, '_> {
         }
         let user = self.user(name, role, message.name_only());
         let (user, password) = user.ok_or(Status::UnauthorizedName)?;
+        if user.refuses_more && role > user.privilege {
+            return Err(Status::UnauthorizedRole);
+        }
         let guid = self.system_guid();
         let opening = self.ipmi.sessions.opening(message.managed_id);
         let opening = opening.ok_or(Status::InvalidSessionId)?;

@@ -128,8 +128,20 @@ impl Bmc<'_, '_> {
             // Close Session has to be answered with the keys that it throws away.
             let keys = Arc::clone(&bmc.ipmi.sessions.find(id)?.keys);
             let iv = bmc.ipmi.sessions.random();
+            let skipped = bmc.fault(class, |effect| match effect {
+                IpmiEffect::SkipSequence(by) => Some(by),
+                IpmiEffect::LoseRequest
+                | IpmiEffect::Ignore { .. }
+                | IpmiEffect::Busy
+                | IpmiEffect::WrongRqSeq
+                | IpmiEffect::BadChecksum
+                | IpmiEffect::RefuseSuite { .. }
+                | IpmiEffect::Exhausted
+                | IpmiEffect::Reply(_) => None,
+            });
             let (console_id, sequence) = {
                 let session = bmc.ipmi.sessions.find(id)?;
+                session.skip_outbound(skipped.unwrap_or(0));
                 (session.console_id, session.next_outbound())
             };
             let message = bmc.message(class, &request, Some(id), answered)?;
@@ -172,6 +184,8 @@ impl Bmc<'_, '_> {
             IpmiEffect::LoseRequest
             | IpmiEffect::Busy
             | IpmiEffect::WrongRqSeq
+            | IpmiEffect::BadChecksum
+            | IpmiEffect::SkipSequence(_)
             | IpmiEffect::RefuseSuite { .. }
             | IpmiEffect::Exhausted
             | IpmiEffect::Reply(_) => None,
@@ -186,10 +200,15 @@ impl Bmc<'_, '_> {
         };
         let shifted = self.fault(class, |effect| (effect == IpmiEffect::WrongRqSeq).then_some(()));
         let rq_seq = shifted.map_or(request.rq_seq, |()| request.rq_seq.wrapping_add(1) & 0x3f);
-        Some(match done {
+        let mut message = match done {
             Ok(data) => wire::response(request, rq_seq, 0x00, &data),
             Err(completion) => wire::response(request, rq_seq, completion.number(), &[]),
-        })
+        };
+        let damaged = self.fault(class, |effect| (effect == IpmiEffect::BadChecksum).then_some(()));
+        if let (Some(()), Some(checksum)) = (damaged, message.last_mut()) {
+            *checksum = !*checksum;
+        }
+        Some(message)
     }
 
     fn answer(
@@ -219,6 +238,8 @@ impl Bmc<'_, '_> {
             | IpmiEffect::Ignore { .. }
             | IpmiEffect::Busy
             | IpmiEffect::WrongRqSeq
+            | IpmiEffect::BadChecksum
+            | IpmiEffect::SkipSequence(_)
             | IpmiEffect::RefuseSuite { .. }
             | IpmiEffect::Exhausted => None,
         });

@@ -66,7 +66,7 @@ pub(crate) struct IpmiUser {
     pub(crate) privilege: Privilege,
 }
 
-/// IPMI 2.0 over UDP for one BMC. The BMC's login is an administrator here, too.
+/// IPMI 2.0 over UDP for one BMC. The BMC's login is an administrator here, too, unless it is limited.
 #[derive(Clone)]
 pub struct IpmiSpec {
     pub(crate) port: u16,
@@ -76,6 +76,9 @@ pub struct IpmiSpec {
     pub(crate) users: Vec<IpmiUser>,
     pub(crate) session_limit: u8,
     pub(crate) idle_timeout: Duration,
+    /// Absent: an administrator.
+    pub(crate) login_limit: Option<Privilege>,
+    pub(crate) reset_while_off_refused: bool,
 }
 
 impl std::fmt::Debug for IpmiSpec {
@@ -105,6 +108,8 @@ impl IpmiSpec {
             users: Vec::new(),
             session_limit: USUAL_SESSIONS,
             idle_timeout: USUAL_IDLE,
+            login_limit: None,
+            reset_while_off_refused: false,
         }
     }
 
@@ -149,6 +154,24 @@ impl IpmiSpec {
             privilege: limit,
         });
         self
+    }
+
+    /// Lets the BMC's own login ask for no more than this; who asks for more is refused with RMCP+ status 0x0A,
+    /// unauthorized role (Cisco UCS refuses ADMINISTRATOR: ipmitool issue 376).
+    pub fn login_limit(self, limit: Privilege) -> Self {
+        Self {
+            login_limit: Some(limit),
+            ..self
+        }
+    }
+
+    /// Answers Chassis Control "hard reset" of a machine that is off with 0xD5 instead of success without
+    /// effect (section 28.3 leaves both open).
+    pub fn reset_while_off_refused(self) -> Self {
+        Self {
+            reset_while_off_refused: true,
+            ..self
+        }
     }
 
     /// Most sessions at a time, 1 to 63.

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(super) suites: Vec<Suite>,
     pub(super) kg: Option<Vec<u8>>,
     pub(super) users: Vec<IpmiUser>,
+    pub(super) login_limit: Option<Privilege>,
+    pub(super) reset_while_off_refused: bool,
 }
 
 /// What Chassis Status tells beside the power state.
@@ -48,6 +50,8 @@ impl IpmiState {
                 suites: spec.suites(),
                 kg: spec.kg,
                 users: spec.users,
+                login_limit: spec.login_limit,
+                reset_while_off_refused: spec.reset_while_off_refused,
             },
             sessions: Sessions::new(random, spec.session_limit, spec.idle_timeout),
             chassis: ChassisMemory::default(),
@@ -137,6 +141,8 @@ pub(super) struct Known {
     pub(super) id: u8,
     pub(super) name: String,
     pub(super) privilege: Privilege,
+    /// Whether a role above that is refused instead of lowered.
+    pub(super) refuses_more: bool,
 }
 
 /// Id of the BMC's login; 1 is the nameless user (section 22.26), which there is none of.
@@ -171,10 +177,11 @@ impl Bmc<'_, '_> {
     /// own limit (section 13.20; so do OpenIPMI and phosphor-net-ipmid).
     pub(super) fn user(&self, name: &[u8], role: Privilege, name_only: bool) -> Option<(Known, [u8; 20])> {
         let login = &self.acting.state.credentials;
+        let limit = self.ipmi.settings.login_limit;
         let login = (
             login.username.as_str(),
             login.password.as_str(),
-            Privilege::Administrator,
+            limit.unwrap_or(Privilege::Administrator),
         );
         let others = self.ipmi.settings.users.iter();
         let others = others.map(|user| (user.name.as_str(), user.password.as_str(), user.privilege));
@@ -186,6 +193,7 @@ impl Bmc<'_, '_> {
             id,
             name: name.to_owned(),
             privilege,
+            refuses_more: id == FIRST_USER && limit.is_some(),
         };
         Some((known, padded(password)?))
     }

@@ -21,6 +21,8 @@ pub(crate) struct Behaviour {
     pub(crate) offs: OffHandling,
     /// Every command is accepted and forgotten.
     pub(crate) ignore_commands: bool,
+    /// A forced restart ends in a system that never boots.
+    pub(crate) restart_hangs: bool,
     /// `On` is forgotten while a power-off is pending.
     pub(crate) lose_on_while_powering_off: bool,
     /// `On` is forgotten when the machine went off less than this ago.

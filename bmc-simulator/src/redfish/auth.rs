@@ -9,7 +9,7 @@ use super::message::Base;
 use super::{Call, Refusal, reply};
 use crate::counters::{RequestClass, bump};
 use crate::fault::Fault;
-use crate::host::{Acting, Stage};
+use crate::host::Acting;
 use crate::journal::{Event, Via};
 
 /// Somebody who proved who it is.
@@ -33,7 +33,7 @@ impl Caller {
 /// How the caller proved who it is, or the refusal to send.
 pub(super) fn authenticate(call: &Call<'_>) -> Result<Caller, Refusal> {
     call.core.act(|acting| {
-        let starting = acting.stage() == Stage::Rejecting;
+        let starting = acting.state.controller.rejects_login(acting.now);
         let caller = if starting || acting.state.faults.take_rejection(call.asked) {
             None
         } else {
@@ -51,10 +51,16 @@ pub(super) fn unauthorized(acting: &mut Acting<'_>, class: RequestClass) -> Resp
 }
 
 /// The account that a name and a password open now.
-pub(super) fn log_in(acting: &mut Acting<'_>, username: &str, password: &str) -> Option<u64> {
+pub(super) fn log_in(
+    call: &Call<'_>,
+    acting: &mut Acting<'_>,
+    username: &str,
+    password: &str,
+) -> Option<u64> {
     let state = &mut *acting.state;
     let accounts = &mut state.redfish.accounts;
-    accounts.log_in(&state.credentials, username, password, acting.now)
+    let from = (call.peer, acting.now);
+    accounts.log_in(&state.credentials, username, password, from)
 }
 
 fn identify(call: &Call<'_>, acting: &mut Acting<'_>) -> Option<Caller> {
@@ -79,7 +85,7 @@ fn identify(call: &Call<'_>, acting: &mut Acting<'_>) -> Option<Caller> {
     }
     let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
     let (username, password) = decoded.split_once(':')?;
-    let account = log_in(acting, username, password)?;
+    let account = log_in(call, acting, username, password)?;
     let via = Via::RedfishBasic;
     Some(Caller { via, account })
 }

@@ -75,7 +75,7 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
             "Manufacturer": who.manufacturer,
             "Model": who.model,
             "PowerState": match shown {
-                Some(slot) => acting.reported(slot),
+                Some(slot) => acting.chassis_power(slot),
                 None => Some("On".to_owned()),
             },
             "Status": {"State": "Enabled", "Health": "OK"},

@@ -38,6 +38,7 @@ pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub(crate) use state::{RedfishState, changed, respecify, settle};
 pub(crate) use system::SystemNotes;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -60,6 +61,8 @@ struct Call<'a> {
     parts: &'a Parts,
     route: &'a Route,
     class: RequestClass,
+    /// Where it came from.
+    peer: Option<IpAddr>,
     /// The same, for the selectors of faults.
     asked: Asked<'a>,
     /// Whether the answer will reach the client.
@@ -74,14 +77,14 @@ impl Call<'_> {
 
 /// Serves one request, faults included.
 ///
-/// `reused`: a request came over this connection before.
+/// `reused`: a request came over this connection before; `peer`: where it came from.
 ///
 /// # Errors
 /// [`HangUp`] when the connection is to be closed without an answer.
 pub(crate) async fn serve(
     core: Arc<HostCore>,
     request: Request<Body>,
-    reused: bool,
+    (peer, reused): (Option<IpAddr>, bool),
 ) -> Result<Response<Body>, HangUp> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
@@ -96,6 +99,9 @@ pub(crate) async fn serve(
         class,
         http: Some((parts.method.as_str(), parts.uri.path())),
     };
+    if blocks(&core, peer) {
+        return Err(HangUp);
+    }
     if let Some(answer) = arrive(&core, asked, reused)? {
         return Ok(finish(&core, instead(&core, answer).await).await);
     }
@@ -108,6 +114,7 @@ pub(crate) async fn serve(
         parts: &parts,
         route: &route,
         class,
+        peer,
         asked,
         answered,
     };
@@ -117,6 +124,11 @@ pub(crate) async fn serve(
     };
     core.act(|acting| acting.log_fault(fault, class));
     aftermath::apply(response, aftermath).await
+}
+
+/// Whether the BMC answers nothing from this address.
+pub(crate) fn blocks(core: &HostCore, peer: Option<IpAddr>) -> bool {
+    core.act(|acting| acting.state.redfish.accounts.blocks(peer, acting.now))
 }
 
 /// Counts the request and looks whether the BMC's state or a fault answers it.

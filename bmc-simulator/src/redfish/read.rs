@@ -11,6 +11,7 @@ use super::{Call, accounts, chassis, conditional, events, manager, message, netw
 use super::{sessions, system, tasks};
 use crate::host::Acting;
 use crate::journal::{Event, Via};
+use crate::per_machine::Slot;
 
 /// A resource as it is served, and its entity tag.
 pub(super) struct Tagged {
@@ -48,16 +49,16 @@ pub(super) fn get(call: &Call<'_>, via: Option<&Via>) -> Response<Body> {
     call.core.act(|acting| {
         let mut seen = Vec::new();
         let answer = answer(call, acting, &query, &mut seen);
-        for id in seen {
+        for shown in seen {
             if let Some(via) = via {
-                observe(acting, id, via);
+                observe(acting, shown, via);
             }
         }
         answer
     })
 }
 
-fn answer(call: &Call<'_>, acting: &Acting<'_>, query: &Query, seen: &mut Vec<String>) -> Response<Body> {
+fn answer(call: &Call<'_>, acting: &Acting<'_>, query: &Query, seen: &mut Vec<Shown>) -> Response<Body> {
     let Some(mut found) = tagged(acting, call.route) else {
         return reply::not_found(call.path());
     };
@@ -78,7 +79,7 @@ fn queried(
     acting: &Acting<'_>,
     mut found: Tagged,
     query: &Query,
-    seen: &mut Vec<String>,
+    seen: &mut Vec<Shown>,
 ) -> Result<Tagged, Refused> {
     let mut follow = |uri: &str| {
         let route = Route::of(uri);
@@ -108,18 +109,35 @@ fn queried(
     Ok(found)
 }
 
+/// A power state that an answer shows.
+enum Shown {
+    /// Of this system.
+    System(String),
+    /// Of a chassis, which is that of the one machine in it.
+    Chassis(Slot),
+}
+
 /// Remembers whose power state this resource shows.
-fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<String>) {
+fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<Shown>) {
     if let Route::System(id) = route {
-        seen.push(id.clone());
+        seen.push(Shown::System(id.clone()));
     } else if let Route::Chassis(id) = route {
-        let shown = chassis::shown(acting, id);
-        seen.extend(shown.map(|slot| acting.core.identities.real(slot).id.clone()));
+        seen.extend(chassis::shown(acting, id).map(Shown::Chassis));
     }
 }
 
-fn observe(acting: &mut Acting<'_>, system: String, via: &Via) {
-    let (reported, truth) = system::power(acting, &system);
+fn observe(acting: &mut Acting<'_>, shown: Shown, via: &Via) {
+    let (system, (reported, truth)) = match shown {
+        Shown::System(id) => {
+            let power = system::power(acting, &id);
+            (id, power)
+        }
+        Shown::Chassis(slot) => {
+            let id = acting.core.identities.real(slot).id.clone();
+            let power = (acting.chassis_power(slot), acting.truth(slot).power);
+            (id, power)
+        }
+    };
     acting.log(Event::Observed {
         system,
         via: via.clone(),

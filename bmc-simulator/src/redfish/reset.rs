@@ -96,8 +96,12 @@ fn execute(
         Some(slot) => {
             pause(acting, slot)?;
             let effective = effective(command, condition, &acting.state.redfish.spec);
-            let now = acting.now;
-            acting.power_mut(slot).command(effective, now)
+            let (now, shown) = (acting.now, acting.state.faults.on_shows_powering_on());
+            let machine = acting.state.machines.get_mut(slot);
+            if let (Command::On, Condition::On, Some(during)) = (effective, condition, shown) {
+                machine.shows_powering_on = now.saturating_add(during);
+            }
+            machine.power.command(effective, now)
         }
         None => Outcome::Ignored,
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::quirks::{ETags, ExtendedInfo, ResetType, ServiceRootSpec, SessionsAt};
+use super::quirks::{ETags, ExtendedInfo, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 use crate::fault::VendorError;
 
 /// Range of `SessionTimeout` (DMTF `SessionService_v1.xml`): 30 seconds to one day.
@@ -127,8 +127,8 @@ impl RedfishSpec {
     }
 }
 
-/// When failed logins lock an account (`AccountService`, the properties `AccountLockout*`). Only logins
-/// of an account that exists count; both HTTP Basic and the opening of a session do.
+/// When failed logins lock an account (`AccountService`, the properties `AccountLockout*`), or the address they
+/// came from. Of accounts only those that exist count; both HTTP Basic and the opening of a session do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LockoutSpec {
@@ -142,6 +142,8 @@ pub struct LockoutSpec {
     pub reset_after: Duration,
     /// Each try during the lock begins its duration anew (ibm-openbmc/openbmc PR#90).
     pub tries_prolong: bool,
+    /// Whom they lock out.
+    pub by: LockoutBy,
 }
 
 impl Default for LockoutSpec {
@@ -151,6 +153,7 @@ impl Default for LockoutSpec {
             duration: Duration::from_mins(5),
             reset_after: Duration::from_mins(5),
             tries_prolong: false,
+            by: LockoutBy::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::body_of::{collection as collection_of, reference, resource, set};
 use super::boot::{self, BootChange, BootOverride};
 use super::patch::{Change, Plan, flag, text};
 use super::{chassis, manager, schema};
+use crate::fault::Fault;
 use crate::host::Acting;
 use crate::per_machine::Slot;
 use crate::power::Power;
@@ -95,6 +96,11 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
         return Some(computer_system(acting, decoy, reported.as_deref()));
     };
     let mut body = computer_system(acting, acting.identity(slot), reported.as_deref());
+    if acting.state.faults.has(&Fault::HostStateUnreachable)
+        && let Some(properties) = body.as_object_mut()
+    {
+        properties.remove("PowerState");
+    }
     let notes = acting.state.redfish.systems.get(slot);
     set(&mut body, "AssetTag", json!(notes.asset_tag));
     set(

@@ -1,5 +1,6 @@
 //! One connection, from the first byte to the last, and what faults make of it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(super) const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
 
 pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
     let mut closing = core.closing.subscribe();
-    let broken = arrive(&core);
+    let broken = arrive(&core, peer(&stream));
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
     if broken == Some(Connection::Reset) || resets_on_reuse(&core) {
@@ -44,14 +45,22 @@ pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
 }
 
 /// Counts a connection; how it is broken, if it is.
-pub(super) fn arrive(core: &HostCore) -> Option<Connection> {
-    core.act(|acting| {
+pub(super) fn arrive(core: &HostCore, peer: Option<IpAddr>) -> Option<Connection> {
+    // Of an address that it blocks a BMC takes no connection, as a firewall in it.
+    let blocked = redfish::blocks(core, peer).then_some(Connection::Reset);
+    let broken = core.act(|acting| {
         acting.state.counters.count(RequestClass::Connect);
         acting.log(Event::TcpAccepted);
         let (fault, what) = acting.state.faults.take_connection()?;
         acting.log_fault(fault, RequestClass::Connect);
         Some(what)
-    })
+    });
+    blocked.or(broken)
+}
+
+/// Who is at the other end; absent when the connection is gone already.
+pub(super) fn peer(stream: &TcpStream) -> Option<IpAddr> {
+    stream.peer_addr().ok().map(|peer| peer.ip())
 }
 
 /// Whether connections of this BMC are closed by a reset.
@@ -65,7 +74,10 @@ async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Con
         Some(Connection::Reset) => {}
         Some(Connection::Hang) => read_out(&mut stream).await,
         Some(Connection::HalfClose) => close_half(stream).await,
-        Some(Connection::Plaintext) => serve(stream, core).await,
+        Some(Connection::Plaintext) => {
+            let peer = peer(&stream);
+            serve(stream, core, peer).await;
+        }
         Some(Connection::Alert) => {
             // After the ClientHello: an alert before it is no answer to anything.
             let mut hello = [0; 5];
@@ -132,14 +144,19 @@ async fn go_on(accepted: Option<std::io::Result<TlsStream<TcpStream>>>, core: Ar
         bump(&mut acting.state.counters.tls_handshakes);
         acting.log(Event::TlsHandshake);
     });
-    serve(stream, core).await;
+    let peer = peer(stream.get_ref().0);
+    serve(stream, core, peer).await;
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, core: Arc<HostCore>) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    core: Arc<HostCore>,
+    peer: Option<IpAddr>,
+) {
     let used = AtomicBool::new(false);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let reused = used.swap(true, Ordering::Relaxed);
-        redfish::serve(Arc::clone(&core), request.map(Body::new), reused)
+        redfish::serve(Arc::clone(&core), request.map(Body::new), (peer, reused))
     });
     // An error here is the peer's or an injected fault's doing; both are in the journal or in
     // the counters already.

@@ -86,7 +86,7 @@ async fn serve(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
             return;
         }
     }
-    let broken = connection::arrive(&core);
+    let broken = connection::arrive(&core, connection::peer(&start.io));
     tokio::select! {
         // Else a request that arrives with the order to close might still be served.
         biased;

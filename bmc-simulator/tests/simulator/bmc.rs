@@ -15,6 +15,7 @@ fn quick() -> HostSpec {
         dead: span,
         not_ready: span,
         rejecting: span,
+        ..BootSequence::default()
     })
 }
 
@@ -25,6 +26,7 @@ async fn a_reboot_ends_sessions_and_connections_and_leaves_the_machine_alone() {
         dead: hour,
         not_ready: hour,
         rejecting: hour,
+        ..BootSequence::default()
     }))
     .await;
     Client::of(&host).login().await;
@@ -119,4 +121,24 @@ async fn when_the_mains_fail_everything_is_dark_and_comes_back_as_the_policy_say
         assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
         assert_eq!(host.snapshot().bmc_reboots, 1);
     }
+}
+
+#[tokio::test]
+async fn logins_fail_now_and_then_after_a_reboot_of_the_bmc() {
+    let (_sim, host) = one(HostSpec::new("a").bmc_boot(BootSequence {
+        dead: Duration::ZERO,
+        not_ready: Duration::ZERO,
+        rejecting: Duration::ZERO,
+        sporadic: Duration::from_mins(7),
+    }))
+    .await;
+    host.reboot_bmc();
+    let client = Client::of(&host);
+    let mut answers = Vec::new();
+    for _ in 0..8 {
+        answers.push(status(client.get(&host.system_path())).await);
+    }
+    assert_eq!(answers, [401, 200, 200, 200, 401, 200, 200, 200]);
+    pass(Duration::from_mins(7)).await;
+    assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
 }

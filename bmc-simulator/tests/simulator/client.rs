@@ -1,6 +1,7 @@
 //! A Redfish client that trusts one authority, follows no redirect and retries nothing.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +71,16 @@ impl Client {
         }
     }
 
+    /// The same client, calling from another address of this machine.
+    pub(crate) fn from(&self, address: IpAddr) -> Self {
+        let name = format!("{}.localhost", self.host.name());
+        let builder = builder(&self.host.ca_pem()).resolve(&name, self.host.address());
+        Self {
+            http: builder.local_address(address).build().expect("client"),
+            host: self.host.clone(),
+        }
+    }
+
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.host.redfish_url())
     }
@@ -111,10 +122,15 @@ impl Client {
 
     /// Opens a session: the raw answer.
     pub(crate) async fn login(&self) -> Response {
+        self.login_attempt().await.expect("answer")
+    }
+
+    /// The same, where there may be no answer.
+    pub(crate) async fn login_attempt(&self) -> reqwest::Result<Response> {
         let login = self.host.credentials();
         let body = json!({"UserName": login.username, "Password": login.password});
         let url = self.url("/redfish/v1/SessionService/Sessions");
-        self.http.post(url).json(&body).send().await.expect("answer")
+        self.http.post(url).json(&body).send().await
     }
 }
 

@@ -177,6 +177,7 @@ async fn a_gateway_times_out_until_the_bmc_restarts() {
         dead: std::time::Duration::ZERO,
         not_ready: std::time::Duration::ZERO,
         rejecting: std::time::Duration::ZERO,
+        ..bmc_simulator::BootSequence::default()
     }))
     .await;
     host.inject(Fault::GatewayTimeoutHtml).unwrap();

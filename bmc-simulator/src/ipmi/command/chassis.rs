@@ -34,7 +34,7 @@ pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
 /// IPMI has one bit for the power. A literal that is no power state of IPMI cannot be told, so then
 /// it is the truth.
 fn reported(bmc: &Bmc<'_, '_>) -> Power {
-    match bmc.acting.reported(Slot::FIRST).as_deref() {
+    match bmc.acting.chassis_power(Slot::FIRST).as_deref() {
         Some("Off" | "PoweringOn") => Power::Off,
         Some("On" | "PoweringOff") => Power::On,
         Some(_) | None => bmc.acting.truth(Slot::FIRST).power,
@@ -87,6 +87,9 @@ fn parse(bmc: &Bmc<'_, '_>, data: &[u8]) -> Result<Command, Completion> {
         2 if reported(bmc) == Power::Off => Err(Completion::NotInPresentState),
         2 => Ok(Command::PowerCycle),
         // While off this is accepted and does nothing, as on Supermicro (bmc-toolbox/bmclib#211).
+        3 if bmc.ipmi.settings.reset_while_off_refused && reported(bmc) == Power::Off => {
+            Err(Completion::NotInPresentState)
+        }
         3 => Ok(Command::ForceRestart),
         5 => Ok(Command::GracefulShutdown),
         // 4 is the diagnostic interrupt, which this machine does not have.
@@ -108,7 +111,7 @@ fn command_machine(bmc: &mut Bmc<'_, '_>, command: Command) -> Outcome {
 fn reason(completion: Completion) -> &'static str {
     match completion {
         Completion::InsufficientPrivilege => "the session's privilege is below OPERATOR",
-        Completion::NotInPresentState => "a cycle while the power is off",
+        Completion::NotInPresentState => "a cycle or reset while the power is off",
         Completion::InvalidLength => "the request has a wrong length",
         Completion::InvalidField => "this chassis control is not served",
         Completion::LevelNotAvailable

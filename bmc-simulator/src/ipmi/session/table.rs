@@ -66,6 +66,11 @@ impl Session {
         self.peer = peer;
     }
 
+    /// Leaves out numbers of packets to the console.
+    pub(crate) fn skip_outbound(&mut self, by: u32) {
+        self.outbound = self.outbound.saturating_add(by);
+    }
+
     /// The number of the next packet to the console; never 0.
     pub(crate) fn next_outbound(&mut self) -> u32 {
         self.outbound = self.outbound.checked_add(1).unwrap_or(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Pending, PowerMachine};
+use super::{Boot, Pending, PowerMachine};
 use crate::power::{Command, OffHandling, Outcome, Power};
 
 impl PowerMachine {
@@ -19,6 +19,9 @@ impl PowerMachine {
             Command::GracefulRestart if self.power == Power::On => self.ask_restart(now),
             Command::ForceRestart if self.power == Power::On => {
                 self.reset(now);
+                if self.behaviour.restart_hangs {
+                    self.boot = Boot::Down;
+                }
                 Outcome::Started
             }
             // A machine without power has nothing to restart or to shut down.

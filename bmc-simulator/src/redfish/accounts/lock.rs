@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::redfish::quirks::LockoutBy;
 use crate::redfish::spec::LockoutSpec;
 
 /// When an account is locked. `AccountService` shows it and can change all but the last.
@@ -14,6 +15,7 @@ pub(in crate::redfish) struct Policy {
     /// Seconds after which failures are forgotten.
     pub(in crate::redfish) reset_after: u64,
     pub(in crate::redfish) tries_prolong: bool,
+    pub(in crate::redfish) by: LockoutBy,
 }
 
 impl Policy {
@@ -23,6 +25,7 @@ impl Policy {
             duration: spec.duration.as_secs(),
             reset_after: spec.reset_after.as_secs(),
             tries_prolong: spec.tries_prolong,
+            by: spec.by,
         }
     }
 }
@@ -69,7 +72,7 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lock, Policy};
+    use super::{Lock, LockoutBy, Policy};
     use std::time::Duration;
 
     const POLICY: Policy = Policy {
@@ -77,6 +80,7 @@ mod tests {
         duration: 60,
         reset_after: 30,
         tries_prolong: false,
+        by: LockoutBy::Account,
     };
 
     /// Feeds tries (second, right password) and returns which got in.

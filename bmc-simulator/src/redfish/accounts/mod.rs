@@ -4,6 +4,7 @@
 mod change;
 mod create;
 mod lock;
+mod peers;
 mod resources;
 mod role;
 
@@ -14,11 +15,14 @@ pub(super) use resources::{SERVICE, account, accounts, password_change, role, ro
 pub(super) use role::{Privilege, Role};
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
+use super::quirks::LockoutBy;
 use super::spec::RedfishSpec;
 use crate::spec::Credentials;
 use lock::Lock;
+use peers::Peers;
 
 /// Number of the account that is the BMC's own login.
 pub(super) const FIRST: u64 = 1;
@@ -59,6 +63,7 @@ pub(super) struct Accounts {
     known: BTreeMap<u64, Account>,
     last: u64,
     pub(super) policy: Policy,
+    peers: Peers,
 }
 
 impl Accounts {
@@ -75,6 +80,7 @@ impl Accounts {
             known: BTreeMap::from([(FIRST, own)]),
             last: FIRST,
             policy: Policy::of(&spec.lockout),
+            peers: Peers::default(),
         }
     }
 
@@ -105,18 +111,30 @@ impl Accounts {
         bmc: &Credentials,
         username: &str,
         password: &str,
-        now: Duration,
+        (peer, now): (Option<IpAddr>, Duration),
     ) -> Option<u64> {
         let policy = self.policy;
-        let (id, account) = self
+        let known = self
             .known
             .iter_mut()
-            .find(|(_, account)| account.credentials(bmc).username == username)?;
-        if !account.enabled {
-            return None;
-        }
-        let right = account.credentials(bmc).password == password;
+            .find(|(_, account)| account.credentials(bmc).username == username);
+        let usable = known.filter(|(_, account)| account.enabled);
+        let right = usable
+            .as_ref()
+            .is_some_and(|(_, account)| account.credentials(bmc).password == password);
+        let (id, account) = match policy.by {
+            LockoutBy::Account => usable?,
+            LockoutBy::Address => {
+                let admitted = self.peers.admits(peer, right, policy, now);
+                return usable.filter(|_| admitted).map(|(id, _)| *id);
+            }
+        };
         account.lock.admits(right, policy, now).then_some(*id)
+    }
+
+    /// Whether nothing from this address is answered.
+    pub(super) fn blocks(&self, peer: Option<IpAddr>, now: Duration) -> bool {
+        self.policy.by == LockoutBy::Address && self.peers.blocks(peer, now)
     }
 
     /// The BMC's own login was replaced from outside.

@@ -5,7 +5,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 
 use super::{offered, place};
-use crate::host::{Acting, Stage};
+use crate::host::Acting;
 use crate::journal::Event;
 use crate::redfish::message::{self, Base};
 use crate::redfish::route::Route;
@@ -27,8 +27,9 @@ pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> 
             let what = Base::CreateFailedMissingReqProperties.message(&[missing]);
             return reply::error(StatusCode::BAD_REQUEST, what.about(missing));
         };
-        let rejected = acting.stage() == Stage::Rejecting || acting.state.faults.take_rejection(call.asked);
-        let account = (!rejected).then(|| auth::log_in(acting, username, password));
+        let starting = acting.state.controller.rejects_login(acting.now);
+        let rejected = starting || acting.state.faults.take_rejection(call.asked);
+        let account = (!rejected).then(|| auth::log_in(call, acting, username, password));
         let Some(account) = account.flatten() else {
             return auth::unauthorized(acting, call.class);
         };

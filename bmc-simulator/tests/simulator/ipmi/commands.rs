@@ -118,6 +118,21 @@ async fn what_is_reported_follows_the_faults_and_not_the_truth() {
 }
 
 #[tokio::test]
+async fn a_reset_while_off_does_nothing_or_is_refused() {
+    for (spec, code) in [
+        (IpmiSpec::new(), 0),
+        (IpmiSpec::new().reset_while_off_refused(), 0xd5),
+    ] {
+        let (_sim, host) = bmc(spec).await;
+        let mut console = operator(&host).await;
+        assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, 0, "while on");
+        host.press_power(Power::Off);
+        assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, code);
+        assert_eq!((host.truth().power, host.truth().resets), (Power::Off, 1));
+    }
+}
+
+#[tokio::test]
 async fn restore_policy() {
     let (_sim, host) = bmc(IpmiSpec::new()).await;
     let mut console = operator(&host).await;

@@ -217,6 +217,12 @@ impl Console {
 
     /// Reads a response, and checks everything that a careful console checks.
     pub(super) fn read(&self, packet: &[u8]) -> Option<Answer> {
+        let (sequence, message) = self.unseal(packet)?;
+        Some(answer(sequence, &message))
+    }
+
+    /// The number of a packet that is the session's, and the message in it.
+    pub(super) fn unseal(&self, packet: &[u8]) -> Option<(u32, Vec<u8>)> {
         let session = self.session.as_ref().unwrap();
         let [_, integrity_algorithm, confidentiality] = session.algorithms;
         let kind = (confidentiality << 7) | (u8::from(integrity_algorithm != 0) << 6);
@@ -233,7 +239,7 @@ impl Console {
             0 => payload.to_vec(),
             _ => decrypt(&session.k2, payload),
         };
-        Some(answer(sequence, &payload))
+        Some((sequence, payload))
     }
 
     pub(super) async fn ask(&mut self, net_fn: u8, command: u8, data: &[u8]) -> Answer {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bmc_simulator::{Event, Fault, Host, Injection, IpmiFault, IpmiSpec, Power, RequestClass, SimError};
 
 use super::console::{Console, Login, Refused};
-use super::frames::{PING, open_session};
+use super::frames::{PING, has_right_checksum, open_session};
 use super::{APP, CHASSIS, CONTROL, STATUS, admin, bmc, count};
 
 const ON_STATUS: RequestClass = RequestClass::IpmiChassisStatus;
@@ -177,6 +177,29 @@ async fn with_another_requests_number() {
         "it had the number of the next request"
     );
     assert_eq!(applied(&host, "ipmi-wrong-rq-seq", ON_STATUS), 1);
+}
+
+#[tokio::test]
+async fn with_a_wrong_checksum() {
+    let (_sim, host, mut console) = with(IpmiFault::BadChecksum.on(ON_STATUS).times(1)).await;
+    for right in [false, true] {
+        send(&mut console, STATUS, &[]).await;
+        let (_, message) = console
+            .unseal(&console.receive().await)
+            .expect("integrity is right");
+        assert_eq!(has_right_checksum(&message), right);
+    }
+    assert_eq!(applied(&host, "ipmi-bad-checksum", ON_STATUS), 1);
+}
+
+#[tokio::test]
+async fn with_numbers_left_out() {
+    let skip = IpmiFault::SkipSequence { by: 5 };
+    let (_sim, host, mut console) = with(skip.on(ON_STATUS).times(1)).await;
+    let before = console.ask(APP, 0x01, &[]).await.sequence;
+    assert_eq!(console.ask(CHASSIS, STATUS, &[]).await.sequence, before + 6);
+    assert_eq!(console.ask(CHASSIS, STATUS, &[]).await.sequence, before + 7);
+    assert_eq!(applied(&host, "ipmi-skip-sequence", ON_STATUS), 1);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Who may log in, and as what.
 
-use bmc_simulator::{Ended, Event, Fault, IpmiSpec, RequestClass};
+use bmc_simulator::{Ended, Event, Fault, Fleet, IpmiSpec, Privilege, RequestClass, Simulator};
 
 use super::console::{Console, Login, Refused};
 use super::frames::{open_session, rakp1};
-use super::{APP, CHASSIS, PASSWORD, STATUS, admin, bmc, count};
+use super::{APP, CHASSIS, CONTROL, PASSWORD, STATUS, admin, bmc, count};
 
 #[tokio::test]
 async fn wrong_logins_are_refused_counted_and_journalled() {
@@ -41,6 +41,25 @@ async fn wrong_logins_are_refused_counted_and_journalled() {
     host.inject(Fault::RejectCredentials.times(1)).unwrap();
     assert_eq!(console.open(admin()).await, Err(Refused::Rakp2(0x0d)));
     assert_eq!(console.open(admin()).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_login_can_be_refused_for_asking_to_be_an_administrator() {
+    let (_sim, host) = bmc(IpmiSpec::new().login_limit(Privilege::Operator)).await;
+    let mut console = Console::to(&host).await;
+    assert_eq!(console.open(admin()).await, Err(Refused::Rakp2(0x0a)));
+    assert_eq!(
+        host.counters().ipmi.auth_failures,
+        0,
+        "the password was not wrong"
+    );
+    let operator = Login {
+        role: 0x13,
+        ..admin()
+    };
+    assert_eq!(console.open(operator).await, Ok(()));
+    assert_eq!(console.code(APP, 0x3b, &[4]).await, 0x81);
+    assert_eq!(console.code(APP, 0x3b, &[3]).await, 0);
 }
 
 #[tokio::test]
@@ -167,4 +186,22 @@ async fn rotation_ends_sessions_and_changes_the_login_of_both_protocols() {
         )
     };
     assert_eq!(count(&host, rotated), 1);
+}
+
+#[tokio::test]
+async fn a_fleet_file_says_what_the_login_may_ask_for() {
+    let text = "hosts: [{name: a, username: admin, password: canary-pass, ipmi: {loginLimit: operator, \
+                resetWhileOffRefused: true}, power: Off}]";
+    let fleet = Fleet::from_yaml(text).unwrap();
+    let sim = Simulator::builder().fleet(fleet).start().await.unwrap();
+    let host = &sim.hosts()[0];
+    let mut console = Console::to(host).await;
+    assert_eq!(console.open(admin()).await, Err(Refused::Rakp2(0x0a)));
+    let operator = Login {
+        role: 0x13,
+        ..admin()
+    };
+    assert_eq!(console.open(operator).await, Ok(()));
+    assert_eq!(console.code(APP, 0x3b, &[3]).await, 0);
+    assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, 0xd5);
 }

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use bmc_simulator::{LockoutSpec, RedfishSpec};
+use std::net::{IpAddr, Ipv4Addr};
+
+use bmc_simulator::{LockoutBy, LockoutSpec, RedfishSpec};
 use serde_json::json;
 
 use super::{ACCOUNTS, pass, send, with};
@@ -13,6 +15,7 @@ fn spec(tries_prolong: bool) -> RedfishSpec {
             duration: Duration::from_secs(40),
             reset_after: Duration::from_secs(40),
             tries_prolong,
+            ..LockoutSpec::default()
         },
         ..RedfishSpec::default()
     }
@@ -85,4 +88,27 @@ async fn without_a_policy_nothing_is_locked() {
         assert_eq!(status(wrong.basic_auth("admin", Some("guess"))).await, 401);
     }
     assert_eq!(status(read()).await, 200);
+}
+
+#[tokio::test]
+async fn an_address_can_be_blocked_instead_of_the_account() {
+    let mut redfish = spec(false);
+    redfish.lockout.by = LockoutBy::Address;
+    let (_sim, host, client) = with(redfish).await;
+    let elsewhere = client.from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9)));
+    for name in ["admin", "nobody", "admin"] {
+        let wrong = client.http.get(client.url("/redfish/v1/Systems"));
+        assert_eq!(status(wrong.basic_auth(name, Some("guess"))).await, 401);
+    }
+    // Neither an open connection nor a new one gets an answer, not even where no login is needed.
+    assert!(client.http.get(client.url("/redfish/v1/")).send().await.is_err());
+    assert!(crate::client::Client::of(&host).login_attempt().await.is_err());
+    assert_eq!(
+        status(elsewhere.get("/redfish/v1/Systems")).await,
+        200,
+        "the account is not locked"
+    );
+
+    pass(Duration::from_secs(40)).await;
+    assert_eq!(status(client.get("/redfish/v1/Systems")).await, 200);
 }
