@@ -49,6 +49,29 @@ pub enum RequestClass {
 }
 
 impl RequestClass {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::ServiceRoot,
+        Self::SystemCollection,
+        Self::SystemGet,
+        Self::Reset,
+        Self::SessionCreate,
+        Self::SessionDelete,
+        Self::Connect,
+        Self::Other,
+        Self::IpmiPing,
+        Self::IpmiDiscovery,
+        Self::IpmiCipherSuites,
+        Self::IpmiOpenSession,
+        Self::IpmiRakp1,
+        Self::IpmiRakp3,
+        Self::IpmiSetPrivilege,
+        Self::IpmiChassisStatus,
+        Self::IpmiChassisControl,
+        Self::IpmiCloseSession,
+        Self::IpmiOther,
+    ];
+
     /// The name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -77,6 +100,11 @@ impl RequestClass {
     /// Whether it comes over IPMI and not over Redfish.
     pub fn is_ipmi(self) -> bool {
         self.is_ipmi_handshake() || self.is_ipmi_command()
+    }
+
+    /// Whether it is an HTTP request.
+    pub(crate) fn is_http(self) -> bool {
+        !self.is_ipmi() && self != Self::Connect
     }
 
     /// Whether it is an IPMI message: something with a command and a completion code.

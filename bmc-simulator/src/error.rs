@@ -41,7 +41,7 @@ pub enum SimError {
         /// The offending field.
         field: &'static str,
         /// What is wrong and what to write instead.
-        reason: &'static str,
+        reason: String,
     },
     /// The control endpoint was asked to listen where others could reach it.
     #[error(

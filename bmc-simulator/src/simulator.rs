@@ -81,7 +81,7 @@ impl SimulatorBuilder {
     /// Opens every listener and starts to serve. Needs a tokio runtime with time and I/O.
     ///
     /// # Errors
-    /// Any [`SimError`] but `UnknownHost`, `InvalidFault` and `Stopped`; then nothing is left open.
+    /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
         let authority = Arc::new(Authority::new("bmc-simulator")?);
         let shared = Shared {
@@ -154,7 +154,7 @@ impl Shared {
         authority: &Arc<Authority>,
         tasks: &mut JoinSet<()>,
     ) -> Result<Host, SimError> {
-        spec.check()?;
+        spec.check(common.is_some())?;
         let (listener, address) = match common {
             Some(address) => (None, address),
             None => {

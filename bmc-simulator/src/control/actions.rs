@@ -57,7 +57,7 @@ pub(super) async fn set_faults(State(controlled): Shared, Path(name): Path<Strin
     let faults: Vec<Injection> = input::json(body).await?;
     for (index, fault) in faults.iter().enumerate() {
         fault
-            .check()
+            .check_at(&host.core.target)
             .map_err(|error| Refusal::from_sim(&error, &format!("[{index}].")))?;
     }
     host.set_faults(faults)

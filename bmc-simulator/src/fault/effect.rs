@@ -52,7 +52,6 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Aftermath {
     Truncate,
-    Drop,
     Delay(Duration),
     Dribble(Duration),
     Cut(u64),
@@ -68,16 +67,6 @@ pub(crate) enum Aftermath {
     },
 }
 
-impl Aftermath {
-    /// Whether the whole body is needed for it.
-    pub(crate) fn is_about_the_body(&self) -> bool {
-        match self {
-            Self::Truncate | Self::Dribble(_) | Self::Cut(_) | Self::Edit { .. } => true,
-            Self::Drop | Self::Delay(_) | Self::Status(_) | Self::Header { .. } => false,
-        }
-    }
-}
-
 /// Where a fault takes hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -89,6 +78,8 @@ pub(super) enum Effect {
     Reuse,
     /// In the answer to a request.
     Answer(Answer),
+    /// In the connection, once what was asked is done.
+    Drop,
     /// In what becomes of the real answer.
     Aftermath(Aftermath),
     /// In the check of credentials.
@@ -126,7 +117,7 @@ impl Fault {
             Self::VendorError(error) => Effect::Answer(Answer::Vendor(*error)),
             Self::SessionTableFull => Effect::Answer(Answer::SessionsFull),
             Self::TruncatedJson => Effect::Aftermath(Aftermath::Truncate),
-            Self::DropAfterExecute => Effect::Aftermath(Aftermath::Drop),
+            Self::DropAfterExecute => Effect::Drop,
             Self::SlowAnswer { by } => Effect::Aftermath(Aftermath::Delay(*by)),
             Self::SlowLoris { every } => Effect::Aftermath(Aftermath::Dribble(*every)),
             Self::CutAnswer { after } => Effect::Aftermath(Aftermath::Cut(*after)),

@@ -31,7 +31,7 @@ impl FaultSet {
     }
 
     /// Whether an On that comes so long after the machine went off is refused.
-    pub(crate) fn take_too_soon<'a>(&mut self, asked: impl Into<Asked<'a>>, off_for: Duration) -> bool {
+    pub(crate) fn take_too_soon(&mut self, asked: Asked<'_>, off_for: Duration) -> Option<&'static str> {
         let too_soon = |effect| {
             if let Effect::TooSoon(within) = effect {
                 (off_for < within).then_some(())
@@ -39,7 +39,7 @@ impl FaultSet {
                 None
             }
         };
-        self.take(&asked.into(), too_soon).is_some()
+        self.take(&asked, too_soon).map(|(name, ())| name)
     }
 
     /// The answer to give in place of the real one.
@@ -53,30 +53,43 @@ impl FaultSet {
         })
     }
 
-    /// What to do to the real answer.
-    pub(crate) fn take_aftermath<'a>(
+    /// Whether the connection is closed instead of an answer, once what was asked is done.
+    pub(crate) fn take_drop(&mut self, asked: Asked<'_>) -> Option<&'static str> {
+        self.take(&asked, |effect| (effect == Effect::Drop).then_some(()))
+            .map(|(name, ())| name)
+    }
+
+    /// What to do to the real answer; `wanted` tells what it comes to, and of what comes to nothing none.
+    pub(crate) fn take_aftermath<T>(
         &mut self,
-        asked: impl Into<Asked<'a>>,
-    ) -> Option<(&'static str, Aftermath)> {
-        self.take(&asked.into(), |effect| {
+        asked: Asked<'_>,
+        wanted: impl Fn(Aftermath) -> Option<T>,
+    ) -> Option<(&'static str, T)> {
+        self.take(&asked, |effect| {
             if let Effect::Aftermath(what) = effect {
-                Some(what)
+                wanted(what)
             } else {
                 None
             }
         })
     }
 
-    /// Whether this request's credentials are refused whatever they are.
-    pub(crate) fn take_rejection<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
-        self.take(&asked.into(), |effect| (effect == Effect::Login).then_some(()))
+    /// Whether something could be done to the real answer.
+    pub(crate) fn may_change_answers(&self) -> bool {
+        self.find(|fault| matches!(fault.effect(), Effect::Aftermath(_)).then_some(()))
             .is_some()
     }
 
+    /// Whether credentials that are right are refused.
+    pub(crate) fn take_rejection<'a>(&mut self, asked: impl Into<Asked<'a>>) -> Option<&'static str> {
+        self.take(&asked.into(), |effect| (effect == Effect::Login).then_some(()))
+            .map(|(name, ())| name)
+    }
+
     /// Whether a reset to the present state is refused.
-    pub(crate) fn take_conflict<'a>(&mut self, asked: impl Into<Asked<'a>>) -> bool {
-        self.take(&asked.into(), |effect| (effect == Effect::Conflict).then_some(()))
-            .is_some()
+    pub(crate) fn take_conflict(&mut self, asked: Asked<'_>) -> Option<&'static str> {
+        self.take(&asked, |effect| (effect == Effect::Conflict).then_some(()))
+            .map(|(name, ())| name)
     }
 
     /// What is done to a request over IPMI, of what is wanted.

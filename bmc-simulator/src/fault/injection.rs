@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::Effect;
 use super::{Fault, Probability};
-use crate::{RequestClass, SimError};
+use crate::RequestClass;
 
 /// A fault and what it is meant for. Everything but the fault narrows it; what is absent does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,69 +111,6 @@ impl Injection {
             ..self
         }
     }
-
-    /// Refuses what could have no effect, so that no test passes because its fault never was.
-    pub(crate) fn check(&self) -> Result<(), SimError> {
-        self.check_selectors()?;
-        self.fault
-            .check()
-            .map_err(|(field, reason)| self.refusal(field, reason))?;
-        let only = self.fault.only_class();
-        if let (Some(only), Some(on)) = (only, self.on)
-            && only != on
-        {
-            return Err(self.refusal(
-                "on",
-                "this fault is about another kind of request: leave the field out",
-            ));
-        }
-        let is_http = self.method.is_some() || self.path.is_some();
-        if self.on == Some(RequestClass::Connect) && is_http {
-            return Err(self.refusal("path", "a connection has no method and no path: leave them out"));
-        }
-        self.check_protocol()
-    }
-
-    fn check_selectors(&self) -> Result<(), SimError> {
-        let lasting = self.fault.effect() == Effect::Lasting;
-        let per_request = [
-            ("on", self.on.is_some()),
-            ("method", self.method.is_some()),
-            ("path", self.path.is_some()),
-            ("skip", self.skip.is_some()),
-            ("times", self.times.is_some()),
-            ("probability", self.probability.is_some()),
-        ];
-        if let Some((field, _)) = per_request.iter().find(|(_, given)| lasting && *given) {
-            return Err(self.refusal(
-                field,
-                "this fault is not about single requests: leave the field out",
-            ));
-        }
-        if self.times == Some(0) {
-            let reason = "zero requests would mean no fault: write 1 or more, or leave it out";
-            return Err(self.refusal("times", reason));
-        }
-        if self.window.is_some_and(|window| window.from >= window.until) {
-            return Err(self.refusal(
-                "window",
-                "it ends before it begins: let `until` be later than `from`",
-            ));
-        }
-        let pattern = self.path.as_deref();
-        if pattern.is_some_and(|path| !path.starts_with(['/', '*'])) {
-            return Err(self.refusal("path", "no path begins so: begin with `/` or `*`"));
-        }
-        Ok(())
-    }
-
-    pub(super) fn refusal(&self, field: &'static str, reason: &'static str) -> SimError {
-        SimError::InvalidFault {
-            fault: self.fault.name(),
-            field,
-            reason,
-        }
-    }
 }
 
 impl From<Fault> for Injection {
@@ -190,35 +126,5 @@ impl From<Fault> for Injection {
             probability: None,
             window: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use crate::{Fault, Injection, RequestClass};
-
-    #[test]
-    fn refuses_what_could_have_no_effect() {
-        let redirect = Fault::Redirect {
-            to: "a\r\nb".to_owned(),
-        };
-        let second = Duration::from_secs(1);
-        for (injection, field) in [
-            (Fault::LieOffWhileOn.on(RequestClass::Reset), "`on`"),
-            (Injection::from(Fault::WrongUuid).path("/x"), "`path`"),
-            (Fault::WrongUuid.times(1), "`times`"),
-            (Fault::Hang.times(0), "`times`"),
-            (Injection::from(Fault::Hang).path("Systems"), "`path`"),
-            (Injection::from(Fault::Hang).window(second, second), "`window`"),
-            (Fault::http_status(99).into(), "`status`"),
-            (redirect.into(), "`to`"),
-            (Fault::AlreadyThere409.on(RequestClass::SystemGet), "`on`"),
-        ] {
-            let error = injection.check().unwrap_err().to_string();
-            assert!(error.contains(field), "{error}");
-        }
-        assert!(Fault::Hang.on(RequestClass::Reset).times(1).check().is_ok());
     }
 }

@@ -1,12 +1,11 @@
-//! Ways to break IPMI: what they do to a request or to its answer, and whether they could at all.
+//! Ways to break IPMI, and what they do to a request or to its answer.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::Effect;
 use super::{Fault, Injection};
-use crate::{RequestClass, SimError};
+use crate::RequestClass;
 
 /// One way to misbehave over IPMI. In JSON: `{"ipmi":"busy"}`,
 /// `{"ipmi":{"delay-reply":{"by":"800ms"}}}`.
@@ -150,123 +149,5 @@ impl From<IpmiFault> for Fault {
 impl From<IpmiFault> for Injection {
     fn from(fault: IpmiFault) -> Self {
         Fault::from(fault).into()
-    }
-}
-
-impl Injection {
-    /// A fault of one protocol cannot hit requests of the other; the rest is about single fields.
-    pub(super) fn check_protocol(&self) -> Result<(), SimError> {
-        let Some(on) = self.on else {
-            return self.check_ipmi();
-        };
-        let fits = match self.fault.effect() {
-            Effect::Lasting
-            | Effect::Conflict
-            | Effect::Connection(_)
-            | Effect::TooSoon(_)
-            | Effect::Reboot => true,
-            Effect::Answer(_) | Effect::Aftermath(_) | Effect::Reuse => !on.is_ipmi(),
-            // Over IPMI a login is RAKP Message 1.
-            Effect::Login => !on.is_ipmi() || on == RequestClass::IpmiRakp1,
-            Effect::Ipmi(effect) => suits(effect, on),
-        };
-        if fits {
-            return self.check_ipmi();
-        }
-        Err(self.refusal(
-            "on",
-            "this fault cannot hit such requests: name a class that it is for, or leave the field out",
-        ))
-    }
-
-    fn check_ipmi(&self) -> Result<(), SimError> {
-        let Fault::Ipmi(fault) = &self.fault else {
-            return Ok(());
-        };
-        if let IpmiFault::RefuseSuite { status: 0, .. } = *fault {
-            return Err(self.refusal("status", "0 would be no refusal: write 1 to 255"));
-        }
-        if let IpmiFault::IgnoreCommand { net_fn, .. } = *fault
-            && (net_fn > 62 || net_fn % 2 != 0)
-        {
-            return Err(self.refusal(
-                "netFn",
-                "not the network function of a request: write an even number from 0 to 62",
-            ));
-        }
-        if let IpmiFault::SkipSequence { by: 0 } = *fault {
-            return Err(self.refusal("by", "0 would skip nothing: write 1 or more"));
-        }
-        if let IpmiFault::DelayReply { by } = *fault
-            && by.is_zero()
-        {
-            return Err(self.refusal("by", "no delay would mean no fault: write a duration above zero"));
-        }
-        Ok(())
-    }
-}
-
-fn suits(effect: IpmiEffect, on: RequestClass) -> bool {
-    match effect {
-        IpmiEffect::RefuseSuite { .. } | IpmiEffect::Exhausted => on == RequestClass::IpmiOpenSession,
-        IpmiEffect::Busy
-        | IpmiEffect::WrongRqSeq
-        | IpmiEffect::BadChecksum
-        | IpmiEffect::SkipSequence(_)
-        | IpmiEffect::Ignore { .. }
-        | IpmiEffect::Reply(ReplyFault::Stale) => on.is_ipmi_command(),
-        IpmiEffect::LoseRequest | IpmiEffect::Reply(_) => on.is_ipmi(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::IpmiFault;
-    use crate::{Fault, Injection};
-
-    #[test]
-    fn json_names_match_the_names_in_the_journal() {
-        for fault in [
-            IpmiFault::LoseRequest,
-            IpmiFault::LoseReply,
-            IpmiFault::DuplicateReply,
-            IpmiFault::DelayReply {
-                by: Duration::from_millis(800),
-            },
-            IpmiFault::ReorderReply,
-            IpmiFault::CorruptReply,
-            IpmiFault::StaleReply,
-            IpmiFault::WrongRqSeq,
-            IpmiFault::BadChecksum,
-            IpmiFault::SkipSequence { by: 5 },
-            IpmiFault::IgnoreCommand {
-                net_fn: 6,
-                command: 0x3c,
-            },
-            IpmiFault::Busy,
-            IpmiFault::RefuseSuite {
-                suite: Some(17),
-                status: 0x12,
-            },
-            IpmiFault::SessionsExhausted,
-        ] {
-            let json = serde_json::to_value(Fault::from(fault)).unwrap();
-            let inner = &json["ipmi"];
-            let name = inner
-                .as_str()
-                .or_else(|| inner.as_object()?.keys().next().map(String::as_str));
-            assert_eq!(
-                name.map(|name| format!("ipmi-{name}")),
-                Some(fault.name().to_owned())
-            );
-            let text = serde_json::to_string(&Injection::from(fault)).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Injection>(&text).unwrap(),
-                fault.into(),
-                "{text}"
-            );
-        }
     }
 }

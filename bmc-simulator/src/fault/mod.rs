@@ -1,23 +1,33 @@
 //! Ways to break a BMC. What a fault does is here; where it takes hold is its reader's business.
 
+mod check;
+#[cfg(test)]
+mod check_tests;
 mod effect;
 mod hit;
 mod injection;
 mod ipmi;
 mod lasting;
 mod name;
+mod parameters;
+mod pattern;
 mod probability;
+#[cfg(test)]
+mod samples;
 mod selector;
 mod set;
+mod target;
 mod vendor;
 
 pub(crate) use effect::{Aftermath, Answer, Connection};
 pub use injection::{Injection, Window};
 pub use ipmi::IpmiFault;
 pub(crate) use ipmi::{IpmiEffect, ReplyFault};
+pub(crate) use parameters::LARGEST_ANSWER;
 pub use probability::Probability;
 pub(crate) use selector::Asked;
 pub(crate) use set::FaultSet;
+pub(crate) use target::Target;
 pub use vendor::VendorError;
 
 use std::time::Duration;

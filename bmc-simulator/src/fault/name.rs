@@ -1,4 +1,4 @@
-//! What each fault is called, what it is usually meant for, and which parameters make no sense.
+//! What each fault is called, and what it is usually meant for.
 
 use super::{Fault, Injection};
 use crate::RequestClass;
@@ -143,51 +143,4 @@ impl Fault {
         let reset = (*self == Self::DropAfterExecute).then_some(RequestClass::Reset);
         reset.or(self.only_class())
     }
-
-    /// Refuses parameters that could have no effect: field and reason.
-    pub(super) fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        if let Self::HttpStatus { status, .. } | Self::ExecuteThenStatus { status } = self
-            && !(200..=599).contains(status)
-        {
-            return Err((
-                "status",
-                "not a final HTTP status: write a number from 200 to 599",
-            ));
-        }
-        if let Self::Redirect { to } = self
-            && !is_graphic(to)
-        {
-            return Err(("to", "not fit for a Location header: write a URL in plain ASCII"));
-        }
-        if let Self::JsonSet { pointer, .. } | Self::JsonRemove { pointer } = self
-            && !pointer.starts_with('/')
-        {
-            return Err(("pointer", "no JSON Pointer: begin with `/`, as in `/PowerState`"));
-        }
-        if let Self::Header { name, value } = self {
-            if axum::http::HeaderName::try_from(name.as_str()).is_err() {
-                return Err(("name", "no name of an HTTP header: use letters, digits and `-`"));
-            }
-            let framing = ["content-length", "transfer-encoding", "connection"];
-            if framing.iter().any(|taken| name.eq_ignore_ascii_case(taken)) {
-                return Err((
-                    "name",
-                    "this header frames the answer: use `cut-answer` or `truncated-json` instead",
-                ));
-            }
-            if axum::http::HeaderValue::try_from(value.as_str()).is_err() {
-                return Err(("value", "not fit for an HTTP header: write printable ASCII"));
-            }
-        }
-        if let Self::ReportFlaps { every } = self
-            && every.is_zero()
-        {
-            return Err(("every", "nobody flaps so fast: write more than 0s"));
-        }
-        Ok(())
-    }
-}
-
-fn is_graphic(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -3,9 +3,10 @@
 use super::FaultSet;
 use std::time::Duration;
 
+use crate::fault::samples::all;
 use crate::fault::{Answer, Asked};
 use crate::seed::Seeded;
-use crate::{CertificateDefect, Fault, Injection, Probability, RequestClass, VendorError};
+use crate::{Fault, Injection, Probability, RequestClass};
 
 #[test]
 fn selects_by_class_and_runs_out() {
@@ -37,73 +38,17 @@ fn selects_by_class_and_runs_out() {
 
 #[test]
 fn json_names_match_the_names_in_the_journal() {
-    let span = Duration::from_secs(1);
-    let text = || "/x".to_owned();
-    let all = [
-        Fault::LieOffWhileOn,
-        Fault::AcceptAndIgnore,
-        Fault::StuckPoweringOff,
-        Fault::ReportLiteral(None),
-        Fault::HtmlInsteadOfJson,
-        Fault::http_status(500),
-        Fault::RejectCredentials,
-        Fault::DropAfterExecute,
-        Fault::Hang,
-        Fault::Redirect { to: text() },
-        Fault::WrongUuid,
-        Fault::NoSessionService,
-        Fault::AlreadyThere409,
-        Fault::TruncatedJson,
-        Fault::LoseOnWhilePoweringOff,
-        Fault::PowersOnByItself { after: span },
-        Fault::RefuseConnections,
-        Fault::Blackhole,
-        Fault::AcceptThenHang,
-        Fault::ResetOnConnect,
-        Fault::HalfClose,
-        Fault::PlaintextOnTls,
-        Fault::TlsAlert,
-        Fault::Certificate(CertificateDefect::Expired),
-        Fault::Tls12Only,
-        Fault::ResetOnReuse,
-        Fault::SlowAnswer { by: span },
-        Fault::SlowLoris { every: span },
-        Fault::CutAnswer { after: 1 },
-        Fault::EndlessBody,
-        Fault::DeepJson { depth: 1 },
-        Fault::ErrorIn200,
-        Fault::ExecuteThenStatus { status: 500 },
-        Fault::Header {
-            name: "a".to_owned(),
-            value: text(),
-        },
-        Fault::JsonSet {
-            pointer: text(),
-            value: serde_json::Value::Null,
-        },
-        Fault::JsonRemove { pointer: text() },
-        Fault::SessionTableFull,
-        Fault::StaleReads { age: span },
-        Fault::ReportFlaps { every: span },
-        Fault::On409AfterOff { within: span },
-        Fault::OnLostAfterOff { within: span },
-        Fault::HostStateUnknown,
-        Fault::HostStateUnreachable,
-        Fault::OnShowsPoweringOn { during: span },
-        Fault::ForceRestartHangs,
-        Fault::VendorError(VendorError::Sys518),
-        Fault::GatewayTimeoutHtml,
-        Fault::RebootBmc,
-        Fault::CrashAbove {
-            requests_per_second: 1,
-        },
-    ];
-    for fault in all {
+    for fault in all() {
         let json = serde_json::to_value(&fault).unwrap();
-        let name = json
-            .as_str()
-            .or_else(|| json.as_object()?.keys().next().map(String::as_str));
-        assert_eq!(name, Some(fault.name()));
+        let named = |json: &serde_json::Value| {
+            let key = json.as_object().and_then(|object| object.keys().next().cloned());
+            json.as_str().map(str::to_owned).or(key)
+        };
+        let name = match json.get("ipmi") {
+            Some(inner) => named(inner).map(|name| format!("ipmi-{name}")),
+            None => named(&json),
+        };
+        assert_eq!(name.as_deref(), Some(fault.name()));
         let injection = Injection::from(fault);
         let text = serde_json::to_string(&injection).unwrap();
         assert_eq!(

@@ -31,7 +31,7 @@ pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
     for group in &file.hosts.value {
         let traits = group.traits(&file.defaults);
         for index in 0..count(group)? {
-            let host = host(group, &traits, index)?;
+            let host = host(group, &traits, index, file.one_port.is_some())?;
             if !names.insert(host.name.clone()) {
                 let reason = format!("`{}` is the name of another host: give each its own", host.name);
                 return Err(FleetError::of(&group.name, "name", &reason));
@@ -75,7 +75,7 @@ fn count(group: &Group) -> Result<u16, FleetError> {
     Ok(count.value)
 }
 
-fn host(group: &Group, traits: &Traits, index: u16) -> Result<HostSpec, FleetError> {
+fn host(group: &Group, traits: &Traits, index: u16, behind_one_port: bool) -> Result<HostSpec, FleetError> {
     let number = u32::from(index).saturating_add(1);
     let mut spec = HostSpec::new(group.name.value.replace("{}", &number.to_string()));
     spec.port = match (&group.address, &group.port) {
@@ -95,7 +95,8 @@ fn host(group: &Group, traits: &Traits, index: u16) -> Result<HostSpec, FleetErr
     spec.uuid = group.uuid.as_ref().map(|uuid| uuid.value.clone());
     spec.serial = group.serial_number.as_ref().map(|serial| serial.value.clone());
     give(&mut spec, traits, group, index)?;
-    spec.check()
+    give_faults(&mut spec, traits, group, behind_one_port)?;
+    spec.check(behind_one_port)
         .map_err(|error| FleetError::of(&group.name, "name", &error.to_string()))?;
     Ok(spec)
 }
@@ -145,14 +146,22 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
             None => decoys,
         });
     }
+    give_fields(spec, traits)
+}
+
+fn give_faults(
+    spec: &mut HostSpec,
+    traits: &Traits,
+    group: &Group,
+    behind_one_port: bool,
+) -> Result<(), FleetError> {
+    let target = spec.layered().target(behind_one_port);
     for fault in traits.faults.iter().flatten() {
-        fault
-            .value
-            .check()
-            .map_err(|error| in_faults(fault, group, &error))?;
+        let checked = fault.value.check_at(&target);
+        checked.map_err(|error| in_faults(fault, group, &error))?;
         spec.faults.push(fault.value.clone());
     }
-    give_fields(spec, traits)
+    Ok(())
 }
 
 /// Single fields go over the personality's.

@@ -7,6 +7,7 @@ use tokio::sync::broadcast;
 use super::core::{HostCore, HostState};
 use super::{HostEvent, Snapshot};
 use crate::counters::RequestClass;
+use crate::fault::Asked;
 use crate::journal::Event;
 use crate::per_machine::Slot;
 use crate::power::Occurred;
@@ -35,6 +36,21 @@ impl Acting<'_> {
             fault: fault.to_owned(),
             class,
         });
+    }
+
+    /// Whether credentials that are right are refused all the same.
+    pub(crate) fn rejects<'b>(&mut self, asked: impl Into<Asked<'b>>) -> bool {
+        let asked = asked.into();
+        let fault = self.state.faults.take_rejection(asked);
+        self.log_hit(fault, asked.class)
+    }
+
+    /// Writes to the journal which fault hit, if one did, and says whether.
+    pub(crate) fn log_hit(&mut self, fault: Option<&str>, class: RequestClass) -> bool {
+        if let Some(fault) = fault {
+            self.log_fault(fault, class);
+        }
+        fault.is_some()
     }
 
     /// An instant as Redfish writes it (DSP0266, "Date-Time values"), to the second.

@@ -15,7 +15,7 @@ use super::machine::MachineState;
 use super::rate::Rate;
 use super::{Acting, HostEvent, Listening};
 use crate::counters::Counters;
-use crate::fault::FaultSet;
+use crate::fault::{FaultSet, Target};
 use crate::ipmi::{self, IpmiState};
 use crate::journal::Journal;
 use crate::per_machine::{PerMachine, Slot};
@@ -84,7 +84,8 @@ pub(crate) struct HostCore {
     pub(crate) tick: watch::Sender<u64>,
     pub(crate) listening: watch::Sender<Listening>,
     pub(crate) generated_password: bool,
-    behind_one_port: bool,
+    /// What faults meet here.
+    pub(crate) target: Target,
     pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
     pub(super) events: OnceLock<broadcast::Sender<HostEvent>>,
@@ -95,6 +96,7 @@ pub(crate) struct HostCore {
 impl HostCore {
     pub(crate) fn new(spec: HostSpec, setup: Setup) -> Self {
         let layered = spec.layered();
+        let target = layered.target(setup.behind_one_port);
         let identities = Identities::of(&layered, |name| Seeded::named(setup.seed, name));
         // Streams of their own: how many tokens were drawn must not change the next boot id.
         let stream = |purpose: &str| Seeded::named(setup.seed, &format!("{}/{purpose}", spec.name));
@@ -136,7 +138,7 @@ impl HostCore {
             tick: watch::Sender::new(0),
             listening: watch::Sender::new(Listening::Open),
             generated_password: spec.password.is_none(),
-            behind_one_port: setup.behind_one_port,
+            target,
             authority: setup.authority,
             events: OnceLock::new(),
             epoch: setup.epoch,
@@ -198,7 +200,7 @@ impl HostCore {
     }
 
     pub(crate) fn redfish_url(&self) -> String {
-        if self.behind_one_port {
+        if self.target.behind_one_port {
             return format!("https://{}{SUFFIX}:{}", self.name, self.address.port());
         }
         format!("https://{}", self.address)

@@ -12,7 +12,7 @@ impl Host {
     /// [`SimError::InvalidFault`] when it could have no effect as it is.
     pub fn inject(&self, fault: impl Into<Injection>) -> Result<(), SimError> {
         let injection = fault.into();
-        injection.check()?;
+        injection.check_at(&self.core.target)?;
         self.core.act(|acting| {
             acting.state.faults.add(injection);
             acting.apply_faults();
@@ -25,7 +25,8 @@ impl Host {
     /// # Errors
     /// [`SimError::InvalidFault`] for the first bad one; then nothing has changed.
     pub fn set_faults(&self, faults: Vec<Injection>) -> Result<(), SimError> {
-        faults.iter().try_for_each(Injection::check)?;
+        let target = &self.core.target;
+        faults.iter().try_for_each(|fault| fault.check_at(target))?;
         self.core.act(|acting| acting.set_faults(faults));
         Ok(())
     }

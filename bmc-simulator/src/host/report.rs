@@ -69,7 +69,7 @@ impl Acting<'_> {
 
 /// Whether an odd number of spans is over.
 fn is_odd(now: Duration, every: Duration) -> bool {
-    let spans = now.as_millis().checked_div(every.as_millis());
+    let spans = now.as_nanos().checked_div(every.as_nanos());
     spans.is_some_and(|spans| spans.rem_euclid(2) == 1)
 }
 

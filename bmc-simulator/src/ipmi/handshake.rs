@@ -83,12 +83,8 @@ impl Bmc<'_, '_> {
 
     fn agree(&mut self, request: &OpenSession) -> Result<(Suite, Privilege), Status> {
         let class = RequestClass::IpmiOpenSession;
-        let full = self.ipmi.sessions.is_full();
-        if self
-            .fault(class, |effect| (effect == IpmiEffect::Exhausted).then_some(()))
-            .is_some()
-            || full
-        {
+        let exhausted = |effect| (effect == IpmiEffect::Exhausted).then_some(());
+        if self.ipmi.sessions.is_full() || self.fault(class, exhausted).is_some() {
             return Err(Status::InsufficientResources);
         }
         // 0 = the highest that the algorithms allow.
@@ -173,13 +169,14 @@ impl Bmc<'_, '_> {
     fn claim(&mut self, message: &Rakp1<'_>) -> Result<Claim, Status> {
         let role = Privilege::of(message.role & 0x0f).ok_or(Status::InvalidRole)?;
         let name = message.name().ok_or(Status::InvalidNameLength)?;
-        if self.acting.state.faults.take_rejection(RequestClass::IpmiRakp1) {
-            return Err(Status::UnauthorizedName);
-        }
         let user = self.user(name, role, message.name_only());
         let (user, password) = user.ok_or(Status::UnauthorizedName)?;
         if user.refuses_more && role > user.privilege {
             return Err(Status::UnauthorizedRole);
+        }
+        let starting = self.acting.state.controller.rejects_login(self.acting.now);
+        if starting || self.acting.rejects(RequestClass::IpmiRakp1) {
+            return Err(Status::UnauthorizedName);
         }
         let guid = self.system_guid();
         let opening = self.ipmi.sessions.opening(message.managed_id);
@@ -205,17 +202,29 @@ impl Bmc<'_, '_> {
         })
     }
 
-    /// Answers RAKP Message 3 with RAKP Message 4 (sections 13.22 and 13.23); nothing when the
-    /// console gave up.
-    pub(super) fn rakp3(&mut self, message: &Rakp3<'_>) -> Option<Vec<u8>> {
+    /// Whether RAKP Message 3 says that the console gave up an attempt that is known.
+    pub(super) fn is_given_up(&mut self, message: &Rakp3<'_>) -> bool {
+        let opening = self.ipmi.sessions.opening(message.managed_id);
+        message.status != 0 && opening.is_some_and(|opening| opening.claim.is_some())
+    }
+
+    /// Forgets an attempt that the console gave up (section 13.22).
+    pub(super) fn give_up(&mut self, message: &Rakp3<'_>) {
+        self.ipmi.sessions.abandon(message.managed_id);
+        self.login_failed(RequestClass::IpmiRakp3);
+    }
+
+    /// Answers RAKP Message 3 with RAKP Message 4 (sections 13.22 and 13.23), when the console did not
+    /// give up.
+    pub(super) fn rakp3(&mut self, message: &Rakp3<'_>) -> Vec<u8> {
         let kind = PayloadType::Rakp4;
         let id = message.managed_id;
-        let refuse = |status: Status, console_id| Some(status.refusal(kind, message.tag, console_id));
+        let refuse = |status: Status, console_id| status.refusal(kind, message.tag, console_id);
         if let Some(session) = self.ipmi.sessions.find(id) {
             // It was sent twice, or the answer was lost.
             let (keys, console_id) = (&session.keys.keys, session.console_id);
             return if keys.rakp3 == message.code {
-                Some(accepted(message.tag, console_id, &keys.rakp4))
+                accepted(message.tag, console_id, &keys.rakp4)
             } else {
                 refuse(Status::InvalidSessionId, console_id)
             };
@@ -228,18 +237,19 @@ impl Bmc<'_, '_> {
             return refuse(Status::InvalidSessionId, console_id);
         };
         let (proved, check_value) = (claim.keys.rakp3 == message.code, claim.keys.rakp4.clone());
-        if message.status != 0 || !proved {
+        if !proved {
             self.ipmi.sessions.abandon(id);
             self.login_failed(RequestClass::IpmiRakp3);
-            // A console that reports an error expects no answer.
-            return refuse(Status::InvalidCheckValue, console_id).filter(|_| message.status == 0);
+            return refuse(Status::InvalidCheckValue, console_id);
         }
         if self.ipmi.sessions.is_full() {
             self.ipmi.sessions.abandon(id);
             return refuse(Status::InsufficientResources, console_id);
         }
         let (now, peer) = (self.acting.now, self.peer);
-        let session = self.ipmi.sessions.establish(id, now, peer)?;
+        let Some(session) = self.ipmi.sessions.establish(id, now, peer) else {
+            return refuse(Status::InsufficientResources, console_id);
+        };
         let event = Event::IpmiSessionOpened {
             session: session.name(),
             username: session.username.clone(),
@@ -248,7 +258,7 @@ impl Bmc<'_, '_> {
         };
         bump(&mut self.acting.state.counters.ipmi.sessions_opened);
         self.acting.log(event);
-        Some(accepted(message.tag, console_id, &check_value))
+        accepted(message.tag, console_id, &check_value)
     }
 
     fn login_failed(&mut self, class: RequestClass) {

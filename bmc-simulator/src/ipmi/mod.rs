@@ -7,6 +7,7 @@
 mod command;
 mod counters;
 mod crypto;
+mod deliver;
 mod handshake;
 mod receive;
 mod server;
@@ -17,6 +18,7 @@ mod state;
 mod tests;
 pub mod wire;
 
+pub(crate) use command::class_of;
 pub use counters::IpmiCounters;
 pub(crate) use server::{bind, run};
 pub(crate) use spec::LONGEST_PASSWORD;

@@ -11,9 +11,6 @@ use crate::counters::{RequestClass, bump};
 use crate::fault::{IpmiEffect, ReplyFault};
 use crate::host::{HostCore, Stage};
 
-/// Replies that may wait to be overtaken, over all peers of a BMC.
-const MOST_HELD: usize = 64;
-
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outgoing {
@@ -96,7 +93,16 @@ impl Bmc<'_, '_> {
             }
             PayloadType::Rakp3 => {
                 let message = wire::rakp3(packet.payload)?;
-                Ok(self.answer(RequestClass::IpmiRakp3, |bmc, _| bmc.rakp3(&message)))
+                let class = RequestClass::IpmiRakp3;
+                if self.is_lost(class) {
+                    return Ok(Vec::new());
+                }
+                if self.is_given_up(&message) {
+                    // Nobody waits for an answer that faults could change.
+                    self.give_up(&message);
+                    return Ok(Vec::new());
+                }
+                Ok(self.answer_in_session(class, None, |bmc, _| Some(bmc.rakp3(&message))))
             }
             // What a BMC sends and never gets.
             PayloadType::OpenSessionResponse | PayloadType::Rakp2 | PayloadType::Rakp4 => Ok(self.discard()),
@@ -108,8 +114,11 @@ impl Bmc<'_, '_> {
             return self.discard();
         }
         let class = command::class(request);
-        self.answer(class, |bmc, answered| {
-            bmc.message(class, request, None, answered).map(wrap)
+        if self.is_lost(class) || self.is_ignored(class, request) {
+            return Vec::new();
+        }
+        self.answer_in_session(class, None, |bmc, answered| {
+            Some(wrap(bmc.message(class, request, None, answered)))
         })
     }
 
@@ -122,29 +131,28 @@ impl Bmc<'_, '_> {
             return Ok(self.discard());
         }
         let (class, id) = (command::class(&request), packet.session_id);
+        if self.is_lost(class) || self.is_ignored(class, &request) {
+            return Ok(Vec::new());
+        }
         let stale = self.ipmi.sessions.find(id).map(|one| one.last_reply.clone());
         let stale = stale.filter(|reply| !reply.is_empty());
         Ok(self.answer_in_session(class, stale, |bmc, answered| {
             // Close Session has to be answered with the keys that it throws away.
             let keys = Arc::clone(&bmc.ipmi.sessions.find(id)?.keys);
             let iv = bmc.ipmi.sessions.random();
-            let skipped = bmc.fault(class, |effect| match effect {
-                IpmiEffect::SkipSequence(by) => Some(by),
-                IpmiEffect::LoseRequest
-                | IpmiEffect::Ignore { .. }
-                | IpmiEffect::Busy
-                | IpmiEffect::WrongRqSeq
-                | IpmiEffect::BadChecksum
-                | IpmiEffect::RefuseSuite { .. }
-                | IpmiEffect::Exhausted
-                | IpmiEffect::Reply(_) => None,
+            let skipped = bmc.fault(class, |effect| {
+                if let IpmiEffect::SkipSequence(by) = effect {
+                    Some(by)
+                } else {
+                    None
+                }
             });
             let (console_id, sequence) = {
                 let session = bmc.ipmi.sessions.find(id)?;
                 session.skip_outbound(skipped.unwrap_or(0));
                 (session.console_id, session.next_outbound())
             };
-            let message = bmc.message(class, &request, Some(id), answered)?;
+            let message = bmc.message(class, &request, Some(id), answered);
             let sealed = keys.seal(console_id, sequence, iv, &message);
             if let Some(session) = bmc.ipmi.sessions.find(id) {
                 session.last_reply.clone_from(&sealed);
@@ -176,23 +184,7 @@ impl Bmc<'_, '_> {
         request: &Request<'_>,
         session: Option<u32>,
         answered: bool,
-    ) -> Option<Vec<u8>> {
-        let ignored = |effect| match effect {
-            IpmiEffect::Ignore { net_fn, command } => {
-                (net_fn == request.net_fn && command == request.command).then_some(())
-            }
-            IpmiEffect::LoseRequest
-            | IpmiEffect::Busy
-            | IpmiEffect::WrongRqSeq
-            | IpmiEffect::BadChecksum
-            | IpmiEffect::SkipSequence(_)
-            | IpmiEffect::RefuseSuite { .. }
-            | IpmiEffect::Exhausted
-            | IpmiEffect::Reply(_) => None,
-        };
-        if self.fault(class, ignored).is_some() {
-            return None;
-        }
+    ) -> Vec<u8> {
         let busy = self.fault(class, |effect| (effect == IpmiEffect::Busy).then_some(()));
         let done = match busy {
             Some(()) => Err(Completion::Busy),
@@ -208,29 +200,45 @@ impl Bmc<'_, '_> {
         if let (Some(()), Some(checksum)) = (damaged, message.last_mut()) {
             *checksum = !*checksum;
         }
-        Some(message)
+        message
     }
 
+    /// Counts a request; whether a fault loses it on its way here.
+    fn is_lost(&mut self, class: RequestClass) -> bool {
+        self.acting.state.counters.ipmi.count(class);
+        let lost = self.fault(class, |effect| (effect == IpmiEffect::LoseRequest).then_some(()));
+        lost.is_some()
+    }
+
+    /// Whether a fault neither executes nor answers this command.
+    fn is_ignored(&mut self, class: RequestClass, request: &Request<'_>) -> bool {
+        let this = IpmiEffect::Ignore {
+            net_fn: request.net_fn,
+            command: request.command,
+        };
+        let ignored = |effect| (effect == this).then_some(());
+        self.fault(class, ignored).is_some()
+    }
+
+    /// Counts a request outside of sessions and answers it.
     fn answer(
         &mut self,
         class: RequestClass,
         make: impl FnOnce(&mut Self, bool) -> Option<Vec<u8>>,
     ) -> Vec<Outgoing> {
+        if self.is_lost(class) {
+            return Vec::new();
+        }
         self.answer_in_session(class, None, make)
     }
 
-    /// Counts a request, answers it, and does to the answer what faults say.
+    /// Answers a request, and does to the answer what faults say.
     fn answer_in_session(
         &mut self,
         class: RequestClass,
         stale: Option<Vec<u8>>,
         make: impl FnOnce(&mut Self, bool) -> Option<Vec<u8>>,
     ) -> Vec<Outgoing> {
-        self.acting.state.counters.ipmi.count(class);
-        let lost = self.fault(class, |effect| (effect == IpmiEffect::LoseRequest).then_some(()));
-        if lost.is_some() {
-            return Vec::new();
-        }
         let can_be_stale = stale.is_some();
         let fate = self.fault(class, |effect| match effect {
             IpmiEffect::Reply(fault) => (fault != ReplyFault::Stale || can_be_stale).then_some(fault),
@@ -252,41 +260,4 @@ impl Bmc<'_, '_> {
         };
         self.deliver(fate, bytes, stale)
     }
-
-    fn deliver(&mut self, fate: Option<ReplyFault>, bytes: Vec<u8>, stale: Option<Vec<u8>>) -> Vec<Outgoing> {
-        let reply = |bytes, after| Outgoing {
-            to: self.peer,
-            after,
-            bytes,
-        };
-        let mut outgoing = match fate {
-            None => vec![reply(bytes, Duration::ZERO)],
-            Some(ReplyFault::Lose) => Vec::new(),
-            Some(ReplyFault::Duplicate) => {
-                vec![reply(bytes.clone(), Duration::ZERO), reply(bytes, Duration::ZERO)]
-            }
-            Some(ReplyFault::Delay(by)) => vec![reply(bytes, by)],
-            Some(ReplyFault::Corrupt) => vec![reply(corrupted(bytes), Duration::ZERO)],
-            Some(ReplyFault::Stale) => stale.into_iter().map(|old| reply(old, Duration::ZERO)).collect(),
-            Some(ReplyFault::Reorder) => {
-                let held = reply(bytes, Duration::ZERO);
-                if self.ipmi.held.len() < MOST_HELD {
-                    self.ipmi.held.push(held);
-                }
-                return Vec::new();
-            }
-        };
-        let peer = self.peer;
-        if !outgoing.is_empty() {
-            outgoing.extend(self.ipmi.held.extract_if(.., |held| held.to == peer));
-        }
-        outgoing
-    }
-}
-
-/// With all bits of the second half inverted: whatever the message, what matters is in there.
-fn corrupted(mut bytes: Vec<u8>) -> Vec<u8> {
-    let half = bytes.len() / 2;
-    bytes.iter_mut().skip(half).for_each(|byte| *byte = !*byte);
-    bytes
 }

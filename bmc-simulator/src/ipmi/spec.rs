@@ -190,7 +190,7 @@ impl IpmiSpec {
         }
     }
 
-    fn suite_ids(&self) -> &[u8] {
+    pub(crate) fn suite_ids(&self) -> &[u8] {
         self.cipher_suites.as_deref().unwrap_or(&USUAL_SUITES)
     }
 

@@ -5,53 +5,94 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::response::Parts;
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures::stream;
 use serde_json::Value;
 
 use super::message::Base;
-use super::{HangUp, events, reply};
-use crate::fault::Aftermath;
+use super::{Call, events, reply};
+use crate::fault::{Aftermath, LARGEST_ANSWER};
 
-/// No answer of ours is larger; what is larger is cut off here.
-const LARGEST_ANSWER: usize = 1 << 20;
+/// What a fault comes to at one answer.
+enum Change {
+    Delay(Duration),
+    Status(StatusCode),
+    Header(HeaderName, HeaderValue),
+    Body(Bytes),
+    /// The whole body, and how much of it is sent.
+    Cut(Bytes, usize),
+    Dribble(Bytes, Duration),
+}
 
-/// Does one thing to an answer. A stream of events has no body that could be cut or edited.
-pub(super) async fn apply(response: Response<Body>, what: Aftermath) -> Result<Response<Body>, HangUp> {
+/// Does to an answer what the first fault says that changes it. A stream of events has no body that could
+/// be changed, and an answer to HEAD has none.
+pub(super) async fn apply(call: &Call<'_>, response: Response<Body>) -> Response<Body> {
+    if !call.core.act(|acting| acting.state.faults.may_change_answers()) {
+        return response;
+    }
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_stream = kind.is_some_and(|kind| kind == events::STREAM_TYPE);
-    if is_stream && what.is_about_the_body() {
-        return Ok(response);
+    let (parts, mut body) = response.into_parts();
+    let mut shown = Bytes::new();
+    if !is_stream {
+        let bytes = read(body).await;
+        if call.parts.method != Method::HEAD {
+            shown = bytes.clone();
+        }
+        body = Body::from(bytes);
     }
-    let (mut parts, body) = response.into_parts();
+    let change = call.core.act(|acting| {
+        let wanted = |what| change(what, &parts, &shown);
+        let (fault, change) = acting.state.faults.take_aftermath(call.asked, wanted)?;
+        acting.log_fault(fault, call.class);
+        Some(change)
+    });
+    match change {
+        Some(change) => changed(parts, body, change).await,
+        None => Response::from_parts(parts, body),
+    }
+}
+
+/// What a fault would change; absent when the answer stays as it is.
+fn change(what: Aftermath, parts: &Parts, body: &Bytes) -> Option<Change> {
     match what {
-        Aftermath::Drop => Err(HangUp),
-        Aftermath::Delay(by) => {
-            tokio::time::sleep(by).await;
-            Ok(Response::from_parts(parts, body))
-        }
-        Aftermath::Status(status) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            Ok(reply::error(status, Base::GeneralError.message(&[])))
-        }
+        Aftermath::Delay(by) => Some(Change::Delay(by)),
+        Aftermath::Status(status) => StatusCode::from_u16(status).ok().map(Change::Status),
         Aftermath::Header { name, value } => {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-                parts.headers.insert(name, value);
-            }
-            Ok(Response::from_parts(parts, body))
+            let (name, value) = (
+                HeaderName::try_from(name).ok()?,
+                HeaderValue::try_from(value).ok()?,
+            );
+            let differs = parts.headers.get(&name) != Some(&value);
+            differs.then_some(Change::Header(name, value))
         }
         Aftermath::Truncate => {
-            let bytes = read(body).await;
-            let half = bytes.slice(..bytes.len().div_euclid(2));
-            Ok(Response::from_parts(parts, Body::from(half)))
+            let half = body.slice(..body.len().div_euclid(2));
+            (!body.is_empty()).then_some(Change::Body(half))
         }
-        Aftermath::Cut(after) => Ok(cut(parts, &read(body).await, after)),
-        Aftermath::Dribble(every) => Ok(dribble(parts, read(body).await, every)),
-        Aftermath::Edit { pointer, value } => {
-            let bytes = read(body).await;
-            let edited = edit(&bytes, &pointer, value);
-            Ok(Response::from_parts(parts, Body::from(edited.unwrap_or(bytes))))
+        Aftermath::Cut(after) => {
+            let after = usize::try_from(after).ok().filter(|after| *after < body.len())?;
+            Some(Change::Cut(body.clone(), after))
         }
+        Aftermath::Dribble(every) => (!body.is_empty()).then(|| Change::Dribble(body.clone(), every)),
+        Aftermath::Edit { pointer, value } => edit(body, &pointer, value).map(Change::Body),
+    }
+}
+
+async fn changed(mut parts: Parts, body: Body, change: Change) -> Response<Body> {
+    match change {
+        Change::Delay(by) => {
+            tokio::time::sleep(by).await;
+            Response::from_parts(parts, body)
+        }
+        Change::Status(status) => reply::error(status, Base::GeneralError.message(&[])),
+        Change::Header(name, value) => {
+            parts.headers.insert(name, value);
+            Response::from_parts(parts, body)
+        }
+        Change::Body(bytes) => Response::from_parts(parts, Body::from(bytes)),
+        Change::Cut(bytes, after) => cut(parts, &bytes, after),
+        Change::Dribble(bytes, every) => dribble(parts, bytes, every),
     }
 }
 
@@ -74,12 +115,11 @@ async fn read(body: Body) -> Bytes {
 }
 
 /// Announces the whole body and breaks off: hyper closes the connection at the error.
-fn cut(mut parts: Parts, bytes: &Bytes, after: u64) -> Response<Body> {
-    let after = usize::try_from(after).unwrap_or(usize::MAX).min(bytes.len());
+fn cut(mut parts: Parts, bytes: &Bytes, after: usize) -> Response<Body> {
     parts
         .headers
         .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-    let first = bytes.slice(..after);
+    let first = bytes.slice(..after.min(bytes.len()));
     let pieces = stream::unfold(Some(first), |piece| async move {
         if let Some(first) = piece {
             return Some((Ok(first), None));
@@ -107,10 +147,13 @@ fn dribble(mut parts: Parts, bytes: Bytes, every: Duration) -> Response<Body> {
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 
-/// The document with a value put at a place, or without what is there; `None` when it is not JSON or
-/// has no such place.
+/// The document with a value put at a place, or without what is there; `None` when it is not JSON, has
+/// no such place, or has this value there.
 fn edit(bytes: &[u8], pointer: &str, value: Option<Value>) -> Option<Bytes> {
     let mut document: Value = serde_json::from_slice(bytes).ok()?;
+    if value.is_some() && document.pointer(pointer) == value.as_ref() {
+        return None;
+    }
     let (parent, key) = pointer.rsplit_once('/')?;
     let key = key.replace("~1", "/").replace("~0", "~");
     match (document.pointer_mut(parent)?, value) {
@@ -176,5 +219,6 @@ mod tests {
             assert_eq!(edited(nowhere, Some(json!(1))), None, "{nowhere}");
         }
         assert_eq!(edit(b"<html>", "/a", None), None);
+        assert_eq!(edited("/d", Some(json!(3))), None, "it is so already");
     }
 }

@@ -33,11 +33,11 @@ impl Caller {
 /// How the caller proved who it is, or the refusal to send.
 pub(super) fn authenticate(call: &Call<'_>) -> Result<Caller, Refusal> {
     call.core.act(|acting| {
-        let starting = acting.state.controller.rejects_login(acting.now);
-        let caller = if starting || acting.state.faults.take_rejection(call.asked) {
+        let caller = if acting.state.controller.rejects_login(acting.now) {
             None
         } else {
-            identify(call, acting)
+            // A fault that rejects hits only those who would have been let in.
+            identify(call, acting).filter(|_| !acting.rejects(call.asked))
         };
         caller.ok_or_else(|| Box::new(unauthorized(acting, call.class)))
     })

@@ -10,6 +10,7 @@ mod body_of;
 mod boot;
 mod broken;
 mod chassis;
+mod class;
 mod conditional;
 mod dispatch;
 mod events;
@@ -32,6 +33,7 @@ mod state;
 mod system;
 mod tasks;
 
+pub(crate) use class::{SEGMENT, class_of, is_public, methods, templates};
 pub use quirks::{ETags, ExtendedInfo, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 pub(crate) use sessions::Sessions;
 pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
@@ -45,7 +47,7 @@ use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, request::Parts};
 
 use crate::counters::RequestClass;
-use crate::fault::{Aftermath, Answer, Asked};
+use crate::fault::{Answer, Asked};
 use crate::host::{HostCore, Stage};
 use message::Base;
 use route::Route;
@@ -105,10 +107,7 @@ pub(crate) async fn serve(
     if let Some(answer) = arrive(&core, asked, reused)? {
         return Ok(finish(&core, instead(&core, answer).await).await);
     }
-    let aftermath = core.act(|acting| acting.state.faults.take_aftermath(asked));
-    let answered = aftermath
-        .as_ref()
-        .is_none_or(|(_, what)| *what != Aftermath::Drop);
+    let dropped = core.act(|acting| acting.state.faults.take_drop(asked));
     let call = Call {
         core: &core,
         parts: &parts,
@@ -116,14 +115,14 @@ pub(crate) async fn serve(
         class,
         peer,
         asked,
-        answered,
+        answered: dropped.is_none(),
     };
-    let response = finish(&core, dispatch::dispatch(&call, body).await).await;
-    let Some((fault, aftermath)) = aftermath else {
-        return Ok(response);
-    };
-    core.act(|acting| acting.log_fault(fault, class));
-    aftermath::apply(response, aftermath).await
+    let response = dispatch::dispatch(&call, body).await;
+    if core.act(|acting| acting.log_hit(dropped, class)) {
+        return Err(HangUp);
+    }
+    let response = finish(&core, response).await;
+    Ok(aftermath::apply(&call, response).await)
 }
 
 /// Whether the BMC answers nothing from this address.

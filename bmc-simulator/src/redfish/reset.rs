@@ -84,10 +84,13 @@ fn execute(
         None => Condition::Off,
     };
     let command = wanted.reset_type.command(condition);
-    if already_there(condition, command) && acting.state.faults.take_conflict(call.asked) {
-        return Err(Refused::AlreadyThere(
-            acting.state.redfish.spec.already_there_error,
-        ));
+    if already_there(condition, command) {
+        let fault = acting.state.faults.take_conflict(call.asked);
+        if acting.log_hit(fault, call.class) {
+            return Err(Refused::AlreadyThere(
+                acting.state.redfish.spec.already_there_error,
+            ));
+        }
     }
     let outcome = match wanted.slot {
         Some(slot) if command == Command::On && is_too_soon(call, acting, slot) => {
@@ -174,7 +177,11 @@ fn is_too_soon(call: &Call<'_>, acting: &mut Acting<'_>, slot: Slot) -> bool {
     let truth = acting.truth(slot);
     let off_for = acting.now.saturating_sub(truth.since);
     let went_off = truth.power == Power::Off && truth.on_to_off > 0;
-    went_off && acting.state.faults.take_too_soon(call.asked, off_for)
+    if !went_off {
+        return false;
+    }
+    let fault = acting.state.faults.take_too_soon(call.asked, off_for);
+    acting.log_hit(fault, call.class)
 }
 
 fn already_there(condition: Condition, command: Command) -> bool {

@@ -47,15 +47,17 @@ pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
 /// Counts a connection; how it is broken, if it is.
 pub(super) fn arrive(core: &HostCore, peer: Option<IpAddr>) -> Option<Connection> {
     // Of an address that it blocks a BMC takes no connection, as a firewall in it.
-    let blocked = redfish::blocks(core, peer).then_some(Connection::Reset);
-    let broken = core.act(|acting| {
+    let blocked = redfish::blocks(core, peer);
+    core.act(|acting| {
         acting.state.counters.count(RequestClass::Connect);
         acting.log(Event::TcpAccepted);
+        if blocked {
+            return Some(Connection::Reset);
+        }
         let (fault, what) = acting.state.faults.take_connection()?;
         acting.log_fault(fault, RequestClass::Connect);
         Some(what)
-    });
-    blocked.or(broken)
+    })
 }
 
 /// Who is at the other end; absent when the connection is gone already.

@@ -4,12 +4,11 @@ use super::HostSpec;
 use super::chassis;
 use super::layers::Layered;
 use crate::SimError;
-use crate::fault::Injection;
 
 impl HostSpec {
     /// # Errors
     /// [`SimError::InvalidHost`] and [`SimError::InvalidFault`], with what to write instead.
-    pub(crate) fn check(&self) -> Result<(), SimError> {
+    pub(crate) fn check(&self, behind_one_port: bool) -> Result<(), SimError> {
         let layered = self.layered();
         let refuse = |reason| {
             Err(SimError::InvalidHost {
@@ -32,7 +31,8 @@ impl HostSpec {
             return refuse("two systems have the same id: give each its own");
         }
         self.check_machines(&layered).or_else(refuse)?;
-        self.faults.iter().try_for_each(Injection::check)?;
+        let target = layered.target(behind_one_port);
+        self.faults.iter().try_for_each(|fault| fault.check_at(&target))?;
         if self.bind.is_unspecified() {
             return refuse("no certificate can name the unspecified address: bind one real address");
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::machine::MachinePlan;
 use super::{DecoySpec, HostSpec};
-use crate::fault::Injection;
+use crate::fault::{Fault, Injection, Target};
 use crate::ipmi::IpmiSpec;
 use crate::per_machine::PerMachine;
 use crate::personality::Personality;
@@ -32,6 +32,16 @@ pub(crate) struct Layered {
     pub(crate) decoys: Vec<DecoySpec>,
     /// Those that belong to the personality.
     pub(crate) personality_faults: Vec<Injection>,
+}
+
+impl Layered {
+    /// What faults meet here.
+    pub(crate) fn target(&self, behind_one_port: bool) -> Target {
+        Target {
+            ipmi_suites: self.ipmi.as_ref().map(|ipmi| ipmi.suite_ids().to_vec()),
+            behind_one_port,
+        }
+    }
 }
 
 impl HostSpec {
@@ -71,8 +81,15 @@ impl HostSpec {
                 None => ipmi,
             }),
             decoys: self.layered_decoys(),
-            personality_faults: family.map(Personality::faults).unwrap_or_default(),
+            personality_faults: self.personality_faults(),
         }
+    }
+
+    /// Those over IPMI only where there is IPMI.
+    fn personality_faults(&self) -> Vec<Injection> {
+        let mut faults = self.personality.map(Personality::faults).unwrap_or_default();
+        faults.retain(|fault| self.ipmi.is_some() || !matches!(fault.fault, Fault::Ipmi(_)));
+        faults
     }
 
     fn layered_delays(&self) -> Delays {

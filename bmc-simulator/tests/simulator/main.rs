@@ -16,6 +16,7 @@ mod control;
 mod control_input;
 mod faults_answer;
 mod faults_connection;
+mod faults_everywhere;
 mod faults_host;
 mod faults_http;
 mod faults_power;

@@ -117,7 +117,12 @@ impl Known {
 
 /// What kind of request it is.
 pub(super) fn class(request: &Request<'_>) -> RequestClass {
-    match Known::of(request.net_fn, request.command) {
+    class_of(request.net_fn, request.command)
+}
+
+/// The kind of a command.
+pub(crate) fn class_of(net_fn: u8, command: u8) -> RequestClass {
+    match Known::of(net_fn, command) {
         Some(Known::AuthenticationCapabilities | Known::SystemGuid) => RequestClass::IpmiDiscovery,
         Some(Known::CipherSuites) => RequestClass::IpmiCipherSuites,
         Some(Known::SetPrivilege) => RequestClass::IpmiSetPrivilege,

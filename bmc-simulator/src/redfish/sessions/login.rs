@@ -28,9 +28,8 @@ pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> 
             return reply::error(StatusCode::BAD_REQUEST, what.about(missing));
         };
         let starting = acting.state.controller.rejects_login(acting.now);
-        let rejected = starting || acting.state.faults.take_rejection(call.asked);
-        let account = (!rejected).then(|| auth::log_in(call, acting, username, password));
-        let Some(account) = account.flatten() else {
+        let account = (!starting).then(|| auth::log_in(call, acting, username, password));
+        let Some(account) = account.flatten().filter(|_| !acting.rejects(call.asked)) else {
             return auth::unauthorized(acting, call.class);
         };
         if acting.state.sessions.ids().len() >= usize::from(acting.state.redfish.spec.session_limit) {

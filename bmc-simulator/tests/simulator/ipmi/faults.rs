@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Event, Fault, Host, Injection, IpmiFault, IpmiSpec, Power, RequestClass, SimError};
+use bmc_simulator::{Event, Host, Injection, IpmiFault, IpmiSpec, Power, RequestClass};
 
 use super::console::{Console, Login, Refused};
 use super::frames::{PING, has_right_checksum, open_session};
@@ -253,40 +253,4 @@ async fn sessions_are_exhausted() {
         1
     );
     assert_eq!(console.open(admin()).await, Ok(()));
-}
-
-#[tokio::test]
-async fn what_could_have_no_effect_is_refused() {
-    let (_sim, host) = bmc(IpmiSpec::new()).await;
-    let ignore = |net_fn| IpmiFault::IgnoreCommand { net_fn, command: 1 };
-    for (injection, wrong) in [
-        (IpmiFault::Busy.on(RequestClass::Reset), "on"),
-        (IpmiFault::Busy.on(RequestClass::IpmiRakp1), "on"),
-        (IpmiFault::StaleReply.on(RequestClass::IpmiPing), "on"),
-        (IpmiFault::SessionsExhausted.on(RequestClass::IpmiRakp1), "on"),
-        (Fault::Hang.on(ON_STATUS), "on"),
-        (Fault::TruncatedJson.on(ON_STATUS), "on"),
-        (Fault::RejectCredentials.on(ON_STATUS), "on"),
-        (
-            IpmiFault::RefuseSuite {
-                suite: None,
-                status: 0,
-            }
-            .into(),
-            "status",
-        ),
-        (ignore(7).into(), "netFn"),
-        (ignore(64).into(), "netFn"),
-        (IpmiFault::DelayReply { by: Duration::ZERO }.into(), "by"),
-        (IpmiFault::LoseReply.times(0), "times"),
-    ] {
-        let error = host.inject(injection.clone()).unwrap_err();
-        assert!(
-            matches!(error, SimError::InvalidFault { field, .. } if field == wrong),
-            "{injection:?}: {error}"
-        );
-    }
-    host.inject(IpmiFault::LoseReply.on(RequestClass::IpmiPing))
-        .unwrap();
-    host.inject(ignore(6)).unwrap();
 }

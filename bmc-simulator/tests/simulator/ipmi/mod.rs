@@ -8,6 +8,7 @@
 mod commands;
 mod console;
 mod crypt;
+mod everywhere;
 mod faults;
 mod frames;
 mod handshake;
