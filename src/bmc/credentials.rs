@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 256;
 /// A user name and password, and the version of the Secret they came from.
 ///
 /// The password is wiped when the last owner drops it, and `Debug` shows neither.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Credentials {
     username: Zeroizing<String>,
     password: Zeroizing<String>,

@@ -1,6 +1,7 @@
 //! Everything that can go wrong between us and a BMC.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::address::Protocol;
 use super::tls::TlsFailure;
@@ -185,6 +186,17 @@ pub enum BmcError {
         text: String,
         /// Whether the BMC says that it is not ready yet, in whatever status it says so.
         busy: bool,
+        /// When the BMC wants to be asked again (RFC 9110, `Retry-After`).
+        retry_after: Option<Duration>,
+    },
+    /// The BMC is not asked now: it asked for a pause, or has not answered for a while. Nothing was sent.
+    #[error(
+        "the BMC is left alone for another {} s, because it asked for that or did not answer several times. Check its health if this goes on.",
+        left.as_secs().saturating_add(1)
+    )]
+    Resting {
+        /// How much longer.
+        left: Duration,
     },
     /// The body exceeds the limit.
     #[error("the answer of the BMC is larger than {limit} bytes. Check that the address is that of a BMC.")]
@@ -219,6 +231,7 @@ impl BmcError {
             Self::ForeignReference { .. } => "BmcForeignReference",
             Self::CommandNotOffered { .. } => "BmcCommandNotOffered",
             Self::TooLate => "BmcTooLate",
+            Self::Resting { .. } => "BmcResting",
             Self::NotRead => "BmcNotRead",
             Self::Http { .. } => "BmcHttpError",
             Self::TooLarge { .. } => "BmcAnswerTooLarge",
@@ -232,6 +245,7 @@ impl BmcError {
             | Self::Unreachable { .. }
             | Self::NoAnswer { .. }
             | Self::UnknownOutcome { .. }
+            | Self::Resting { .. }
             | Self::TooLate => true,
             Self::Tls { failure } => failure.is_transient(),
             // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
@@ -254,6 +268,44 @@ impl BmcError {
             | Self::CommandNotOffered { .. }
             | Self::NotRead
             | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether the BMC was asked and nothing came back, or it could not be reached at all.
+    pub(super) fn is_silence(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::NoAnswer { .. } | Self::UnknownOutcome { .. } => true,
+            Self::Tls { failure } => failure.is_transient(),
+            Self::ProtocolNotSupported { .. }
+            | Self::InsecureTransport { .. }
+            | Self::AddressNotAllowed { .. }
+            | Self::Unresolvable { .. }
+            | Self::TrustUnusable { .. }
+            | Self::AuthenticationRejected { .. }
+            | Self::Forbidden { .. }
+            | Self::SessionsUnsupported
+            | Self::NotRedfish { .. }
+            | Self::Redirected { .. }
+            | Self::AmbiguousSystem { .. }
+            | Self::NoSuchSystem { .. }
+            | Self::IdentityMismatch { .. }
+            | Self::MissingResetTarget
+            | Self::ForeignReference { .. }
+            | Self::CommandNotOffered { .. }
+            | Self::TooLate
+            | Self::NotRead
+            | Self::Http { .. }
+            | Self::Resting { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// When the BMC wants to be asked again.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        if let Self::Http { retry_after, .. } = self {
+            *retry_after
+        } else {
+            None
         }
     }
 

@@ -8,6 +8,7 @@
 //! The wall clock is read here and nowhere below the shell: `jiff::Timestamp::now()` marks when a
 //! reading began and ended.
 
+mod actor;
 mod address;
 mod credentials;
 mod error;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+pub use actor::{BmcLine, Bmcs, Urgency};
 pub use address::{
     AddressError, BadPath, BmcAddress, Host, HostName, Privilege, Protocol, ResourcePath, Transport,
 };
@@ -103,6 +105,8 @@ pub enum CommandAnswer {
         class: Refusal,
         /// What the BMC said.
         text: String,
+        /// When the BMC wants to be asked again.
+        retry_after: Option<Duration>,
     },
 }
 
@@ -153,7 +157,7 @@ impl fmt::Display for TransportSecurity {
 }
 
 /// Everything needed to speak to one BMC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BmcTarget {
     /// Where it is.
     pub address: BmcAddress,

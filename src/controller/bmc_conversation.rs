@@ -15,8 +15,8 @@ use super::host::ResolvedHost;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME, Transport};
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Refusal, ServerTrust,
-    TransportSecurity,
+    AllowedNetworks, AuthMethod, BmcError, BmcLine, BmcTarget, CommandAnswer, Credentials, PowerCommand, Refusal,
+    ServerTrust, TransportSecurity, Urgency,
 };
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
@@ -30,7 +30,7 @@ const CA_KEY: &str = "ca.crt";
 /// An open talk with a BMC.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    bmc: Bmc,
+    line: BmcLine,
     /// Which BMC, for messages.
     place: String,
     secret: String,
@@ -85,9 +85,10 @@ impl Conversation {
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let place = format!("{} at {}", host.host.reference, host.host.bmc);
-        Ok(match Bmc::connect(target).await {
-            Ok(bmc) => Ok(Self {
-                bmc,
+        let line = context.bmcs.line(target, Urgency::Remediation);
+        Ok(match line.prepare().await {
+            Ok(()) => Ok(Self {
+                line,
                 place,
                 secret: name,
                 version,
@@ -100,7 +101,7 @@ impl Conversation {
     pub(crate) async fn read(&mut self, context: &Context) -> Result<PowerRead, Obstacle> {
         let began = context.clock.now();
         let reading = self
-            .bmc
+            .line
             .read()
             .await
             .map_err(|error| self.judge(context, &error))?;
@@ -119,10 +120,11 @@ impl Conversation {
         let left = Duration::try_from(not_after.duration_since(context.clock.now())).unwrap_or_default();
         let now = Instant::now();
         let not_after = now.checked_add(left).unwrap_or(now);
-        let answer = match verb {
-            Verb::PowerOff => self.bmc.power_off(not_after).await,
-            Verb::PowerOn => self.bmc.power_on(not_after).await,
+        let command = match verb {
+            Verb::PowerOff => PowerCommand::ForceOff,
+            Verb::PowerOn => PowerCommand::On,
         };
+        let answer = self.line.command(command, not_after).await;
         match answer {
             Ok(CommandAnswer::Accepted { .. } | CommandAnswer::AlreadyThereOrConflict { .. }) => {
                 Answer::Acknowledged
@@ -145,7 +147,7 @@ impl Conversation {
 
     /// Ends the talk; a session is deleted at the BMC. Answers whether one was.
     pub(crate) async fn close(self) -> bool {
-        match self.bmc.close().await {
+        match self.line.close().await {
             Ok(had_session) => had_session,
             Err(error) => {
                 tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
@@ -244,6 +246,7 @@ fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
         BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
         BmcError::Http { .. } if error.is_transient() => Reason::BmcNotReady,
+        BmcError::Resting { .. } => Reason::BmcNotReady,
         BmcError::NotRedfish { .. }
         | BmcError::SessionsUnsupported
         | BmcError::Redirected { .. }

@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use crate::api::remediation_policy::BmcRules;
+use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
 use crate::report::Reporter;
 
@@ -29,6 +30,7 @@ pub struct Context {
     pub(crate) out_of_service_supported: bool,
     epoch: i64,
     pub(crate) claims: Claims,
+    pub(crate) bmcs: Bmcs,
     rejected: Mutex<BTreeMap<String, String>>,
     last_rules: Mutex<Option<BmcRules>>,
 }
@@ -52,6 +54,7 @@ impl Context {
             // There is one replica and no election yet: every process leads, in the first term.
             epoch: 1,
             claims: Claims::default(),
+            bmcs: Bmcs::default(),
             rejected: Mutex::default(),
             last_rules: Mutex::default(),
         }

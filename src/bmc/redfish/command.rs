@@ -75,6 +75,7 @@ impl Redfish {
                 at,
                 class: Refusal::Unsupported,
                 text,
+                retry_after,
             } if status == 400 => {
                 let text = match self.offered(&reset).await {
                     Some(offered) => format!("{text} (offered: {offered})"),
@@ -84,6 +85,7 @@ impl Redfish {
                     at,
                     class: Refusal::Unsupported,
                     text,
+                    retry_after,
                 })
             }
             answered @ (CommandAnswer::Accepted { .. }
@@ -98,7 +100,15 @@ impl Redfish {
         let body = answer.body.as_deref().unwrap_or_default();
         let said = Said::of(body);
         let text = format!("HTTP {status}: {}", said.text(&self.redactor));
-        let refused = |class, text| Ok(CommandAnswer::Refused { at, class, text });
+        let retry_after = answer.retry_after();
+        let refused = |class, text| {
+            Ok(CommandAnswer::Refused {
+                at,
+                class,
+                text,
+                retry_after,
+            })
+        };
         if answer.status.is_success() {
             if body.trim_ascii_start().starts_with(b"<") {
                 return Err(BmcError::UnknownOutcome {

@@ -223,6 +223,7 @@ impl Redfish {
             status,
             text,
             busy: said.says_not_ready() || said.says_sessions_full(),
+            retry_after: answer.retry_after(),
         }
     }
 }

@@ -52,6 +52,19 @@ pub(super) struct Answer {
     pub(super) ended: Timestamp,
 }
 
+impl Answer {
+    /// When the BMC wants to be asked again (RFC 9110, section 10.2.3): seconds, or a date, which is
+    /// measured from now. What cannot be read, or lies in the past, says nothing.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let text = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+        if let Ok(seconds) = text.parse::<u64>() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+        Duration::try_from(date.duration_since(self.ended)).ok()
+    }
+}
+
 /// No status line came.
 pub(super) enum SendFailure {
     /// Not one byte of the request was written.

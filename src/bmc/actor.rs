@@ -1,0 +1,343 @@
+//! One actor per BMC: everything this process asks of a BMC goes through one queue.
+//!
+//! Several parts of the daemon talk to the same BMC: the remediation of its host, those of other
+//! hosts behind it, and the check whether it could be asked at all. The actor makes them one
+//! customer: one order at a time, reads and commands spaced, one session for one login, a pause when
+//! the BMC asks for it, and a circuit that opens when it does not answer. Each BMC has an actor of
+//! its own, so a slow one delays nobody else.
+//!
+//! An order that was begun is carried to its end, also when whoever gave it has gone: a request
+//! that is cut off in the middle leaves sessions behind. One that was not begun is dropped with its
+//! giver.
+
+mod pace;
+mod talks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+use self::pace::Pace;
+use self::talks::Talks;
+use super::error::BmcError;
+use super::{BmcTarget, CommandAnswer, Deadlines, PowerCommand, Reading};
+
+/// Whose orders go first, and who is turned away while a BMC does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// For a remediation: it has its own pauses, and bringing a host back waits for nothing.
+    Remediation,
+    /// For a check that can be made later.
+    Background,
+}
+
+/// Every BMC that this process talks to, and the queue of each.
+#[derive(Clone, Debug, Default)]
+pub struct Bmcs {
+    places: Arc<Mutex<BTreeMap<Place, Known>>>,
+    deadlines: Deadlines,
+}
+
+/// Host and port: what is one BMC to us.
+type Place = (String, u16);
+
+#[derive(Debug, Default)]
+struct Known {
+    orders: Option<mpsc::WeakUnboundedSender<Order>>,
+    pace: Arc<Mutex<Pace>>,
+    /// Held by the actor: one that begins while its predecessor takes its leave waits for that.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A line to a BMC, for one host behind it. While any line is held its session stays open; the
+/// session ends with [`BmcLine::close`] or when the last line is dropped.
+#[derive(Debug)]
+pub struct BmcLine {
+    orders: mpsc::UnboundedSender<Order>,
+    target: Arc<BmcTarget>,
+    urgency: Urgency,
+}
+
+/// What is asked of the actor.
+struct Order {
+    target: Arc<BmcTarget>,
+    urgency: Urgency,
+    what: What,
+}
+
+enum What {
+    /// A line was taken.
+    Join,
+    /// A line was dropped.
+    Leave,
+    Prepare(oneshot::Sender<Result<(), BmcError>>),
+    Read(oneshot::Sender<Result<Reading, BmcError>>),
+    Command {
+        command: PowerCommand,
+        not_after: Instant,
+        reply: oneshot::Sender<Result<CommandAnswer, BmcError>>,
+    },
+    Close(oneshot::Sender<Result<bool, BmcError>>),
+}
+
+impl Bmcs {
+    /// A line to the BMC of `target`. Nothing is sent yet.
+    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
+        let place = (target.address.host.to_string(), target.address.port);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        places.retain(|_, known| !known.is_forgettable(now));
+        let known = places.entry(place).or_default();
+        let running = known
+            .orders
+            .as_ref()
+            .and_then(mpsc::WeakUnboundedSender::upgrade);
+        let orders = running.unwrap_or_else(|| {
+            let (orders, queue) = mpsc::unbounded_channel();
+            known.orders = Some(orders.downgrade());
+            let actor = Actor {
+                pace: Arc::clone(&known.pace),
+                talks: Talks::new(self.deadlines),
+            };
+            let turn = Arc::clone(&known.turn);
+            tokio::spawn(async move {
+                let _turn = turn.lock_owned().await;
+                actor.run(queue).await;
+            });
+            orders
+        });
+        let line = BmcLine {
+            orders,
+            target: Arc::new(target),
+            urgency,
+        };
+        line.tell(What::Join);
+        line
+    }
+}
+
+impl Drop for BmcLine {
+    fn drop(&mut self) {
+        self.tell(What::Leave);
+    }
+}
+
+impl Known {
+    fn is_forgettable(&self, now: Instant) -> bool {
+        let idle = self
+            .orders
+            .as_ref()
+            .is_none_or(|orders| orders.strong_count() == 0);
+        // The actor of the last line may still be taking its leave.
+        let gone = Arc::strong_count(&self.turn) == 1;
+        let pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        idle && gone && pace.is_blank(now)
+    }
+}
+
+impl BmcLine {
+    /// Checks what can be checked without sending a byte to the BMC: protocol, protection, trust
+    /// settings, and that all addresses of the host are allowed.
+    ///
+    /// # Errors
+    /// As [`super::Bmc::connect`].
+    pub async fn prepare(&self) -> Result<(), BmcError> {
+        self.ask(What::Prepare).await.unwrap_or_else(|| Err(ended()))
+    }
+
+    /// Reads power state and identity with a fresh request, not sooner than a second after the
+    /// read before it.
+    ///
+    /// # Errors
+    /// As [`super::Bmc::read`]; and [`BmcError::Resting`] when the BMC is not asked now.
+    pub async fn read(&self) -> Result<Reading, BmcError> {
+        self.ask(What::Read).await.unwrap_or_else(|| Err(ended()))
+    }
+
+    /// Sends a power command once, to the system that this line's target was last read from, and
+    /// not after the given time.
+    ///
+    /// # Errors
+    /// As [`super::Bmc::power_off`].
+    pub async fn command(
+        &self,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
+        let order = |reply| What::Command {
+            command,
+            not_after,
+            reply,
+        };
+        // An actor that is gone without an answer may have sent it.
+        self.ask(order).await.unwrap_or_else(|| {
+            Err(BmcError::UnknownOutcome {
+                cause: "the conversation ended".to_owned(),
+            })
+        })
+    }
+
+    /// Gives the line back. The session ends unless another line uses it. Answers whether one ended.
+    ///
+    /// # Errors
+    /// As [`super::Bmc::close`].
+    pub async fn close(self) -> Result<bool, BmcError> {
+        self.ask(What::Close).await.unwrap_or(Ok(false))
+    }
+
+    async fn ask<Answer>(&self, what: impl FnOnce(oneshot::Sender<Answer>) -> What) -> Option<Answer> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(what(reply));
+        answer.await.ok()
+    }
+
+    /// An actor that is gone drops what it is told, and with it the way to answer.
+    fn tell(&self, what: What) {
+        let _ = self.orders.send(Order {
+            target: Arc::clone(&self.target),
+            urgency: self.urgency,
+            what,
+        });
+    }
+}
+
+fn ended() -> BmcError {
+    BmcError::NoAnswer {
+        cause: "the conversation ended".to_owned(),
+    }
+}
+
+struct Actor {
+    pace: Arc<Mutex<Pace>>,
+    talks: Talks,
+}
+
+impl Actor {
+    /// Serves until the last line is gone, then ends every session.
+    async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Order>) {
+        let mut waiting = VecDeque::new();
+        while let Some(order) = next(&mut queue, &mut waiting).await {
+            self.serve(order).await;
+        }
+        self.talks.close_all().await;
+    }
+
+    async fn serve(&mut self, order: Order) {
+        let Order {
+            target,
+            urgency,
+            what,
+        } = order;
+        match what {
+            What::Join => self.talks.join(target),
+            What::Leave => self.talks.leave(&target).await,
+            What::Prepare(reply) => {
+                if !reply.is_closed() {
+                    let _ = reply.send(self.talks.prepare(&target).await);
+                }
+            }
+            What::Read(reply) => {
+                if !reply.is_closed() {
+                    let read = self.read(&target, urgency).await;
+                    let _ = reply.send(read);
+                }
+            }
+            What::Command {
+                command,
+                not_after,
+                reply,
+            } => {
+                if !reply.is_closed() {
+                    let answer = self.command(&target, command, not_after).await;
+                    let _ = reply.send(answer);
+                }
+            }
+            What::Close(reply) => {
+                let _ = reply.send(self.talks.close(&target).await);
+            }
+        }
+    }
+
+    async fn read(&mut self, target: &Arc<BmcTarget>, urgency: Urgency) -> Result<Reading, BmcError> {
+        self.is_it_asked_now(urgency)?;
+        self.talks.prepare(target).await?;
+        sleep_until(self.talks.read_at(target, Instant::now())).await;
+        let read = self.talks.read(target).await;
+        self.note(read.as_ref().err());
+        read
+    }
+
+    async fn command(
+        &mut self,
+        target: &Arc<BmcTarget>,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
+        let at = self.with_pace(|pace, now| pace.command_at(now));
+        if at >= not_after {
+            return Err(BmcError::TooLate);
+        }
+        sleep_until(at).await;
+        self.with_pace(Pace::note_command);
+        let answer = self.talks.command(target, command, not_after).await;
+        self.note(answer.as_ref().err());
+        if let Ok(CommandAnswer::Refused {
+            retry_after: Some(wish),
+            ..
+        }) = &answer
+        {
+            self.with_pace(|pace, now| pace.note_wish(*wish, now));
+        }
+        answer
+    }
+
+    /// A BMC that asked to be left alone is left alone; one that does not answer is asked for a
+    /// remediation only.
+    fn is_it_asked_now(&self, urgency: Urgency) -> Result<(), BmcError> {
+        let left = self.with_pace(|pace, now| {
+            let open = pace.open_for(now).filter(|_| urgency == Urgency::Background);
+            pace.wants_rest(now).or(open)
+        });
+        left.map_or(Ok(()), |left| Err(BmcError::Resting { left }))
+    }
+
+    fn note(&self, error: Option<&BmcError>) {
+        self.with_pace(|pace, now| match error {
+            Some(error) if error.is_silence() => pace.note_failure(now),
+            Some(error) => {
+                pace.note_answer();
+                if let Some(wish) = error.retry_after() {
+                    pace.note_wish(wish, now);
+                }
+            }
+            None => pace.note_answer(),
+        });
+    }
+
+    fn with_pace<Answer>(&self, look: impl FnOnce(&mut Pace, Instant) -> Answer) -> Answer {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&mut pace, Instant::now())
+    }
+}
+
+/// The next order: those for remediations first, each kind in the order in which it came.
+async fn next(
+    queue: &mut mpsc::UnboundedReceiver<Order>,
+    waiting: &mut VecDeque<Order>,
+) -> Option<Order> {
+    if waiting.is_empty() {
+        waiting.push_back(queue.recv().await?);
+    }
+    while let Ok(order) = queue.try_recv() {
+        waiting.push_back(order);
+    }
+    let first = waiting
+        .iter()
+        .position(|order| order.urgency == Urgency::Remediation)
+        .unwrap_or_default();
+    waiting.remove(first)
+}

@@ -1,0 +1,133 @@
+//! How hard one BMC may be asked. Pure: every time is an argument.
+//!
+//! BMCs are slow computers with few sessions; polling them hard makes them fail (ironic-image issue
+//! 688, siderolabs/omni issue 785), and one that has stopped answering should not be asked by
+//! everybody in turn for as long as each is prepared to wait.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Between the beginnings of two reads of one system.
+pub(super) const READ_SPACING: Duration = Duration::from_secs(1);
+/// Between the beginnings of two power commands to one BMC. openstack/ironic keeps IPMI commands
+/// 5 s apart (`[ipmi] min_command_interval`); one that is over an open session is no login.
+pub(super) const COMMAND_SPACING: Duration = Duration::from_secs(1);
+/// Failures in a row after which the circuit opens.
+const TOLERATED: u32 = 3;
+/// How long it stays open at first, and at most; it doubles with each further failure.
+const FIRST_REST: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_mins(5);
+/// The longest that a `Retry-After` is obeyed.
+const LONGEST_WISH: Duration = Duration::from_mins(1);
+
+/// What is remembered of one BMC between two orders, whoever gives them.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    last_command: Option<Instant>,
+    /// Until when the BMC asked to be left alone.
+    left_alone_until: Option<Instant>,
+    /// Failures in a row to be reached at all.
+    failures: u32,
+    /// When the last of them was.
+    failed_at: Option<Instant>,
+}
+
+impl Pace {
+    /// The earliest time of a command, by the commands before it.
+    pub(super) fn command_at(&self, now: Instant) -> Instant {
+        not_before(self.last_command, COMMAND_SPACING, now)
+    }
+
+    /// Notes that a command is sent now.
+    pub(super) fn note_command(&mut self, now: Instant) {
+        self.last_command = Some(now);
+    }
+
+    /// How much longer the BMC wants to be left alone.
+    pub(super) fn wants_rest(&self, now: Instant) -> Option<Duration> {
+        let until = self.left_alone_until?;
+        until.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    /// Notes a `Retry-After` of the BMC; more than a minute is not obeyed.
+    pub(super) fn note_wish(&mut self, wish: Duration, now: Instant) {
+        self.left_alone_until = now.checked_add(wish.min(LONGEST_WISH));
+    }
+
+    /// How much longer the circuit is open: nobody but who brings a host back asks this BMC.
+    pub(super) fn open_for(&self, now: Instant) -> Option<Duration> {
+        let surplus = self.failures.checked_sub(TOLERATED)?;
+        let rest = FIRST_REST
+            .checked_mul(1_u32.checked_shl(surplus.min(8)).unwrap_or(u32::MAX))
+            .unwrap_or(LONGEST_REST)
+            .min(LONGEST_REST);
+        let until = self.failed_at?.checked_add(rest)?;
+        until.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    /// Notes that the BMC could not be reached or did not answer.
+    pub(super) fn note_failure(&mut self, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed_at = Some(now);
+    }
+
+    /// Notes that it answered, whatever it said.
+    pub(super) fn note_answer(&mut self) {
+        self.failures = 0;
+        self.failed_at = None;
+    }
+
+    /// Whether there is nothing worth remembering.
+    pub(super) fn is_blank(&self, now: Instant) -> bool {
+        let forgotten = |at: Option<Instant>| {
+            at.is_none_or(|at| now.saturating_duration_since(at) > LONGEST_REST.saturating_mul(2))
+        };
+        forgotten(self.failed_at) && forgotten(self.last_command) && self.wants_rest(now).is_none()
+    }
+}
+
+/// `spacing` after `last`, but not before now.
+pub(super) fn not_before(last: Option<Instant>, spacing: Duration, now: Instant) -> Instant {
+    let earliest = last.and_then(|last| last.checked_add(spacing));
+    earliest.map_or(now, |earliest| earliest.max(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_circuit_opens_after_three_failures_and_doubles_up_to_five_minutes() {
+        let begin = Instant::now();
+        let mut pace = Pace::default();
+        pace.note_failure(begin);
+        pace.note_failure(begin);
+        assert_eq!(pace.open_for(begin), None);
+        for expected in [30, 60, 120, 240, 300, 300, 300, 300, 300, 300, 300, 300] {
+            pace.note_failure(begin);
+            assert_eq!(pace.open_for(begin), Some(secs(expected)));
+            assert_eq!(pace.open_for(begin + secs(expected)), None, "it may be asked again");
+        }
+        pace.note_answer();
+        assert_eq!(pace.open_for(begin), None);
+    }
+
+    #[test]
+    fn commands_are_spaced_and_wishes_obeyed_for_a_minute_at_most() {
+        let begin = Instant::now();
+        let mut pace = Pace::default();
+        assert_eq!(pace.command_at(begin), begin);
+        pace.note_command(begin);
+        assert_eq!(pace.command_at(begin), begin + COMMAND_SPACING);
+        assert_eq!(pace.command_at(begin + secs(9)), begin + secs(9));
+        pace.note_wish(secs(86_400), begin);
+        assert_eq!(pace.wants_rest(begin + secs(59)), Some(secs(1)));
+        assert_eq!(pace.wants_rest(begin + secs(60)), None);
+        assert!(!pace.is_blank(begin) && pace.is_blank(begin + secs(3_600)));
+    }
+}

@@ -1,0 +1,139 @@
+//! The conversations of one actor: one for each host behind the BMC that is being talked about.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::pace::{READ_SPACING, not_before};
+use crate::bmc::error::BmcError;
+use crate::bmc::{Bmc, BmcTarget, CommandAnswer, Deadlines, PowerCommand, Reading};
+
+/// More hosts than this behind one BMC are not kept connected at once; the one that was asked
+/// longest ago gives way.
+const MOST: usize = 8;
+
+#[derive(Debug)]
+struct Talk {
+    target: Arc<BmcTarget>,
+    bmc: Bmc,
+    last_read: Option<Instant>,
+}
+
+/// The open conversations, the one asked longest ago first.
+#[derive(Debug)]
+pub(super) struct Talks {
+    open: Vec<Talk>,
+    /// The targets of all lines, one entry a line.
+    lines: Vec<Arc<BmcTarget>>,
+    deadlines: Deadlines,
+}
+
+impl Talks {
+    pub(super) fn new(deadlines: Deadlines) -> Self {
+        Self {
+            open: Vec::new(),
+            lines: Vec::new(),
+            deadlines,
+        }
+    }
+
+    /// Notes that somebody took a line.
+    pub(super) fn join(&mut self, target: Arc<BmcTarget>) {
+        self.lines.push(target);
+    }
+
+    /// Notes that somebody gave one back; the conversation ends with the last.
+    pub(super) async fn leave(&mut self, target: &BmcTarget) {
+        if let Some(index) = self.lines.iter().position(|line| **line == *target) {
+            self.lines.remove(index);
+        }
+        if !self.lines.iter().any(|line| **line == *target)
+            && let Some(index) = self.find(target)
+        {
+            self.end(index).await;
+        }
+    }
+
+    /// Sees that there is a conversation for this target. What was said under other credentials or
+    /// other rules about the same system ends.
+    pub(super) async fn prepare(&mut self, target: &Arc<BmcTarget>) -> Result<(), BmcError> {
+        if self.find(target).is_some() {
+            return Ok(());
+        }
+        while let Some(outdated) = self
+            .open
+            .iter()
+            .position(|talk| talk.target.address == target.address)
+        {
+            self.end(outdated).await;
+        }
+        if self.open.len() >= MOST {
+            self.end(0).await;
+        }
+        let bmc = Bmc::connect_within(BmcTarget::clone(target), self.deadlines).await?;
+        self.open.push(Talk {
+            target: Arc::clone(target),
+            bmc,
+            last_read: None,
+        });
+        Ok(())
+    }
+
+    /// When this target may be read next.
+    pub(super) fn read_at(&self, target: &BmcTarget, now: Instant) -> Instant {
+        let last = self.find(target).and_then(|index| self.open.get(index)?.last_read);
+        not_before(last, READ_SPACING, now)
+    }
+
+    pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<Reading, BmcError> {
+        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        talk.last_read = Some(Instant::now());
+        talk.bmc.read().await
+    }
+
+    pub(super) async fn command(
+        &mut self,
+        target: &BmcTarget,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
+        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        match command {
+            PowerCommand::ForceOff => talk.bmc.power_off(not_after).await,
+            PowerCommand::On => talk.bmc.power_on(not_after).await,
+        }
+    }
+
+    /// Ends the conversation about this target, unless another line has it too.
+    pub(super) async fn close(&mut self, target: &BmcTarget) -> Result<bool, BmcError> {
+        let lines = self.lines.iter().filter(|line| ***line == *target).count();
+        match self.find(target) {
+            Some(index) if lines <= 1 => self.open.remove(index).bmc.close().await,
+            Some(_) | None => Ok(false),
+        }
+    }
+
+    pub(super) async fn close_all(&mut self) {
+        while !self.open.is_empty() {
+            self.end(0).await;
+        }
+    }
+
+    async fn end(&mut self, index: usize) {
+        if let Err(error) = self.open.remove(index).bmc.close().await {
+            tracing::warn!(%error, "the session at a BMC could not be deleted; it ends by itself");
+        }
+    }
+
+    fn find(&self, target: &BmcTarget) -> Option<usize> {
+        self.open.iter().position(|talk| *talk.target == *target)
+    }
+
+    /// Moves a conversation to the end of the list.
+    fn turn_to(&mut self, target: &BmcTarget) -> Option<&mut Talk> {
+        let index = self.find(target)?;
+        let talk = self.open.remove(index);
+        self.open.push(talk);
+        self.open.last_mut()
+    }
+}

@@ -1,0 +1,238 @@
+//! The actor against simulated BMCs. What the BMC saw is read from the simulator's journal.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bmc_simulator::{Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
+use tokio::time::Instant;
+
+use super::{Bmcs, Urgency};
+use crate::bmc::{
+    AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, PowerCommand,
+    ServerTrust, TransportSecurity,
+};
+use crate::core::power::PowerState;
+
+async fn simulate(names: &[&str]) -> Simulator {
+    let spec = |name: &&str| HostSpec::new(*name).credentials("root", "canary-Pa55word");
+    Simulator::builder()
+        .seed(7)
+        .hosts(names.iter().map(spec))
+        .start()
+        .await
+        .unwrap()
+}
+
+fn target(host: &Host) -> BmcTarget {
+    let secret = BTreeMap::from([
+        ("username".to_owned(), b"root".to_vec()),
+        ("password".to_owned(), b"canary-Pa55word".to_vec()),
+    ]);
+    BmcTarget {
+        address: format!("redfish://{}{}", host.address(), host.system_path())
+            .parse()
+            .unwrap(),
+        credentials: Credentials::from_secret(&secret, "1").unwrap(),
+        trust: ServerTrust::CertificateAuthority(host.ca_pem()),
+        auth: AuthMethod::Auto,
+        expected_uuid: None,
+        allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+        minimum_transport: TransportSecurity::VerifiedTls,
+    }
+}
+
+fn impatient() -> Bmcs {
+    Bmcs {
+        deadlines: Deadlines {
+            connect: Duration::from_secs(2),
+            request: Duration::from_millis(200),
+            operation: Duration::from_secs(2),
+        },
+        ..Bmcs::default()
+    }
+}
+
+fn in_a_minute() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+fn count(host: &Host, wanted: impl Fn(&Event) -> bool) -> usize {
+    host.journal().iter().filter(|entry| wanted(&entry.event)).count()
+}
+
+fn sessions_created(host: &Host) -> usize {
+    count(host, |event| matches!(event, Event::SessionCreated { .. }))
+}
+
+#[tokio::test]
+async fn all_lines_about_one_host_share_one_connection_and_one_session() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let lines: Vec<_> = [Urgency::Background, Urgency::Remediation, Urgency::Background]
+        .map(|urgency| bmcs.line(target(&host), urgency))
+        .into();
+    let began = Instant::now();
+    let reads = futures::future::join_all(lines.iter().map(super::BmcLine::read)).await;
+    assert!(reads.iter().all(|read| read.as_ref().unwrap().power == PowerState::On));
+    assert!(
+        began.elapsed() >= Duration::from_secs(2),
+        "reads are a second apart"
+    );
+    assert_eq!(host.counters().tls_handshakes, 1);
+    assert_eq!(sessions_created(&host), 1);
+
+    let mut lines = lines.into_iter();
+    assert_eq!(lines.next().unwrap().close().await, Ok(false), "others hold it");
+    drop(lines.next());
+    assert_eq!(host.snapshot().sessions.len(), 1);
+    assert_eq!(lines.next().unwrap().close().await, Ok(true));
+    assert!(host.snapshot().sessions.is_empty());
+}
+
+#[tokio::test]
+async fn a_line_that_is_dropped_leaves_no_session() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let line = bmcs.line(target(&host), Urgency::Remediation);
+    line.read().await.unwrap();
+    drop(line);
+    host.wait_for(|now| now.sessions.is_empty()).await.unwrap();
+    // The next actor begins where the last one ended.
+    bmcs.line(target(&host), Urgency::Remediation)
+        .read()
+        .await
+        .unwrap();
+    assert_eq!(sessions_created(&host), 2);
+}
+
+#[tokio::test]
+async fn a_command_that_was_begun_is_carried_out_although_nobody_waits_any_more() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let line = bmcs.line(target(&host), Urgency::Remediation);
+    line.read().await.unwrap();
+    host.inject(
+        Fault::SlowAnswer {
+            by: Duration::from_millis(300),
+        }
+        .on(RequestClass::Reset),
+    )
+    .unwrap();
+    let waiting = tokio::spawn(async move { line.command(PowerCommand::ForceOff, in_a_minute()).await });
+    host.wait_for_entry(0, |event| matches!(event, Event::Command { .. }))
+        .await
+        .unwrap();
+    waiting.abort();
+    // The line went with its holder: the answer is still read, then the session is deleted.
+    host.wait_for(|now| now.sessions.is_empty() && now.truth.power == Power::Off)
+        .await
+        .unwrap();
+    assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 1);
+}
+
+#[tokio::test]
+async fn an_order_whose_giver_has_gone_is_not_begun() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let (first, second) = (
+        bmcs.line(target(&host), Urgency::Remediation),
+        bmcs.line(target(&host), Urgency::Remediation),
+    );
+    first.read().await.unwrap();
+    // The queue is held up by the spacing of the read; the command behind it loses its giver.
+    let reading = first.read();
+    let commanding = second.command(PowerCommand::ForceOff, in_a_minute());
+    let (read, ()) = tokio::join!(reading, async {
+        assert!(
+            tokio::time::timeout(Duration::from_millis(100), commanding)
+                .await
+                .is_err()
+        );
+    });
+    read.unwrap();
+    first.read().await.unwrap();
+    assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
+}
+
+#[tokio::test]
+async fn a_command_after_its_time_is_not_sent_and_one_without_a_reading_neither() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let line = Bmcs::default().line(target(&host), Urgency::Remediation);
+    let command = |not_after| line.command(PowerCommand::ForceOff, not_after);
+    assert_eq!(command(in_a_minute()).await, Err(BmcError::NotRead));
+    line.read().await.unwrap();
+    assert_eq!(command(Instant::now()).await, Err(BmcError::TooLate));
+    assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
+    assert!(matches!(
+        command(in_a_minute()).await,
+        Ok(CommandAnswer::Accepted { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_bmc_that_hangs_delays_no_other() {
+    let simulator = simulate(&["hangs", "good"]).await;
+    let (hangs, good) = (
+        simulator.host("hangs").unwrap(),
+        simulator.host("good").unwrap(),
+    );
+    hangs.inject(Fault::Hang).unwrap();
+    let bmcs = Bmcs::default();
+    let (stuck, line) = (
+        bmcs.line(target(&hangs), Urgency::Remediation),
+        bmcs.line(target(&good), Urgency::Remediation),
+    );
+    let hanging = tokio::spawn(async move { stuck.read().await });
+    hangs
+        .wait_for(|now| now.counters.requests > 0)
+        .await
+        .unwrap();
+    line.read().await.unwrap();
+    assert!(!hanging.is_finished());
+}
+
+#[tokio::test]
+async fn the_circuit_opens_for_checks_and_never_for_remediations() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    host.inject(Fault::Hang).unwrap();
+    let bmcs = impatient();
+    let check = bmcs.line(target(&host), Urgency::Background);
+    for _ in 0..3 {
+        assert!(matches!(check.read().await, Err(BmcError::NoAnswer { .. })));
+    }
+    let asked = host.counters().requests;
+    assert!(matches!(check.read().await, Err(BmcError::Resting { .. })));
+    assert_eq!(host.counters().requests, asked, "it is not asked");
+    host.clear_faults();
+    let remediation = bmcs.line(target(&host), Urgency::Remediation);
+    remediation.read().await.unwrap();
+    check.read().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bmc_that_asks_for_a_pause_gets_it() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let line = Bmcs::default().line(target(&host), Urgency::Remediation);
+    line.read().await.unwrap();
+    host.inject(
+        Fault::HttpStatus {
+            status: 503,
+            retry_after: Some(86_400),
+        }
+        .on(RequestClass::SystemGet)
+        .times(1),
+    )
+    .unwrap();
+    assert!(matches!(line.read().await, Err(BmcError::Http { status: 503, .. })));
+    let Err(BmcError::Resting { left }) = line.read().await else {
+        panic!("it was asked again");
+    };
+    assert!(left <= Duration::from_mins(1), "an absurd wish is not obeyed");
+}
