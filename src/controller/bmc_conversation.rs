@@ -12,6 +12,7 @@ use super::api_call::{ShellError, within};
 use super::caches;
 use super::context::Context;
 use super::host::ResolvedHost;
+use super::latch::Latched;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME, Transport};
 use crate::bmc::{
@@ -33,6 +34,8 @@ pub(crate) struct Conversation {
     line: BmcLine,
     /// Which BMC, for messages.
     place: String,
+    bmc: String,
+    /// Namespace and name.
     secret: String,
     version: String,
 }
@@ -71,14 +74,9 @@ impl Conversation {
             Err(error) => return Err(error),
         };
         let version = secret.resource_version().unwrap_or_default();
-        // One BMC's rejection says nothing about another one that shares the Secret.
-        let name = format!("{namespace}/{} at {}", host.secret, host.host.bmc);
-        if context.is_latched(&name, &version) {
-            let detail = format!(
-                "the BMC rejected Secret {} before; this version is not tried again",
-                host.secret
-            );
-            return Ok(Err(Obstacle::new(Reason::BmcCredentialsRejected, detail)));
+        let name = format!("{namespace}/{}", host.secret);
+        if let Some(latched) = context.latch.holds(&name, &version, &host.host.bmc) {
+            return Ok(Err(rejected_before(&host.secret, latched)));
         }
         let target = match target(rules(context, begun), host, &secret, &version, expected_uuid) {
             Ok(target) => target,
@@ -90,6 +88,7 @@ impl Conversation {
             Ok(()) => Ok(Self {
                 line,
                 place,
+                bmc: host.host.bmc.clone(),
                 secret: name,
                 version,
             }),
@@ -105,6 +104,7 @@ impl Conversation {
             .read()
             .await
             .map_err(|error| self.judge(context, &error))?;
+        context.latch.note_login(&self.secret, &self.version);
         Ok(PowerRead {
             began,
             ended: context.clock.now(),
@@ -159,10 +159,23 @@ impl Conversation {
     fn judge(&self, context: &Context, error: &BmcError) -> Obstacle {
         let obstacle = obstacle(&self.place, error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
-            context.latch(&self.secret, &self.version);
+            let latch = &context.latch;
+            latch.note_rejection(&self.secret, &self.version, &self.bmc);
         }
         obstacle
     }
+}
+
+fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
+    let detail = match latched {
+        Latched::ByThisBmc => {
+            format!("the BMC rejected Secret {secret} before; this version is not tried again")
+        }
+        Latched::ByOthers(count) => format!(
+            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more"
+        ),
+    };
+    Obstacle::new(Reason::BmcCredentialsRejected, detail)
 }
 
 /// The rules for talking to BMCs. What was begun under rules that are gone is ended under them.

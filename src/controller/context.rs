@@ -1,6 +1,5 @@
 //! What every reconciliation shares.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +8,7 @@ use kube::Client;
 use super::caches::Caches;
 use super::claims::Claims;
 use super::clock::Clock;
+use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use crate::api::remediation_policy::BmcRules;
@@ -31,7 +31,7 @@ pub struct Context {
     epoch: i64,
     pub(crate) claims: Claims,
     pub(crate) bmcs: Bmcs,
-    rejected: Mutex<BTreeMap<String, String>>,
+    pub(crate) latch: Latch,
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -55,7 +55,7 @@ impl Context {
             epoch: 1,
             claims: Claims::default(),
             bmcs: Bmcs::default(),
-            rejected: Mutex::default(),
+            latch: Latch::default(),
             last_rules: Mutex::default(),
         }
     }
@@ -81,19 +81,5 @@ impl Context {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
-    }
-
-    /// Notes that a BMC rejected this version of a Secret: no second try, which could lock the account.
-    pub(crate) fn latch(&self, secret: &str, version: &str) {
-        self.rejected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(secret.to_owned(), version.to_owned());
-    }
-
-    /// Whether a BMC rejected this version of a Secret before.
-    pub(crate) fn is_latched(&self, secret: &str, version: &str) -> bool {
-        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        rejected.get(secret).is_some_and(|latched| latched == version)
     }
 }

@@ -13,6 +13,7 @@ mod farewell;
 pub(crate) mod gather;
 mod host;
 mod journal;
+mod latch;
 mod leftover;
 mod look;
 mod lost_nodes;
