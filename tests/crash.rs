@@ -94,8 +94,20 @@ async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
     park::let_go(&world).await?;
     let _successor = world::daemon::start(&plane, DAEMON, "info")?;
     all_succeed(&world).await?;
+    no_session_stays(&world).await?;
 
     assert_each_power_cycled_once(&world, cursor, 2).await
+}
+
+/// The successor ends the sessions that the daemon left when it died.
+async fn no_session_stays(world: &World) -> Result<()> {
+    for host in &world.hosts {
+        let none = host.bmc.wait_for(|now| now.sessions.is_empty());
+        tokio::time::timeout(LONG, none)
+            .await
+            .with_context(|| format!("{} keeps {:?}", host.name, host.bmc.snapshot().sessions))??;
+    }
+    Ok(())
 }
 
 /// The daemon dies whenever a power command goes out or the next phase is written, nine times.
@@ -146,6 +158,7 @@ async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
         daemon = world::daemon::start(&plane, DAEMON, "info")?;
     }
     all_succeed(&world).await?;
+    no_session_stays(&world).await?;
 
     assert_each_power_cycled_once(&world, cursor, 3).await
 }

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use self::pace::Pace;
 use self::talks::Talks;
 use super::error::BmcError;
-use super::{BmcTarget, CommandAnswer, Deadlines, PowerCommand, Reading};
+use super::{BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
 
 /// Whose orders go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +76,15 @@ enum What {
     Leave,
     Prepare(oneshot::Sender<Result<(), BmcError>>),
     Read(oneshot::Sender<Result<Reading, BmcError>>),
+    Inspect(oneshot::Sender<Result<Inspection, BmcError>>),
     Command {
         command: PowerCommand,
         not_after: Instant,
         reply: oneshot::Sender<Result<CommandAnswer, BmcError>>,
+    },
+    EndSession {
+        path: String,
+        reply: oneshot::Sender<Result<bool, BmcError>>,
     },
     Close(oneshot::Sender<Result<bool, BmcError>>),
 }
@@ -92,10 +97,7 @@ impl Bmcs {
         let now = Instant::now();
         places.retain(|_, known| !known.is_forgettable(now));
         let known = places.entry(place).or_default();
-        let running = known
-            .orders
-            .as_ref()
-            .and_then(mpsc::WeakUnboundedSender::upgrade);
+        let running = known.orders.as_ref().and_then(mpsc::WeakUnboundedSender::upgrade);
         let orders = running.unwrap_or_else(|| {
             let (orders, queue) = mpsc::unbounded_channel();
             known.orders = Some(orders.downgrade());
@@ -158,6 +160,14 @@ impl BmcLine {
         self.ask(What::Read).await.unwrap_or_else(|| Err(ended()))
     }
 
+    /// Reads everything that says whether the BMC could be used. Sends no command.
+    ///
+    /// # Errors
+    /// As [`BmcLine::read`].
+    pub async fn inspect(&self) -> Result<Inspection, BmcError> {
+        self.ask(What::Inspect).await.unwrap_or_else(|| Err(ended()))
+    }
+
     /// Sends a power command once, to the system that this line's target was last read from, and
     /// not after the given time.
     ///
@@ -179,6 +189,15 @@ impl BmcLine {
                 cause: "the conversation ended".to_owned(),
             })
         })
+    }
+
+    /// Ends a session that is not ours any more. Answers whether it was still there.
+    ///
+    /// # Errors
+    /// As [`super::Bmc::end_session`].
+    pub async fn end_session(&self, path: String) -> Result<bool, BmcError> {
+        let order = |reply| What::EndSession { path, reply };
+        self.ask(order).await.unwrap_or_else(|| Err(ended()))
     }
 
     /// Gives the line back. The session ends unless another line uses it. Answers whether one ended.
@@ -246,6 +265,12 @@ impl Actor {
                     let _ = reply.send(read);
                 }
             }
+            What::Inspect(reply) => {
+                if !reply.is_closed() {
+                    let inspection = self.inspect(&target, urgency).await;
+                    let _ = reply.send(inspection);
+                }
+            }
             What::Command {
                 command,
                 not_after,
@@ -256,6 +281,11 @@ impl Actor {
                     let _ = reply.send(answer);
                 }
             }
+            What::EndSession { path, reply } => {
+                if !reply.is_closed() {
+                    let _ = reply.send(self.talks.end_session(&target, &path).await);
+                }
+            }
             What::Close(reply) => {
                 let _ = reply.send(self.talks.close(&target).await);
             }
@@ -263,12 +293,25 @@ impl Actor {
     }
 
     async fn read(&mut self, target: &Arc<BmcTarget>, urgency: Urgency) -> Result<Reading, BmcError> {
-        self.is_it_asked_now(urgency)?;
-        self.talks.prepare(target).await?;
-        sleep_until(self.talks.read_at(target, Instant::now())).await;
+        self.wait_for_a_turn(target, urgency).await?;
         let read = self.talks.read(target).await;
         self.note(read.as_ref().err());
         read
+    }
+
+    async fn inspect(&mut self, target: &Arc<BmcTarget>, urgency: Urgency) -> Result<Inspection, BmcError> {
+        self.wait_for_a_turn(target, urgency).await?;
+        let inspection = self.talks.inspect(target).await;
+        self.note(inspection.as_ref().err());
+        inspection
+    }
+
+    /// Waits until the target may be read again.
+    async fn wait_for_a_turn(&mut self, target: &Arc<BmcTarget>, urgency: Urgency) -> Result<(), BmcError> {
+        self.is_it_asked_now(urgency)?;
+        self.talks.prepare(target).await?;
+        sleep_until(self.talks.read_at(target, Instant::now())).await;
+        Ok(())
     }
 
     async fn command(
@@ -325,10 +368,7 @@ impl Actor {
 }
 
 /// The next order: those for remediations first, each kind in the order in which it came.
-async fn next(
-    queue: &mut mpsc::UnboundedReceiver<Order>,
-    waiting: &mut VecDeque<Order>,
-) -> Option<Order> {
+async fn next(queue: &mut mpsc::UnboundedReceiver<Order>, waiting: &mut VecDeque<Order>) -> Option<Order> {
     if waiting.is_empty() {
         waiting.push_back(queue.recv().await?);
     }

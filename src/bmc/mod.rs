@@ -30,7 +30,7 @@ pub use address::{
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
 pub use network::AllowedNetworks;
-pub use tls::{BadFingerprint, Fingerprint, ServerTrust, TlsFailure};
+pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};
 
 use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
@@ -49,10 +49,50 @@ pub struct Reading {
     pub serial: Option<String>,
     /// Which system was read: the path of the resource.
     pub system: String,
+    /// The session in which it was read, to be ended by a successor if need be; `None` without one.
+    pub session: Option<String>,
     /// Before the request was sent.
     pub began: Timestamp,
     /// After the answer was read completely.
     pub ended: Timestamp,
+}
+
+/// What a BMC would let us do, found out without changing anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    /// Power state and identity.
+    pub reading: Reading,
+    /// How we are logged in.
+    pub login: Login,
+    /// The certificate that it presented; `None` without TLS.
+    pub certificate: Option<PresentedCertificate>,
+    /// The version of TLS, as OpenSSL writes it.
+    pub tls_version: Option<&'static str>,
+    /// The reset types that it says it offers; `None` if it does not say.
+    pub offers: Option<Vec<String>>,
+}
+
+impl Inspection {
+    /// The absolute verbs that it does not offer although it lists what it offers.
+    pub fn missing(&self) -> Vec<PowerCommand> {
+        let lacks = |command: &PowerCommand| {
+            let offers = self.offers.as_ref().filter(|offers| !offers.is_empty());
+            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.as_str()))
+        };
+        [PowerCommand::ForceOff, PowerCommand::On]
+            .into_iter()
+            .filter(lacks)
+            .collect()
+    }
+}
+
+/// How we are known to a BMC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// By a Redfish session.
+    Session,
+    /// By HTTP Basic.
+    Basic,
 }
 
 /// A power command. Absolute verbs only: what they ask for does not depend on the present state,
@@ -264,6 +304,28 @@ impl Bmc {
     pub async fn read(&mut self) -> Result<Reading, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.read().await,
+        }
+    }
+
+    /// Reads everything that says whether the BMC could be used, with at most one request more than
+    /// a reading takes. Sends no command.
+    ///
+    /// # Errors
+    /// As [`Bmc::read`].
+    pub async fn inspect(&mut self) -> Result<Inspection, BmcError> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.inspect().await,
+        }
+    }
+
+    /// Ends the session at this place, which a reading named and whose holder is gone. Answers whether it
+    /// was still there.
+    ///
+    /// # Errors
+    /// [`BmcError`]: the session may still be there.
+    pub async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.end_session(path).await,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Who a BMC has to prove to be before it gets credentials.
 
+mod certificate;
 mod failure;
 mod verifier;
 
@@ -15,6 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
 use super::error::BmcError;
+pub use certificate::PresentedCertificate;
 pub use failure::TlsFailure;
 use verifier::{AcceptAny, PinnedLeaf};
 

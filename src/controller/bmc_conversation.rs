@@ -16,8 +16,8 @@ use super::latch::Latched;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME, Transport};
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, BmcError, BmcLine, BmcTarget, CommandAnswer, Credentials, PowerCommand, Refusal,
-    ServerTrust, TransportSecurity, Urgency,
+    AllowedNetworks, AuthMethod, BmcError, BmcLine, BmcTarget, CommandAnswer, Credentials, PowerCommand,
+    Refusal, ServerTrust, TransportSecurity, Urgency,
 };
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
@@ -37,6 +37,8 @@ pub(crate) struct Conversation {
     bmc: String,
     /// Namespace and name.
     secret: String,
+    /// Session of the journal, until it is known to have ended.
+    predecessor: Option<String>,
     version: String,
 }
 
@@ -52,10 +54,8 @@ impl Conversation {
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
         let namespace = remediation.namespace().unwrap_or_default();
-        let begun = remediation
-            .status
-            .as_ref()
-            .is_some_and(|status| status.journal.intent.is_some());
+        let journal = remediation.status.as_ref().map(|status| &status.journal);
+        let begun = journal.is_some_and(|journal| journal.intent.is_some());
         let secrets = Api::<Secret>::namespaced(context.client.clone(), &namespace);
         let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await {
             Ok(Some(secret)) => secret,
@@ -91,6 +91,7 @@ impl Conversation {
                 bmc: host.host.bmc.clone(),
                 secret: name,
                 version,
+                predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
             }),
             Err(error) => Err(obstacle(&place, &error)),
         })
@@ -105,6 +106,7 @@ impl Conversation {
             .await
             .map_err(|error| self.judge(context, &error))?;
         context.latch.note_login(&self.secret, &self.version);
+        self.end_predecessor(reading.session.as_deref()).await;
         Ok(PowerRead {
             began,
             ended: context.clock.now(),
@@ -112,7 +114,26 @@ impl Conversation {
             said: reading.literal.unwrap_or_else(|| "null".to_owned()),
             uuid: reading.uuid,
             system: reading.system,
+            session: reading.session,
         })
+    }
+
+    /// Ends the session in which a predecessor may have sent a command: nothing of it comes late, and
+    /// it does not stay behind.
+    async fn end_predecessor(&mut self, own: Option<&str>) {
+        let Some(left) = self.predecessor.take() else {
+            return;
+        };
+        if own == Some(left.as_str()) {
+            return;
+        }
+        match self.line.end_session(left).await {
+            Ok(true) => tracing::info!(bmc = %self.bmc, "ended the session of a predecessor"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::debug!(bmc = %self.bmc, %error, "a predecessor's session could not be ended");
+            }
+        }
     }
 
     /// Sends one power command, once, and not after the given time.

@@ -100,7 +100,11 @@ mod tests {
         assert_eq!(latch.holds("s", "1", "d"), Some(Latched::ByOthers(3)));
         assert_eq!(latch.holds("other", "1", "d"), None);
         latch.note_login("s", "1");
-        assert_eq!(latch.holds("s", "1", "d"), None, "somebody takes it: the others are wrong");
+        assert_eq!(
+            latch.holds("s", "1", "d"),
+            None,
+            "somebody takes it: the others are wrong"
+        );
         assert_eq!(latch.holds("s", "1", "a"), Some(Latched::ByThisBmc));
     }
 }

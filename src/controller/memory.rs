@@ -36,6 +36,8 @@ pub(crate) struct Memory {
     pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
     /// How often the clock had jumped when something was seen last.
     pub(crate) clock_jumps: u64,
+    /// Whether this process has looked after the session that a predecessor may have left.
+    pub(crate) took_over: bool,
     /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
 }

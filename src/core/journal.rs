@@ -56,6 +56,11 @@ pub struct Journal {
     /// resourceVersion of the Machine after the trigger was removed from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_cleared: Option<String>,
+    /// Place of the session at the BMC that was open last. A successor ends it, so that it neither
+    /// stays behind nor sends anything any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub bmc_session: Option<String>,
 }
 
 /// Machine, Node and host as they were when the power-off was decided.

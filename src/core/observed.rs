@@ -65,6 +65,8 @@ pub struct PowerRead {
     pub uuid: Option<String>,
     /// URI of the system.
     pub system: String,
+    /// Place of the session in which it was read, if there was one.
+    pub session: Option<String>,
 }
 
 /// Reads that failed in a row.

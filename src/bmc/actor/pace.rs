@@ -111,7 +111,11 @@ mod tests {
         for expected in [30, 60, 120, 240, 300, 300, 300, 300, 300, 300, 300, 300] {
             pace.note_failure(begin);
             assert_eq!(pace.open_for(begin), Some(secs(expected)));
-            assert_eq!(pace.open_for(begin + secs(expected)), None, "it may be asked again");
+            assert_eq!(
+                pace.open_for(begin + secs(expected)),
+                None,
+                "it may be asked again"
+            );
         }
         pace.note_answer();
         assert_eq!(pace.open_for(begin), None);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::pace::{READ_SPACING, not_before};
 use crate::bmc::error::BmcError;
-use crate::bmc::{Bmc, BmcTarget, CommandAnswer, Deadlines, PowerCommand, Reading};
+use crate::bmc::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
 
 /// More hosts than this behind one BMC are not kept connected at once; the one that was asked
 /// longest ago gives way.
@@ -81,7 +81,9 @@ impl Talks {
 
     /// When this target may be read next.
     pub(super) fn read_at(&self, target: &BmcTarget, now: Instant) -> Instant {
-        let last = self.find(target).and_then(|index| self.open.get(index)?.last_read);
+        let last = self
+            .find(target)
+            .and_then(|index| self.open.get(index)?.last_read);
         not_before(last, READ_SPACING, now)
     }
 
@@ -89,6 +91,17 @@ impl Talks {
         let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
         talk.last_read = Some(Instant::now());
         talk.bmc.read().await
+    }
+
+    pub(super) async fn inspect(&mut self, target: &BmcTarget) -> Result<Inspection, BmcError> {
+        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        talk.last_read = Some(Instant::now());
+        talk.bmc.inspect().await
+    }
+
+    pub(super) async fn end_session(&mut self, target: &BmcTarget, path: &str) -> Result<bool, BmcError> {
+        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        talk.bmc.end_session(path).await
     }
 
     pub(super) async fn command(

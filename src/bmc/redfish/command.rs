@@ -77,8 +77,16 @@ impl Redfish {
                 text,
                 retry_after,
             } if status == 400 => {
-                let text = match self.offered(&reset).await {
-                    Some(offered) => format!("{text} (offered: {offered})"),
+                let offered = if reset.offered.is_none() {
+                    self.offered(&reset).await
+                } else {
+                    None
+                };
+                let text = match offered {
+                    Some(offered) => {
+                        let offered = self.redactor.clean(&offered.join(", "));
+                        format!("{text} (offered: {offered})")
+                    }
                     None => text,
                 };
                 Ok(CommandAnswer::Refused {
@@ -147,23 +155,19 @@ impl Redfish {
         }
     }
 
-    /// The reset types behind `@Redfish.ActionInfo`, for the text of a refusal. Whatever goes
-    /// wrong here changes nothing about the refusal.
-    async fn offered(&mut self, reset: &ResetAction) -> Option<String> {
-        if reset.offered.is_some() {
-            return None;
-        }
+    /// The reset types behind `@Redfish.ActionInfo`. They are told and never decided on, so whatever
+    /// goes wrong here amounts to "not known".
+    pub(super) async fn offered(&mut self, reset: &ResetAction) -> Option<Vec<String>> {
         let path = own("action info", reset.action_info.as_deref()).ok()?;
         let answer = self.get(&path).await.ok()?;
         let info: ActionInfo = Self::decode(&answer).ok()?;
         let parameters = info.parameters.unwrap_or_default();
-        let values = parameters.into_iter().flatten().find_map(|parameter| {
+        parameters.into_iter().flatten().find_map(|parameter| {
             if parameter.name.as_deref() == Some("ResetType") {
                 parameter.offered
             } else {
                 None
             }
-        })?;
-        Some(self.redactor.clean(&values.join(", ")))
+        })
     }
 }

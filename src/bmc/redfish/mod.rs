@@ -14,7 +14,7 @@ mod wire;
 
 use std::fmt;
 
-use http::Method;
+use http::{Method, StatusCode};
 use hyper::body::Bytes;
 use tokio::time::timeout;
 
@@ -26,7 +26,7 @@ use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
 use super::error::BmcError;
 use super::redact::Redactor;
-use super::{AuthMethod, BmcTarget, Deadlines, Reading, tls};
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, Login, Reading, tls};
 use crate::core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -109,6 +109,39 @@ impl Redfish {
         Ok(reading)
     }
 
+    /// Reads the system, and what its reset action offers.
+    pub(super) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
+        let reading = self.read().await?;
+        let reset = self.control.as_ref().and_then(|control| control.reset.clone());
+        let offers = match reset {
+            None => return Err(BmcError::MissingResetTarget),
+            Some(reset) => match reset.offered.clone().filter(|offered| !offered.is_empty()) {
+                Some(inline) => Some(inline),
+                None => self.offered(&reset).await,
+            },
+        };
+        let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
+        let protection = self.wire.protection.clone();
+        Ok(Inspection {
+            reading,
+            login: match &self.standing {
+                Standing::Session(_) => Login::Session,
+                Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => Login::Basic,
+            },
+            tls_version: protection.as_ref().map(|protection| protection.version),
+            certificate: protection.and_then(|protection| protection.certificate),
+            offers: offers.map(|offers| offers.into_iter().map(word).collect()),
+        })
+    }
+
+    /// The place of the session we are in.
+    fn session_path(&self) -> Option<String> {
+        match &self.standing {
+            Standing::Session(session) => session.path.as_ref().map(ToString::to_string),
+            Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
+        }
+    }
+
     /// Ends the session, if there is one. Answers whether there was one.
     pub(super) async fn close(mut self) -> Result<bool, BmcError> {
         let Standing::Session(session) = &self.standing else {
@@ -120,21 +153,30 @@ impl Redfish {
                 problem: "has no usable location, so that it stays until it times out".to_owned(),
             });
         };
+        // 401 and 404: it has ended by itself.
+        self.delete(&path).await?;
+        Ok(true)
+    }
+
+    /// Ends a session of a predecessor. Answers whether it was still there.
+    pub(super) async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
+        let path = own("session", Some(path))?;
+        self.log_in().await?;
+        Ok(self.delete(&path).await?.is_success())
+    }
+
+    async fn delete(&mut self, path: &ResourcePath) -> Result<StatusCode, BmcError> {
         let authorization = self.authorization()?;
         let call = Call {
             method: Method::DELETE,
-            path: &path,
+            path,
             authorization,
             body: None,
             not_after: None,
         };
-        let answer = match self.wire.exchange(&call).await {
-            Ok(answer) => answer,
-            Err(failure) => return Err(read_failure(failure)),
-        };
-        // 401 and 404: it has ended by itself.
+        let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
         if answer.status.is_success() || matches!(answer.status.as_u16(), 401 | 404) {
-            Ok(true)
+            Ok(answer.status)
         } else {
             Err(self.complaint(&answer))
         }

@@ -17,7 +17,7 @@ const SYSTEMS: &str = "/redfish/v1/Systems";
 /// More members than this are not searched.
 const MAX_MEMBERS: usize = 32;
 /// Longest word taken over from a system, in characters.
-const MAX_WORD: usize = 64;
+pub(super) const MAX_WORD: usize = 64;
 
 impl Redfish {
     /// Reads one system.
@@ -51,6 +51,7 @@ impl Redfish {
             uuid: word(&system.uuid),
             serial: word(&system.serial),
             system: self.redactor.shorten(path.as_str(), usize::MAX),
+            session: self.session_path(),
             began: answer.began,
             ended: answer.ended,
         };

@@ -25,7 +25,7 @@ use tokio_rustls::TlsConnector;
 use crate::bmc::Deadlines;
 use crate::bmc::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::bmc::error::BmcError;
-use crate::bmc::tls::TlsFailure;
+use crate::bmc::tls::{PresentedCertificate, TlsFailure};
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB.
 pub(super) const MAX_BODY: usize = 1024 * 1024;
@@ -81,6 +81,28 @@ pub(super) enum SendFailure {
     Garbage { cause: String },
 }
 
+/// How a connection is protected.
+#[derive(Clone, Debug)]
+pub(super) struct Protection {
+    pub(super) certificate: Option<PresentedCertificate>,
+    /// As OpenSSL writes it, such as `TLSv1.3`.
+    pub(super) version: &'static str,
+}
+
+impl Protection {
+    fn of(connection: &rustls::ClientConnection) -> Self {
+        let leaf = connection.peer_certificates().and_then(<[_]>::first);
+        Self {
+            certificate: leaf.map(PresentedCertificate::of),
+            // Older ones are not in our configuration.
+            version: match connection.protocol_version() {
+                Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+                _ => "TLSv1.2",
+            },
+        }
+    }
+}
+
 struct Live {
     sender: SendRequest<Full<Bytes>>,
     driver: tokio::task::JoinHandle<()>,
@@ -102,6 +124,8 @@ pub(super) struct Wire {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     deadlines: Deadlines,
     live: Option<Live>,
+    /// Of the last connection, if it was over TLS.
+    pub(super) protection: Option<Protection>,
 }
 
 impl Wire {
@@ -134,6 +158,7 @@ impl Wire {
             tls: tls.map(|config| (TlsConnector::from(config), name)),
             deadlines,
             live: None,
+            protection: None,
         })
     }
 
@@ -273,7 +298,8 @@ impl Wire {
                 }),
             };
             match opened {
-                Ok(live) => {
+                Ok((live, protection)) => {
+                    self.protection = protection;
                     // Another address of the name may be another BMC: a command goes where the
                     // reading before it came from. A new conversation resolves the name anew.
                     self.peers = vec![peer];
@@ -288,7 +314,7 @@ impl Wire {
         Err(failure)
     }
 
-    async fn open_to(&mut self, peer: SocketAddr) -> Result<Live, BmcError> {
+    async fn open_to(&self, peer: SocketAddr) -> Result<(Live, Option<Protection>), BmcError> {
         let unreachable = |error: std::io::Error| BmcError::Unreachable {
             cause: format!("{peer}: {error}"),
         };
@@ -298,7 +324,7 @@ impl Wire {
         // given up on would otherwise still be delivered by the kernel, minutes later.
         stream.set_zero_linger().map_err(unreachable)?;
         match &self.tls {
-            None => handshake(stream).await,
+            None => Ok((handshake(stream).await?, None)),
             Some((connector, name)) => {
                 let stream = connector.connect(name.clone(), stream).await.map_err(|error| {
                     match TlsFailure::of(&error) {
@@ -306,7 +332,8 @@ impl Wire {
                         None => unreachable(error),
                     }
                 })?;
-                handshake(stream).await
+                let protection = Protection::of(stream.get_ref().1);
+                Ok((handshake(stream).await?, Some(protection)))
             }
         }
     }

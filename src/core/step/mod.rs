@@ -45,7 +45,14 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
         now,
         journal: journal.clone(),
     };
-    step.decide()
+    let mut decision = step.decide();
+    let session = facts.observed.last_read().and_then(|read| read.session.as_ref());
+    // Noted with whatever is written anyway: a write of its own would cost more than a session that ends
+    // by itself.
+    if decision.journal != *journal && session.is_some() {
+        decision.journal.bmc_session = session.cloned();
+    }
+    decision
 }
 
 /// A step in the making.

@@ -73,6 +73,7 @@ impl Sim {
             said: word.unwrap_or("null").to_owned(),
             uuid: self.world.bmc.uuid.clone(),
             system: self.world.bmc.system.clone(),
+            session: None,
         });
     }
 

@@ -188,6 +188,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 said: word.to_owned(),
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
+                session: None,
             });
         }
         sim.journal = journal;

@@ -354,6 +354,7 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         said: "Off".to_owned(),
         uuid: sim.world.bmc.uuid.clone(),
         system: sim.world.bmc.system.clone(),
+        session: None,
     }
 }
 

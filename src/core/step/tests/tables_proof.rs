@@ -33,6 +33,7 @@ fn read(began: i64, word: &str) -> PowerRead {
         said: word.to_owned(),
         uuid: Some(UUID.to_owned()),
         system: SYSTEM.to_owned(),
+        session: None,
     }
 }
 
