@@ -21,6 +21,34 @@ pub(super) struct System {
     pub(super) serial: Option<String>,
     #[serde(rename = "Actions", deserialize_with = "object")]
     pub(super) actions: Option<Actions>,
+    #[serde(rename = "Links", deserialize_with = "object")]
+    pub(super) links: Option<SystemLinks>,
+}
+
+/// `ComputerSystem.Links`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SystemLinks {
+    #[serde(rename = "Chassis", deserialize_with = "objects")]
+    pub(super) chassis: Option<Vec<Option<Reference>>>,
+}
+
+/// `Chassis`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Chassis {
+    #[serde(rename = "PowerState", deserialize_with = "text")]
+    pub(super) power_state: Option<String>,
+    #[serde(rename = "Links", deserialize_with = "object")]
+    pub(super) links: Option<ChassisLinks>,
+}
+
+/// `Chassis.Links`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ChassisLinks {
+    #[serde(rename = "ComputerSystems", deserialize_with = "objects")]
+    pub(super) systems: Option<Vec<Option<Reference>>>,
 }
 
 /// `ComputerSystem.Actions`.

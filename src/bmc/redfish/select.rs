@@ -4,7 +4,7 @@
 //! `HGX_Baseboard_0`. Taking the first or last one powers off somebody else's host
 //! (fence-agents `fence_redfish` and NVIDIA/libredfish did), so anything but proof refuses.
 
-use super::resource::{Collection, Root, System};
+use super::resource::{Chassis, Collection, Root, System};
 use super::{Control, Redfish, own};
 use crate::bmc::Reading;
 use crate::bmc::address::ResourcePath;
@@ -44,10 +44,19 @@ impl Redfish {
                 self.redactor.shorten(kind, MAX_WORD)
             )));
         }
+        let power = PowerState::from_literal(system.power_state.as_deref());
+        let contradiction = match witness(&system).filter(|_| power == PowerState::Off) {
+            Some(chassis) => self.contradiction(&chassis, path).await?,
+            None => None,
+        };
         let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
         let reading = Reading {
-            power: PowerState::from_literal(system.power_state.as_deref()),
-            literal: word(&system.power_state),
+            power: if contradiction.is_some() {
+                PowerState::Unknown
+            } else {
+                power
+            },
+            literal: contradiction.or_else(|| word(&system.power_state)),
             uuid: word(&system.uuid),
             serial: word(&system.serial),
             system: self.redactor.shorten(path.as_str(), usize::MAX),
@@ -63,6 +72,44 @@ impl Redfish {
             reset: system.actions.and_then(|actions| actions.reset),
         };
         Ok((reading, control))
+    }
+
+    /// What the chassis says against a system that says Off; `None` when it agrees or is no witness.
+    ///
+    /// OpenBMC's `PowerState` follows what it knows of the host's software, and a state that it does not
+    /// know reads Off; the power of the chassis is separate (openbmc/bmcweb
+    /// `redfish-core/lib/systems.hpp` and `chassis.hpp`).
+    async fn contradiction(
+        &mut self,
+        chassis: &str,
+        system: &ResourcePath,
+    ) -> Result<Option<String>, BmcError> {
+        let path = own("chassis", Some(chassis))?;
+        let answer = match self.get(&path).await {
+            // What is not to be seen is no witness, and no reason to believe either.
+            Err(error @ (BmcError::Http { .. } | BmcError::Forbidden { .. })) if !error.is_transient() => {
+                return Ok(Some("Off, but its chassis cannot be read".to_owned()));
+            }
+            answer => answer?,
+        };
+        let chassis: Chassis = Self::decode(&answer)?;
+        let systems = chassis.links.and_then(|links| links.systems).unwrap_or_default();
+        let of_another = systems.iter().flatten().any(|one| {
+            let id = one.id.as_deref();
+            id.is_none_or(|id| id.trim_end_matches('/') != system.as_str().trim_end_matches('/'))
+        });
+        // The power of a chassis that holds several hosts is not that of one.
+        if of_another {
+            return Ok(None);
+        }
+        Ok(match PowerState::from_literal(chassis.power_state.as_deref()) {
+            PowerState::Off => None,
+            PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown => {
+                let said = chassis.power_state.as_deref().unwrap_or("null");
+                let said = self.redactor.shorten(said, MAX_WORD);
+                Some(format!("Off, but its chassis says {said}"))
+            }
+        })
     }
 
     /// Finds the system when the address names none. The reading that decided is handed back, so
@@ -128,6 +175,20 @@ impl Redfish {
             members.push(None);
         }
         Ok(members)
+    }
+}
+
+/// The chassis to be asked besides a system that says Off. It costs a request for each such reading, so
+/// only services with the mark of OpenBMC are asked: reset types behind `@Redfish.ActionInfo` and not
+/// inline (ibm-openbmc/dev issue 3211), and one chassis linked.
+fn witness(system: &System) -> Option<String> {
+    let reset = system.actions.as_ref()?.reset.as_ref()?;
+    if reset.offered.is_some() || reset.action_info.is_none() {
+        return None;
+    }
+    match system.links.as_ref()?.chassis.as_deref()? {
+        [Some(only)] => only.id.clone(),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ mod hostile;
 mod logins;
 mod selection;
 mod trust;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
