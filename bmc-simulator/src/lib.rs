@@ -59,8 +59,8 @@ pub use oracle::{Breach, Oracle};
 pub use personality::Personality;
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};
 pub use redfish::{
-    ETags, ExtendedInfo, LockoutBy, LockoutSpec, RedfishSpec, ResetAnswer, ResetType, ResetValues,
-    ServiceRootSpec, SessionsAt,
+    ETags, ExtendedInfo, LastResetTime, LockoutBy, LockoutSpec, OemAction, RedfishSpec, ResetAnswer,
+    ResetType, ResetValues, ServiceRootSpec, SessionsAt,
 };
 pub use simulator::{Simulator, SimulatorBuilder};
 pub use spec::{Credentials, DecoySpec, HostSpec, MachineSpec};

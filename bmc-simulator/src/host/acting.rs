@@ -118,6 +118,7 @@ impl Acting<'_> {
             self.log_at(edge, Event::BmcStage { stage });
         }
         self.state.settled = self.now;
+        self.settle_outage();
         for (slot, occurred) in self.occurred() {
             self.tell(slot, occurred);
         }

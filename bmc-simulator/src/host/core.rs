@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::controller::Controller;
 use super::machine::MachineState;
+use super::mains::Outage;
 use super::rate::Rate;
 use super::{Acting, HostEvent, Listening};
 use crate::counters::Counters;
@@ -52,6 +53,8 @@ pub(crate) struct HostState {
     pub(crate) rate: Rate,
     /// Absent when there is no IPMI, and while a datagram is dealt with.
     pub(crate) ipmi: Option<Box<IpmiState>>,
+    /// A loss of the mains that was ordered.
+    pub(super) outage: Option<Outage>,
     /// Until when everything has happened that was due.
     pub(super) settled: Duration,
 }
@@ -64,6 +67,8 @@ impl HostState {
             machines.filter_map(|machine| machine.power.next_deadline()).min(),
             self.faults.next_edge(),
             self.controller.next_edge(self.settled),
+            self.outage
+                .map(|outage| outage.next_edge(self.controller.has_power())),
             self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
         ];
         all.into_iter().flatten().min()
@@ -121,6 +126,7 @@ impl HostCore {
             controller: Controller::new(spec.bmc_boot),
             rate: Rate::default(),
             settled: Duration::ZERO,
+            outage: None,
             ipmi: layered
                 .ipmi
                 .map(|ipmi| Box::new(IpmiState::new(ipmi, stream("ipmi")))),

@@ -74,7 +74,10 @@ fn needed(route: &Route, read: bool) -> &'static [Privilege] {
         &[Privilege::Login]
     } else if matches!(route, Route::Accounts | Route::Account(_) | Route::AccountService) {
         &[Privilege::ConfigureUsers]
-    } else if matches!(route, Route::System(_) | Route::Reset(_)) {
+    } else if matches!(
+        route,
+        Route::System(_) | Route::Reset(_) | Route::Oem(..) | Route::BiosSettings(_)
+    ) {
         &[Privilege::ConfigureComponents]
     } else if matches!(route, Route::Subscriptions | Route::SubmitTestEvent) {
         &[Privilege::ConfigureManager, Privilege::ConfigureComponents]

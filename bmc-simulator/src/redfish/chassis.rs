@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::body_of::{collection as collection_of, reference, resource, set};
-use super::{manager, schema, system};
+use super::{manager, oem, schema, system};
 use crate::host::Acting;
 use crate::per_machine::Slot;
 use crate::spec::Enclosure;
@@ -85,6 +85,7 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
     if shown.is_some() {
         set(&mut body, "SerialNumber", json!(who.serial));
     }
+    oem::in_chassis(acting, &uri(id), &mut body);
     Some(body)
 }
 

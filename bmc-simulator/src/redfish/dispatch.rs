@@ -8,7 +8,7 @@ use super::auth::{self, Caller};
 use super::message::{Base, vendor_error};
 use super::route::Route;
 use super::{Call, Refusal, access, accounts, body, events, manager, patch, read, reply, reset, schema};
-use super::{sessions, tasks};
+use super::{oem, sessions, tasks};
 use crate::counters::RequestClass;
 use crate::host::Acting;
 use crate::power::Power;
@@ -167,6 +167,9 @@ fn is_unavailable(acting: &Acting<'_>, route: &Route) -> bool {
 async fn post(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {
     if let Route::Reset(id) = call.route {
         return reset::post(call, id, &caller.via, body).await;
+    }
+    if let Route::Oem(action, id) = call.route {
+        return oem::post(call, (*action, id), &caller.via, body).await;
     }
     if let Route::ManagerReset(id) = call.route {
         return manager::reset(call, id, body).await;

@@ -147,6 +147,31 @@ pub enum LockoutBy {
     Address,
 }
 
+/// `LastResetTime` of systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LastResetTime {
+    /// When the machine last powered on or was reset.
+    #[default]
+    True,
+    /// `0000-00-00T00:00:00+00:00`, which is no time at all (Dell: NVIDIA/libredfish
+    /// `tests/mockups/dell_multi_dpu`).
+    Zero,
+    /// The beginning of 1970 (NVIDIA: NVIDIA/libredfish `tests/mockups/nvidia_viking`).
+    Epoch,
+}
+
+impl LastResetTime {
+    /// As it is shown when this is true.
+    pub(super) fn show(self, honest: String) -> String {
+        match self {
+            Self::True => honest,
+            Self::Zero => "0000-00-00T00:00:00+00:00".to_owned(),
+            Self::Epoch => "1970-01-01T00:00:00+00:00".to_owned(),
+        }
+    }
+}
+
 /// What the service root says who made it: exactly this, and nothing where a field is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -8,7 +8,7 @@ use super::body_of::set;
 use super::query::{Query, Refused, expand, select};
 use super::route::Route;
 use super::{Call, accounts, chassis, conditional, events, manager, message, network, reply, root, schema};
-use super::{sessions, system, tasks};
+use super::{oem, sessions, system, tasks, update};
 use crate::host::Acting;
 use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
@@ -154,6 +154,11 @@ fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
         Route::Systems => Some(system::collection(acting)),
         Route::System(id) => system::member(acting, id),
         Route::ResetInfo(id) => system::reset_info(acting, id),
+        Route::Bios(id) => oem::bios(acting, id),
+        Route::BiosSettings(id) => oem::settings(acting, id),
+        Route::UpdateService => Some(update::service()),
+        Route::FirmwareInventory => Some(update::inventory()),
+        Route::Firmware(id) => update::firmware(id),
         Route::AllChassis => Some(chassis::collection(acting)),
         Route::Chassis(id) => chassis::member(acting, id),
         Route::Managers => Some(manager::collection()),
@@ -183,6 +188,7 @@ fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
         // These are answered elsewhere, or are not there.
         Route::Metadata
         | Route::Reset(_)
+        | Route::Oem(..)
         | Route::ManagerReset(_)
         | Route::TaskMonitor(_)
         | Route::EventStream

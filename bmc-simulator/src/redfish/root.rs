@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::body_of::{reference, resource, set};
 use super::query::MAX_LEVELS;
-use super::{accounts, chassis, events, manager, message, schema, sessions, system, tasks};
+use super::{accounts, chassis, events, manager, message, schema, sessions, system, tasks, update};
 use crate::host::Acting;
 use crate::per_machine::Slot;
 
@@ -24,6 +24,7 @@ fn services(acting: &Acting<'_>) -> Vec<(&'static str, &'static str)> {
         ("Tasks", tasks::SERVICE),
         ("AccountService", accounts::SERVICE),
         ("EventService", events::SERVICE),
+        ("UpdateService", update::SERVICE),
         ("Registries", message::REGISTRIES),
         ("JsonSchemas", schema::SCHEMAS),
     ];

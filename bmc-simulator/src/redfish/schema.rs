@@ -59,11 +59,15 @@ pub(super) const REGISTRY_FILES: Schema = unversioned("MessageRegistryFileCollec
 pub(super) const REGISTRY: Schema = of("MessageRegistry", "v1_6_0");
 pub(super) const SCHEMA_FILE: Schema = of("JsonSchemaFile", "v1_1_4");
 pub(super) const SCHEMA_FILES: Schema = unversioned("JsonSchemaFileCollection");
+pub(super) const BIOS: Schema = of("Bios", "v1_2_0");
+pub(super) const UPDATE_SERVICE: Schema = of("UpdateService", "v1_14_0");
+pub(super) const FIRMWARE: Schema = of("SoftwareInventory", "v1_10_0");
+pub(super) const FIRMWARE_ALL: Schema = unversioned("SoftwareInventoryCollection");
 pub(super) const ACTION_INFO: Schema = of("ActionInfo", "v1_4_0");
 pub(super) const MESSAGE: Schema = of("Message", "v1_2_0");
 
 /// Every schema that an answer can follow.
-const ALL: [Schema; 32] = [
+const ALL: [Schema; 36] = [
     SERVICE_ROOT,
     SYSTEM,
     SYSTEMS,
@@ -94,6 +98,10 @@ const ALL: [Schema; 32] = [
     REGISTRY,
     SCHEMA_FILE,
     SCHEMA_FILES,
+    BIOS,
+    UPDATE_SERVICE,
+    FIRMWARE,
+    FIRMWARE_ALL,
     ACTION_INFO,
     MESSAGE,
 ];

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::quirks::{ETags, ExtendedInfo, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
+use super::oem::OemAction;
+use super::quirks::{ETags, ExtendedInfo, LastResetTime, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 use crate::fault::VendorError;
 
 /// Range of `SessionTimeout` (DMTF `SessionService_v1.xml`): 30 seconds to one day.
@@ -73,6 +74,10 @@ pub struct RedfishSpec {
     pub manager_reset_needs_if_match: bool,
     /// The entity tags that are handed out.
     pub etags: ETags,
+    /// Ways of vendors to take the mains from the machine.
+    pub oem_actions: Vec<OemAction>,
+    /// What systems say when they were last reset.
+    pub last_reset_time: LastResetTime,
     /// Systems do not say who manages them (Huawei 1288H: openstack/sushy `retry-on-missing-managedby`).
     pub hides_managed_by: bool,
     /// Decoys answer 503 while the machine is off (NVIDIA/infra-controller issue 5418).
@@ -108,6 +113,8 @@ impl Default for RedfishSpec {
             refuses_if_match_any: false,
             manager_reset_needs_if_match: false,
             etags: ETags::default(),
+            oem_actions: Vec::new(),
+            last_reset_time: LastResetTime::default(),
             hides_managed_by: false,
             decoys_unavailable_while_off: false,
             decoy_error: None,

@@ -61,7 +61,10 @@ impl RedfishState {
 
 /// The truth about a machine changed.
 pub(crate) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &Change) {
-    acting.state.redfish.systems.get_mut(slot).boot.changed(change);
+    let now = acting.now;
+    if acting.state.redfish.systems.get_mut(slot).changed(change, now) {
+        acting.begin_ac_cycle();
+    }
     events::changed(acting, slot, change);
 }
 

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::body_of::{collection as collection_of, reference, resource, set};
 use super::boot::{self, BootChange, BootOverride};
 use super::patch::{Change, Plan, flag, text};
-use super::{chassis, manager, schema};
+use super::{chassis, manager, oem, schema};
 use crate::fault::Fault;
 use crate::host::Acting;
 use crate::per_machine::Slot;
-use crate::power::Power;
+use crate::power::{self, Power};
 use crate::spec::Identity;
 
 pub(super) const SYSTEMS: &str = "/redfish/v1/Systems";
@@ -22,6 +22,10 @@ pub(crate) struct SystemNotes {
     asset_tag: String,
     location_indicator: bool,
     pub(super) boot: BootOverride,
+    /// Whether the mains go with the next boot.
+    pub(super) full_power_cycle: bool,
+    /// When it last powered on or was reset.
+    pub(super) restarted: Duration,
     /// When a reset of it was last accepted.
     pub(super) last_reset: Option<Duration>,
 }
@@ -32,6 +36,7 @@ pub(super) enum SystemChange {
     AssetTag(String),
     LocationIndicator(bool),
     Boot(BootChange),
+    FullPowerCycle(bool),
 }
 
 impl SystemNotes {
@@ -40,6 +45,19 @@ impl SystemNotes {
             SystemChange::AssetTag(tag) => self.asset_tag = tag,
             SystemChange::LocationIndicator(on) => self.location_indicator = on,
             SystemChange::Boot(change) => self.boot.apply(change),
+            SystemChange::FullPowerCycle(wanted) => self.full_power_cycle = wanted,
+        }
+    }
+
+    /// The machine changed; whether that takes the mains from it, as was asked.
+    pub(super) fn changed(&mut self, change: &power::Change, now: Duration) -> bool {
+        self.boot.changed(change);
+        match change {
+            power::Change::PoweredOn | power::Change::Reset => {
+                self.restarted = now;
+                std::mem::take(&mut self.full_power_cycle)
+            }
+            power::Change::PoweredOff | power::Change::Booted { .. } => false,
         }
     }
 }
@@ -109,6 +127,10 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
         json!(notes.location_indicator),
     );
     set(&mut body, "Boot", notes.boot.to_json());
+    let restarted = acting.date_time(notes.restarted);
+    let shown = acting.state.redfish.spec.last_reset_time.show(restarted);
+    set(&mut body, "LastResetTime", json!(shown));
+    oem::in_system(acting, &uri(id), &mut body);
     Some(body)
 }
 

@@ -13,7 +13,7 @@ use super::auth::Caller;
 use super::message::{self, Base, Message};
 use super::route::Route;
 use super::{Call, Refusal, access, body, conditional, events, read, reply, sessions};
-use super::{accounts, network, system};
+use super::{accounts, network, oem, system};
 use crate::host::Acting;
 use crate::per_machine::Slot;
 
@@ -145,6 +145,8 @@ fn plan(route: &Route, resource: &Value, object: &Map<String, Value>, acting: &A
                 Some(slot) => system::plan(&mut plan, slot, name, value),
                 None => false,
             }
+        } else if let Route::BiosSettings(id) = route {
+            oem::plan_bios(&mut plan, acting, id, (name, value))
         } else if matches!(route, Route::NetworkProtocol(_)) {
             network::plan(&mut plan, acting, name, value)
         } else if *route == Route::SessionService {

@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 
+use super::oem::OemAction;
 use crate::counters::RequestClass;
 
 /// A resource of the service. Identifiers are as they were sent; whether there is such a resource is
@@ -16,6 +17,10 @@ pub(super) enum Route {
     System(String),
     Reset(String),
     ResetInfo(String),
+    /// An action of a vendor, and the id of what it is about.
+    Oem(OemAction, String),
+    Bios(String),
+    BiosSettings(String),
     AllChassis,
     Chassis(String),
     Managers,
@@ -43,6 +48,9 @@ pub(super) enum Route {
     SubmitTestEvent,
     Subscriptions,
     Subscription(u64),
+    UpdateService,
+    FirmwareInventory,
+    Firmware(String),
     Registries,
     Registry(String),
     RegistryDocument(String),
@@ -84,7 +92,15 @@ impl Route {
             ["Systems", id] => Self::System(text(id)),
             ["Systems", id, "Actions", "ComputerSystem.Reset"] => Self::Reset(text(id)),
             ["Systems", id, "ResetActionInfo"] => Self::ResetInfo(text(id)),
+            ["Systems", id, "Actions", "Oem", action @ ..] => {
+                OemAction::of_system(action).map_or(Self::Unknown, |action| Self::Oem(action, text(id)))
+            }
+            ["Systems", id, "Bios"] => Self::Bios(text(id)),
+            ["Systems", id, "Bios", "Settings"] => Self::BiosSettings(text(id)),
             ["Chassis"] => Self::AllChassis,
+            ["Chassis", id, "Actions", "Oem", action @ ..] => {
+                OemAction::of_chassis(action).map_or(Self::Unknown, |action| Self::Oem(action, text(id)))
+            }
             ["Chassis", id] => Self::Chassis(text(id)),
             ["Managers"] => Self::Managers,
             ["Managers", id, below @ ..] => Self::below_manager(text(id), below),
@@ -123,6 +139,9 @@ impl Route {
             ["EventService", "Actions", "EventService.SubmitTestEvent"] => Self::SubmitTestEvent,
             ["EventService", "Subscriptions"] => Self::Subscriptions,
             ["EventService", "Subscriptions", id] => numbered(id, Self::Subscription),
+            ["UpdateService"] => Self::UpdateService,
+            ["UpdateService", "FirmwareInventory"] => Self::FirmwareInventory,
+            ["UpdateService", "FirmwareInventory", id] => Self::Firmware((*id).to_owned()),
             ["Registries"] => Self::Registries,
             ["Registries", id] => Self::Registry((*id).to_owned()),
             ["Registries", id, file] if file.strip_suffix(".json") == Some(id) => {
@@ -165,13 +184,14 @@ impl Route {
     /// Value of the `Allow` header.
     pub(super) fn allow(&self) -> &'static str {
         match self {
-            Self::Reset(_) | Self::ManagerReset(_) | Self::SubmitTestEvent => "POST",
+            Self::Reset(_) | Self::Oem(..) | Self::ManagerReset(_) | Self::SubmitTestEvent => "POST",
             Self::EventStream => "GET",
             Self::NoSessions => "",
             Self::Sessions | Self::Accounts | Self::Subscriptions => "GET, HEAD, POST",
             Self::Session(_) | Self::Task(_) => "GET, HEAD, DELETE",
             Self::Account(_) | Self::Subscription(_) => "GET, HEAD, PATCH, DELETE",
             Self::System(_)
+            | Self::BiosSettings(_)
             | Self::NetworkProtocol(_)
             | Self::SessionService
             | Self::AccountService
@@ -182,6 +202,10 @@ impl Route {
             | Self::Metadata
             | Self::Systems
             | Self::ResetInfo(_)
+            | Self::Bios(_)
+            | Self::UpdateService
+            | Self::FirmwareInventory
+            | Self::Firmware(_)
             | Self::AllChassis
             | Self::Chassis(_)
             | Self::Managers

@@ -6,6 +6,7 @@ mod etags;
 mod events;
 mod links;
 mod lockout;
+mod oem;
 mod protocol;
 mod queries;
 mod quirks;
