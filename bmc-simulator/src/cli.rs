@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, FleetError, Oracle, Personality, SimError, parse_duration};
+use bmc_simulator::{Delays, FleetError, MOST_HOSTS, Oracle, Personality, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     ])]
     pub(crate) fleet: Option<PathBuf>,
 
-    /// How many hosts, each with its own BMC
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    /// How many hosts, each with its own BMC; 5000 at most
+    #[arg(long, default_value_t = 1, value_parser = hosts)]
     pub(crate) hosts: u16,
 
     /// Hosts are named PREFIX1, PREFIX2, ...
@@ -120,6 +120,18 @@ pub(crate) struct Arguments {
     /// How to print what is listening
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Output,
+}
+
+fn hosts(text: &str) -> Result<u16, String> {
+    let most = u16::try_from(MOST_HOSTS).unwrap_or(u16::MAX);
+    match text.parse::<u64>().map(u16::try_from) {
+        Ok(Ok(0)) => Err(format!("zero hosts are none: write a number from 1 to {most}")),
+        Ok(Ok(hosts)) if hosts <= most => Ok(hosts),
+        Ok(_) => Err(format!(
+            "one process has at most {most} hosts: run several simulators"
+        )),
+        Err(_) => Err(format!("not a number of hosts: write a number from 1 to {most}")),
+    }
 }
 
 fn personality(text: &str) -> Result<Personality, String> {

@@ -1,5 +1,6 @@
 //! What can go wrong when a simulator is set up or driven; peers' mistakes are answers, not errors.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 /// Failure of the simulator's own API. Each message ends in what to do; none carries a credential.
@@ -26,10 +27,12 @@ pub enum SimError {
         name: String,
     },
     /// A [`HostSpec`](crate::HostSpec) cannot be served as it is.
-    #[error("host `{name}`: {reason}")]
+    #[error("host `{name}`, field `{field}`: {reason}")]
     InvalidHost {
         /// The host.
         name: String,
+        /// The offending field, as a fleet file names it.
+        field: String,
         /// What is wrong and what to write instead.
         reason: &'static str,
     },
@@ -52,16 +55,27 @@ pub enum SimError {
         address: SocketAddr,
     },
     /// A listener could not be opened.
-    #[error(
-        "cannot listen on {address}: {source}; choose an address of this machine and a free port (0 = any)"
-    )]
+    #[error("cannot listen on {address}: {source}; {remedy}", remedy = remedy(source))]
     Bind {
         /// The address asked for.
         address: SocketAddr,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// This process may not open as many files as its BMCs need.
+    /// This process may not open as many files as its BMCs need; nothing was opened.
+    #[error(
+        "these BMCs need {needed} open files, of which this process may have {limit}: raise the limit \
+         (ulimit -n {comfortable}, which leaves room for a connection to each) or run fewer hosts"
+    )]
+    OpenFilesLimit {
+        /// Files for all listeners and a few more.
+        needed: u64,
+        /// Files that this process may have (`RLIMIT_NOFILE`).
+        limit: u64,
+        /// Files with which each BMC could have a connection, too.
+        comfortable: u64,
+    },
+    /// This process ran out of open files.
     #[error(
         "too many open files at {address}: each BMC needs one, two with IPMI, and one more for each connection; \
          raise the limit (ulimit -n) or run fewer hosts"
@@ -90,6 +104,60 @@ impl SimError {
         match source.raw_os_error() {
             Some(code) if TOO_MANY_FILES.contains(&code) => Self::TooManyFiles { address },
             Some(_) | None => Self::Bind { address, source },
+        }
+    }
+}
+
+/// What to do when an address cannot be listened on.
+fn remedy(source: &std::io::Error) -> &'static str {
+    let kind = source.kind();
+    if kind == ErrorKind::AddrInUse {
+        "another program, or another host of this fleet, has it: choose a free port (0 = any)"
+    } else if kind == ErrorKind::AddrNotAvailable {
+        "this machine does not have the address: choose one of its own, such as any of 127.0.0.0/8"
+    } else if kind == ErrorKind::PermissionDenied {
+        "ports below 1024 take root or the sysctl net.ipv4.ip_unprivileged_port_start: choose a higher one"
+    } else {
+        "choose an address of this machine and a free port (0 = any)"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SimError;
+
+    #[test]
+    fn a_listener_that_cannot_be_opened_is_told_with_the_remedy() {
+        let address = ([127, 0, 0, 9], 443).into();
+        let told = |code| SimError::bind(address, std::io::Error::from_raw_os_error(code)).to_string();
+        for (code, text) in [
+            (
+                98,
+                "cannot listen on 127.0.0.9:443: Address already in use (os error 98); another program, or another \
+                 host of this fleet, has it: choose a free port (0 = any)",
+            ),
+            (
+                99,
+                "cannot listen on 127.0.0.9:443: Cannot assign requested address (os error 99); this machine does \
+                 not have the address: choose one of its own, such as any of 127.0.0.0/8",
+            ),
+            (
+                13,
+                "cannot listen on 127.0.0.9:443: Permission denied (os error 13); ports below 1024 take root or the \
+                 sysctl net.ipv4.ip_unprivileged_port_start: choose a higher one",
+            ),
+            (
+                97,
+                "cannot listen on 127.0.0.9:443: Address family not supported by protocol (os error 97); choose an \
+                 address of this machine and a free port (0 = any)",
+            ),
+            (
+                24,
+                "too many open files at 127.0.0.9:443: each BMC needs one, two with IPMI, and one more for each \
+                 connection; raise the limit (ulimit -n) or run fewer hosts",
+            ),
+        ] {
+            assert_eq!(told(code), text);
         }
     }
 }

@@ -36,6 +36,7 @@ mod host;
 mod human;
 pub mod ipmi;
 mod journal;
+mod limits;
 mod oracle;
 mod per_machine;
 mod personality;

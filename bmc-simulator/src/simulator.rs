@@ -16,9 +16,10 @@ use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
+use crate::limits;
 use crate::oracle::{self, Breach, Oracle};
 use crate::server;
-use crate::spec::HostSpec;
+use crate::spec::{HostSpec, Wrong};
 use crate::tls::{Authority, TlsSlot};
 
 /// What a simulator is to be.
@@ -78,11 +79,24 @@ impl SimulatorBuilder {
         }
     }
 
+    /// Listeners of all BMCs, one that they share, and that of the control API.
+    fn listeners(&self) -> u64 {
+        let https = match self.one_port {
+            Some(_) => 1,
+            None => self.hosts.len(),
+        };
+        let ipmi = self.hosts.iter().filter(|host| host.ipmi.is_some());
+        [https, ipmi.count(), usize::from(self.control.is_some())]
+            .into_iter()
+            .fold(0, |sum, count| sum.saturating_add(to_u64(count)))
+    }
+
     /// Opens every listener and starts to serve. Needs a tokio runtime with time and I/O.
     ///
     /// # Errors
     /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
+        limits::check(self.listeners(), to_u64(self.hosts.len()))?;
         let authority = Arc::new(Authority::new("bmc-simulator")?);
         let shared = Shared {
             seed: self.seed,
@@ -112,8 +126,7 @@ impl SimulatorBuilder {
             let behind: BTreeMap<String, Host> = by_name.iter().map(lower).collect();
             if behind.len() < by_name.len() {
                 let reason = "behind one port names that differ in case only are one: give it another name";
-                let name = "several".to_owned();
-                return Err(SimError::InvalidHost { name, reason });
+                return Err(Wrong::of("name", reason).of_host("several"));
             }
             let behind = Arc::new(behind);
             tasks.spawn(server::run_shared(listener, behind, shared.stop.clone()));
@@ -154,7 +167,8 @@ impl Shared {
         authority: &Arc<Authority>,
         tasks: &mut JoinSet<()>,
     ) -> Result<Host, SimError> {
-        spec.check(common.is_some())?;
+        spec.check(common.is_some())
+            .map_err(|flaw| flaw.of_host(&spec.name))?;
         let (listener, address) = match common {
             Some(address) => (None, address),
             None => {
@@ -203,6 +217,10 @@ impl Shared {
         tasks.spawn(server::run_control(listener, router, self.stop.clone()));
         Ok(address)
     }
+}
+
+fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), SimError> {

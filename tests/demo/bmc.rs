@@ -89,7 +89,8 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
         | Event::IpmiSessionOpened { .. }
         | Event::IpmiSessionEnded { .. }
         | Event::BmcStage { .. }
-        | Event::DelaysSet { .. } => {}
+        | Event::DelaysSet { .. }
+        | Event::RedfishSet { .. } => {}
     }
 }
 

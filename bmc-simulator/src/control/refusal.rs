@@ -85,11 +85,12 @@ impl Refusal {
                 (StatusCode::BAD_REQUEST, Some(format!("{prefix}{field}")))
             }
             SimError::UnknownHost { .. } => (StatusCode::NOT_FOUND, Some("name".to_owned())),
-            SimError::InvalidHost { .. } => (StatusCode::BAD_REQUEST, None),
+            SimError::InvalidHost { field, .. } => (StatusCode::BAD_REQUEST, Some(field.clone())),
             SimError::UnknownSystem { .. } => (StatusCode::NOT_FOUND, Some("system".to_owned())),
             SimError::DuplicateHost { .. }
             | SimError::ControlNotLoopback { .. }
             | SimError::Bind { .. }
+            | SimError::OpenFilesLimit { .. }
             | SimError::TooManyFiles { .. }
             | SimError::Certificate(_)
             | SimError::Tls(_)

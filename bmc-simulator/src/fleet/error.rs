@@ -2,6 +2,8 @@
 
 use serde_saphyr::{Location, Spanned};
 
+use super::MOST_HOSTS;
+
 /// A fleet file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
@@ -32,12 +34,8 @@ impl FleetError {
                 .to_owned(),
             None => reason,
         };
-        let expected = match reason.as_str() {
-            "invalid u16" => ": write a whole number from 0 to 65535",
-            "invalid u32" | "invalid u64" => ": write a whole number, 0 or more",
-            _ => "",
-        };
         let path = as_written(path);
+        let expected = expected(&path, &reason);
         let field = if matches!(path.as_str(), "" | "." | "?") {
             String::new()
         } else {
@@ -54,12 +52,28 @@ impl FleetError {
         Self::at(value.referenced, format!("{field}: {reason}"))
     }
 
-    fn at(place: Location, reason: String) -> Self {
+    pub(super) fn at(place: Location, reason: String) -> Self {
         Self {
             line: place.line(),
             column: place.column(),
             reason,
         }
+    }
+}
+
+/// What to write where serde says only what is wrong.
+fn expected(path: &str, reason: &str) -> String {
+    if reason.starts_with("missing field") {
+        return ": add it".to_owned();
+    }
+    let count = path.rsplit('.').next() == Some("count");
+    match reason {
+        "invalid u16" if count => format!(": write a whole number from 1 to {MOST_HOSTS}"),
+        "invalid u16" => ": write a whole number from 0 to 65535".to_owned(),
+        "invalid u32" | "invalid u64" => ": write a whole number, 0 or more".to_owned(),
+        "invalid socket address syntax" => ": write ADDRESS:PORT, such as 127.0.0.1:8000".to_owned(),
+        "invalid IP address syntax" => ": write an address, such as 127.1.0.1".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -7,10 +7,11 @@ use serde_saphyr::Spanned;
 
 use super::file::{File, Group, Ipmi, Traits};
 use super::machines::machines;
+use super::places::Flaw;
 use super::{Fleet, FleetError, MOST_HOSTS};
 use crate::SimError;
 use crate::ipmi::IpmiSpec;
-use crate::spec::{DecoySpec, Fields, HostSpec, Misfit};
+use crate::spec::{DecoySpec, HostFlaw, HostSpec, Misfit, Wrong};
 
 /// Port of a BMC that has an address of its own and no port.
 const HTTPS: u16 = 443;
@@ -18,7 +19,7 @@ const HTTPS: u16 = 443;
 /// UDP port of a BMC that has an address of its own (IPMI 2.0, section 13.1.2).
 const IPMI: u16 = 623;
 
-pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
+pub(super) fn expand(file: &File, text: &str) -> Result<Fleet, FleetError> {
     let mut hosts: Vec<HostSpec> = Vec::new();
     let mut names = BTreeSet::new();
     if file.hosts.value.is_empty() {
@@ -28,10 +29,11 @@ pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
             "there is none: describe at least one",
         ));
     }
-    for group in &file.hosts.value {
+    for (number, group) in file.hosts.value.iter().enumerate() {
         let traits = group.traits(&file.defaults);
         for index in 0..count(group)? {
-            let host = host(group, &traits, index, file.one_port.is_some())?;
+            let host = host(group, &traits, index, file.one_port.is_some())
+                .map_err(|flaw| flaw.placed(text, number, &group.name))?;
             if !names.insert(host.name.clone()) {
                 let reason = format!("`{}` is the name of another host: give each its own", host.name);
                 return Err(FleetError::of(&group.name, "name", &reason));
@@ -40,7 +42,11 @@ pub(super) fn expand(file: &File) -> Result<Fleet, FleetError> {
         }
         if hosts.len() > MOST_HOSTS {
             let reason = format!("these are more than {MOST_HOSTS} hosts: run several simulators");
-            return Err(FleetError::of(&group.name, "hosts", &reason));
+            let count = group.count.as_ref();
+            return Err(match count {
+                Some(count) => FleetError::of(count, "count", &reason),
+                None => FleetError::of(&group.name, "hosts", &reason),
+            });
         }
     }
     Ok(Fleet {
@@ -75,7 +81,7 @@ fn count(group: &Group) -> Result<u16, FleetError> {
     Ok(count.value)
 }
 
-fn host(group: &Group, traits: &Traits, index: u16, behind_one_port: bool) -> Result<HostSpec, FleetError> {
+fn host(group: &Group, traits: &Traits, index: u16, behind_one_port: bool) -> Result<HostSpec, Flaw> {
     let number = u32::from(index).saturating_add(1);
     let mut spec = HostSpec::new(group.name.value.replace("{}", &number.to_string()));
     spec.port = match (&group.address, &group.port) {
@@ -95,10 +101,18 @@ fn host(group: &Group, traits: &Traits, index: u16, behind_one_port: bool) -> Re
     spec.uuid = group.uuid.as_ref().map(|uuid| uuid.value.clone());
     spec.serial = group.serial_number.as_ref().map(|serial| serial.value.clone());
     give(&mut spec, traits, group, index)?;
-    give_faults(&mut spec, traits, group, behind_one_port)?;
-    spec.check(behind_one_port)
-        .map_err(|error| FleetError::of(&group.name, "name", &error.to_string()))?;
-    Ok(spec)
+    give_faults(&mut spec, traits, behind_one_port)?;
+    match spec.check(behind_one_port) {
+        Ok(()) => Ok(spec),
+        Err(HostFlaw::Host(Wrong { field, reason })) => Err(Flaw::In {
+            field,
+            reason: reason.to_owned(),
+        }),
+        Err(HostFlaw::Fault(error)) => Err(Flaw::In {
+            field: "faults".to_owned(),
+            reason: error.to_string(),
+        }),
+    }
 }
 
 fn address(first: &Spanned<IpAddr>, index: u16) -> Result<IpAddr, FleetError> {
@@ -119,7 +133,7 @@ fn address(first: &Spanned<IpAddr>, index: u16) -> Result<IpAddr, FleetError> {
     })
 }
 
-fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Result<(), FleetError> {
+fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Result<(), Flaw> {
     fn set<T: Clone>(field: &mut T, given: Option<&T>) {
         if let Some(given) = given {
             field.clone_from(given);
@@ -149,38 +163,35 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
     give_fields(spec, traits)
 }
 
-fn give_faults(
-    spec: &mut HostSpec,
-    traits: &Traits,
-    group: &Group,
-    behind_one_port: bool,
-) -> Result<(), FleetError> {
+fn give_faults(spec: &mut HostSpec, traits: &Traits, behind_one_port: bool) -> Result<(), Flaw> {
     let target = spec.layered().target(behind_one_port);
-    for fault in traits.faults.iter().flatten() {
-        let checked = fault.value.check_at(&target);
-        checked.map_err(|error| in_faults(fault, group, &error))?;
-        spec.faults.push(fault.value.clone());
+    for (index, fault) in traits.faults.iter().flatten().enumerate() {
+        let checked = fault.check_at(&target);
+        checked.map_err(|error| in_faults(index, &error))?;
+        spec.faults.push(fault.clone());
     }
     Ok(())
 }
 
 /// Single fields go over the personality's.
-fn give_fields(spec: &mut HostSpec, traits: &Traits) -> Result<(), FleetError> {
+fn give_fields(spec: &mut HostSpec, traits: &Traits) -> Result<(), Flaw> {
     if let Some(fields) = &traits.delays {
         let with = spec.clone().delay_fields(&fields.value);
-        *spec = with.map_err(|misfit| misfitting(fields, "delays", misfit))?;
+        *spec = with.map_err(|misfit| misfitting("delays", misfit))?;
     }
     if let Some(fields) = &traits.redfish {
         let with = spec.clone().redfish_fields(&fields.value);
-        *spec = with.map_err(|misfit| misfitting(fields, "redfish", misfit))?;
+        *spec = with.map_err(|misfit| misfitting("redfish", misfit))?;
     }
     Ok(())
 }
 
-pub(super) fn misfitting(fields: &Spanned<Fields>, name: &str, misfit: Misfit) -> FleetError {
+pub(super) fn misfitting(name: &str, misfit: Misfit) -> Flaw {
     let field = format!("{name}.{}", misfit.path());
-    let reason = misfit.into_inner().to_string();
-    FleetError::of(fields, field.trim_end_matches('.'), &reason)
+    Flaw::In {
+        field: field.trim_end_matches('.').to_owned(),
+        reason: misfit.into_inner().to_string(),
+    }
 }
 
 fn ipmi(wanted: &Ipmi, port: u16) -> IpmiSpec {
@@ -197,23 +208,27 @@ fn ipmi(wanted: &Ipmi, port: u16) -> IpmiSpec {
     spec
 }
 
-fn ipmi_port(wanted: &Ipmi, group: &Group, index: u16) -> Result<u16, FleetError> {
+fn ipmi_port(wanted: &Ipmi, group: &Group, index: u16) -> Result<u16, Flaw> {
     let own_address = group.address.is_some();
     match wanted.port {
         None if own_address => Ok(IPMI),
         None | Some(0) => Ok(0),
         Some(port) if own_address => Ok(port),
-        Some(first) => first.checked_add(index).ok_or_else(|| {
-            let reason = "too few UDP ports follow for all hosts: choose a lower one";
-            FleetError::of(&group.name, "ipmi.port", reason)
+        Some(first) => first.checked_add(index).ok_or_else(|| Flaw::In {
+            field: "ipmi.port".to_owned(),
+            reason: "too few UDP ports follow for all hosts: choose a lower one".to_owned(),
         }),
     }
 }
 
-fn in_faults<T>(fault: &Spanned<T>, group: &Group, error: &SimError) -> FleetError {
-    FleetError::of(
-        fault,
-        "faults",
-        &format!("{error} (hosts `{}`)", group.name.value),
-    )
+fn in_faults(index: usize, error: &SimError) -> Flaw {
+    let field = if let SimError::InvalidFault { field, .. } = error {
+        format!("faults[{index}].{field}")
+    } else {
+        format!("faults[{index}]")
+    };
+    Flaw::In {
+        field,
+        reason: error.to_string(),
+    }
 }

@@ -5,22 +5,25 @@ use serde_saphyr::Spanned;
 use super::FleetError;
 use super::expand::misfitting;
 use super::file::{Group, Machine};
+use super::places::Flaw;
 use crate::spec::MachineSpec;
 
 /// The machines as they are described. `many`: the group has more than one BMC.
-pub(super) fn machines(group: &Group, described: &[Machine]) -> Result<Vec<MachineSpec>, FleetError> {
+pub(super) fn machines(group: &Group, described: &[Machine]) -> Result<Vec<MachineSpec>, Flaw> {
     let many = group.count.as_ref().is_some_and(|count| count.value > 1);
-    described.iter().map(|one| machine(one, many)).collect()
+    let described = described.iter().enumerate();
+    described.map(|(index, one)| machine(index, one, many)).collect()
 }
 
-fn machine(described: &Machine, many: bool) -> Result<MachineSpec, FleetError> {
+fn machine(index: usize, described: &Machine, many: bool) -> Result<MachineSpec, Flaw> {
     for (field, given) in [
         ("uuid", &described.uuid),
         ("serialNumber", &described.serial_number),
     ] {
         if let Some(given) = given.as_ref().filter(|_| many) {
             let reason = "machines of many hosts cannot share it: leave it out, and each gets its own";
-            return Err(FleetError::of(given, &format!("machines.{field}"), reason));
+            let field = format!("machines[{index}].{field}");
+            return Err(FleetError::of(given, &field, reason).into());
         }
     }
     let said = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
@@ -34,5 +37,5 @@ fn machine(described: &Machine, many: bool) -> Result<MachineSpec, FleetError> {
         return Ok(spec);
     };
     let with = spec.delay_fields(&fields.value);
-    with.map_err(|misfit| misfitting(fields, "machines.delays", misfit))
+    with.map_err(|misfit| misfitting(&format!("machines[{index}].delays"), misfit))
 }

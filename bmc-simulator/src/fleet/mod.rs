@@ -4,6 +4,7 @@ mod error;
 mod expand;
 mod file;
 mod machines;
+mod places;
 
 pub use error::FleetError;
 
@@ -37,7 +38,7 @@ impl Fleet {
             })
         });
         let file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
-        expand::expand(&file)
+        expand::expand(&file, text)
     }
 
     /// The names of its hosts.

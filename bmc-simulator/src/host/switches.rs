@@ -17,10 +17,8 @@ impl Host {
     pub fn change_redfish(&self, change: impl FnOnce(RedfishSpec) -> RedfishSpec) -> Result<(), SimError> {
         self.core.act(|acting| {
             let wanted = change(acting.state.redfish.spec().clone());
-            wanted.check().map_err(|reason| SimError::InvalidHost {
-                name: acting.core.name.clone(),
-                reason,
-            })?;
+            let checked = wanted.check().map_err(|wrong| wrong.in_part("redfish"));
+            checked.map_err(|wrong| wrong.of_host(&acting.core.name))?;
             redfish::respecify(acting, wanted);
             Ok(())
         })

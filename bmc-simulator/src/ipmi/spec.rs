@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::crypto::{self, Suite};
 use super::state::guid;
 use crate::HostSpec;
+use crate::per_machine::Slot;
+use crate::spec::{Layered, Wrong};
 
 /// Longest user name that IPMI carries, in bytes (section 13.20).
 const LONGEST_NAME: usize = 16;
@@ -200,39 +202,66 @@ impl IpmiSpec {
     }
 
     /// What cannot be served, and what to write instead.
-    pub(crate) fn check(&self, host: &HostSpec) -> Result<(), &'static str> {
-        if host.uuid.as_deref().is_some_and(|uuid| guid(uuid).is_none()) {
-            return Err("IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits");
+    pub(crate) fn check(&self, host: &HostSpec, layered: &Layered) -> Result<(), Wrong> {
+        let uuid = layered.machines.get(Slot::FIRST).uuid.as_deref();
+        if uuid.is_some_and(|uuid| guid(uuid).is_none()) {
+            let field = if host.machines.is_empty() {
+                "uuid"
+            } else {
+                "machines[0].uuid"
+            };
+            return Err(Wrong::of(
+                field,
+                "IPMI sends the UUID in 16 bytes: give one of 32 hexadecimal digits",
+            ));
         }
         if self.suites().is_empty() || self.suites().len() != self.suite_ids().len() {
-            return Err("IPMI: this cipher suite is not served: choose among 0-3, 6-8, 11, 12 and 15-17");
+            return Err(Wrong::of(
+                "ipmi.cipherSuites",
+                "IPMI: this cipher suite is not served: choose among 0-3, 6-8, 11, 12 and 15-17",
+            ));
         }
         if self
             .kg
             .as_ref()
             .is_some_and(|kg| kg.is_empty() || kg.len() > LONGEST_KG)
         {
-            return Err("IPMI: KG has 1 to 20 bytes: choose such a key, or none");
+            return Err(Wrong::of(
+                "ipmi.kg",
+                "IPMI: KG has 1 to 20 bytes: choose such a key, or none",
+            ));
         }
         if !(1..=MOST_SESSIONS).contains(&self.session_limit) {
-            return Err("IPMI: a BMC has 1 to 63 sessions: choose such a limit");
+            return Err(Wrong::of(
+                "ipmi.sessionLimit",
+                "IPMI: a BMC has 1 to 63 sessions: choose such a limit",
+            ));
         }
         if self.idle_timeout.is_zero() {
-            return Err("IPMI: no session could live: choose a time-out above zero");
+            return Err(Wrong::of(
+                "ipmi.idleTimeout",
+                "IPMI: no session could live: choose a time-out above zero",
+            ));
         }
         let names = self.users.iter().map(|user| user.name.as_str());
         if names
             .chain([host.username.as_str()])
             .any(|name| name.is_empty() || name.len() > LONGEST_NAME)
         {
-            return Err("IPMI: user names have 1 to 16 bytes: choose a shorter one");
+            return Err(Wrong::of(
+                "username",
+                "IPMI: user names have 1 to 16 bytes: choose a shorter one",
+            ));
         }
         let passwords = self.users.iter().map(|user| user.password.as_str());
         if passwords
             .chain(host.password.as_deref())
             .any(|password| password.len() > LONGEST_PASSWORD)
         {
-            return Err("IPMI: passwords have at most 20 bytes: choose a shorter one");
+            return Err(Wrong::of(
+                "password",
+                "IPMI: passwords have at most 20 bytes: choose a shorter one",
+            ));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::oem::OemAction;
 use super::quirks::{ETags, ExtendedInfo, LastResetTime, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 use crate::fault::VendorError;
+use crate::spec::Wrong;
 
 /// Range of `SessionTimeout` (DMTF `SessionService_v1.xml`): 30 seconds to one day.
 pub(super) const SESSION_TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 30..=86_400;
@@ -123,12 +124,18 @@ impl Default for RedfishSpec {
 }
 
 impl RedfishSpec {
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
         if self.session_limit == 0 {
-            return Err("no session could ever be opened: write a session limit of 1 or more");
+            return Err(Wrong::of(
+                "sessionLimit",
+                "no session could ever be opened: write a session limit of 1 or more",
+            ));
         }
         if !SESSION_TIMEOUT_SECONDS.contains(&self.session_timeout.as_secs()) {
-            return Err("Redfish allows a session time-out of 30 s to 1 day: write such a duration");
+            return Err(Wrong::of(
+                "sessionTimeout",
+                "Redfish allows a session time-out of 30 s to 1 day: write such a duration",
+            ));
         }
         Ok(())
     }

@@ -69,13 +69,14 @@ impl Enclosures {
     }
 }
 
-/// Whether every enclosure stands in one place only, and in none that stands in it.
-pub(super) fn is_a_tree(machines: &PerMachine<MachinePlan>) -> bool {
+/// The number of the first machine in whose path an enclosure stands elsewhere than it does in a path
+/// before.
+pub(super) fn astray(machines: &PerMachine<MachinePlan>) -> Option<usize> {
     let all = Enclosures::of(machines);
-    let mut paths = machines.iter().map(|machine| &machine.chassis);
-    paths.all(|path| {
+    machines.iter().position(|machine| {
+        let path = &machine.chassis;
         let parents = std::iter::once(None).chain(path.iter().map(|id| Some(id.as_str())));
         let mut steps = parents.zip(path);
-        steps.all(|(parent, id)| all.find(id).is_some_and(|one| one.parent.as_deref() == parent))
+        !steps.all(|(parent, id)| all.find(id).is_some_and(|one| one.parent.as_deref() == parent))
     })
 }

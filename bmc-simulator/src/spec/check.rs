@@ -1,71 +1,169 @@
 //! Whether a host can be served as it was described.
 
-use super::HostSpec;
-use super::chassis;
 use super::layers::Layered;
+use super::{HostSpec, chassis};
 use crate::SimError;
+
+/// What is wrong with a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// The field, as a fleet file names it.
+    pub(crate) field: String,
+    /// Why, and what to write instead.
+    pub(crate) reason: &'static str,
+}
+
+impl Wrong {
+    pub(crate) fn of(field: impl Into<String>, reason: &'static str) -> Self {
+        Self {
+            field: field.into(),
+            reason,
+        }
+    }
+
+    /// The same, of a part of a host.
+    pub(crate) fn in_part(self, part: &str) -> Self {
+        Self {
+            field: format!("{part}.{}", self.field),
+            ..self
+        }
+    }
+
+    /// The error of the host of this name.
+    pub(crate) fn of_host(self, name: &str) -> SimError {
+        SimError::InvalidHost {
+            name: name.to_owned(),
+            field: self.field,
+            reason: self.reason,
+        }
+    }
+}
+
+/// What keeps a host from being served.
+#[derive(Debug)]
+pub(crate) enum HostFlaw {
+    Host(Wrong),
+    /// One of its faults, as [`SimError::InvalidFault`].
+    Fault(SimError),
+}
+
+impl HostFlaw {
+    /// The error of the host of this name.
+    pub(crate) fn of_host(self, name: &str) -> SimError {
+        match self {
+            Self::Host(wrong) => wrong.of_host(name),
+            Self::Fault(error) => error,
+        }
+    }
+}
+
+impl From<Wrong> for HostFlaw {
+    fn from(wrong: Wrong) -> Self {
+        Self::Host(wrong)
+    }
+}
 
 impl HostSpec {
     /// # Errors
-    /// [`SimError::InvalidHost`] and [`SimError::InvalidFault`], with what to write instead.
-    pub(crate) fn check(&self, behind_one_port: bool) -> Result<(), SimError> {
+    /// The first thing that is wrong with it.
+    pub(crate) fn check(&self, behind_one_port: bool) -> Result<(), HostFlaw> {
         let layered = self.layered();
-        let refuse = |reason| {
-            Err(SimError::InvalidHost {
-                name: self.name.clone(),
-                reason,
-            })
-        };
         if !plain(&self.name) {
-            return refuse("the name must be letters, digits, `-`, `_` and `.`: choose such a name");
+            let reason = "the name must be letters, digits, `-`, `_` and `.`: choose such a name";
+            return Err(Wrong::of("name", reason).into());
         }
-        let ids: Vec<&str> = Self::ids(&layered).collect();
-        if !ids.iter().all(|id| plain(id)) {
-            return refuse("a system id must be letters, digits, `-`, `_` and `.`: choose such an id");
-        }
-        if ids
-            .iter()
-            .enumerate()
-            .any(|(index, id)| ids.iter().take(index).any(|other| other == id))
-        {
-            return refuse("two systems have the same id: give each its own");
-        }
-        self.check_machines(&layered).or_else(refuse)?;
+        self.check_ids(&layered)?;
+        self.check_chassis(&layered)?;
         let target = layered.target(behind_one_port);
-        self.faults.iter().try_for_each(|fault| fault.check_at(&target))?;
+        let checked = self.faults.iter().try_for_each(|fault| fault.check_at(&target));
+        checked.map_err(HostFlaw::Fault)?;
         if self.bind.is_unspecified() {
-            return refuse("no certificate can name the unspecified address: bind one real address");
+            let reason = "no certificate can name the unspecified address: bind one real address";
+            return Err(Wrong::of("address", reason).into());
         }
         if self.username.is_empty() || self.username.contains(':') {
-            return refuse("HTTP Basic cannot carry an empty user name or one with a colon: choose another");
+            let reason = "HTTP Basic cannot carry an empty user name or one with a colon: choose another";
+            return Err(Wrong::of("username", reason).into());
         }
-        let ipmi = layered.ipmi.as_ref();
-        let checked = ipmi.map_or(Ok(()), |ipmi| ipmi.check(self));
-        checked.and_then(|()| layered.redfish.check()).or_else(refuse)
+        if let Some(ipmi) = &layered.ipmi {
+            ipmi.check(self, &layered)?;
+        }
+        let redfish = layered.redfish.check();
+        Ok(redfish.map_err(|wrong| wrong.in_part("redfish"))?)
     }
 
-    fn check_machines(&self, layered: &Layered) -> Result<(), &'static str> {
-        let of_one = [&self.system_id, &self.uuid, &self.serial];
-        if !self.machines.is_empty() && of_one.iter().any(|said| said.is_some()) {
-            return Err(
-                "with several machines each has its own id, UUID and serial number: say them of the machine",
-            );
+    fn check_ids(&self, layered: &Layered) -> Result<(), Wrong> {
+        let of_one = [
+            ("systemId", &self.system_id),
+            ("uuid", &self.uuid),
+            ("serialNumber", &self.serial),
+        ];
+        let of_one = of_one.iter().find(|(_, said)| said.is_some());
+        if let Some((field, _)) = of_one.filter(|_| !self.machines.is_empty()) {
+            let reason =
+                "with several machines each has its own id, UUID and serial number: say them of the machine";
+            return Err(Wrong::of(*field, reason));
         }
-        let mut paths = layered.machines.iter().map(|machine| &machine.chassis);
-        if !paths.all(|path| !path.is_empty() && path.iter().all(|id| plain(id))) {
-            return Err(
-                "a chassis is a list of ids of letters, digits, `-`, `_` and `.`, one or more: write such ids",
-            );
-        }
-        if !chassis::is_a_tree(&layered.machines) {
-            return Err("a chassis is in two places: let its id come after the same ids wherever it comes");
+        let mut known: Vec<&str> = Vec::new();
+        for (field, id) in self.ids(layered) {
+            if !plain(id) {
+                let reason = "a system id must be letters, digits, `-`, `_` and `.`: choose such an id";
+                return Err(Wrong::of(field, reason));
+            }
+            if known.contains(&id) {
+                let reason = "two systems have the same id: give each its own";
+                return Err(Wrong::of(field, reason));
+            }
+            known.push(id);
         }
         Ok(())
     }
 
-    fn ids(layered: &Layered) -> impl Iterator<Item = &str> {
-        let decoys = layered.decoys.iter().map(|decoy| decoy.id.as_str());
-        decoys.chain(layered.machines.iter().map(|machine| machine.id.as_str()))
+    /// Ids of all systems, with the fields in which they are said.
+    fn ids<'a>(&'a self, layered: &'a Layered) -> impl Iterator<Item = (String, &'a str)> {
+        let decoys = layered.decoys.iter().enumerate().map(|(index, decoy)| {
+            let before = layered.decoys.iter().take(index);
+            let before = before.filter(|other| other.id == decoy.id).count();
+            let said = self.decoys.iter().enumerate();
+            let said = said.filter(|(_, said)| said.id == decoy.id).nth(before);
+            let field = said.map_or("personality".to_owned(), |(index, _)| {
+                format!("decoys[{index}].id")
+            });
+            (field, decoy.id.as_str())
+        });
+        let machines = layered.machines.iter().enumerate().map(|(index, machine)| {
+            let only = self.machines.is_empty();
+            let field = if only {
+                "systemId".to_owned()
+            } else {
+                format!("machines[{index}].id")
+            };
+            (field, machine.id.as_str())
+        });
+        // What is usual comes before what was said, and so is not blamed.
+        machines.chain(decoys)
+    }
+
+    fn check_chassis(&self, layered: &Layered) -> Result<(), Wrong> {
+        let field = |index: usize| {
+            let own = self.machines.get(index);
+            match own.filter(|machine| machine.chassis.is_some()) {
+                Some(_) => format!("machines[{index}].chassis"),
+                None => "chassis".to_owned(),
+            }
+        };
+        for (index, machine) in layered.machines.iter().enumerate() {
+            let path = &machine.chassis;
+            if path.is_empty() || !path.iter().all(|id| plain(id)) {
+                let reason = "a chassis is a list of ids of letters, digits, `-`, `_` and `.`, one or more: write such ids";
+                return Err(Wrong::of(field(index), reason));
+            }
+        }
+        if let Some(index) = chassis::astray(&layered.machines) {
+            let reason = "a chassis is in two places: let its id come after the same ids wherever it comes";
+            return Err(Wrong::of(field(index), reason));
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,9 @@ mod layers;
 mod machine;
 
 pub(crate) use chassis::Enclosure;
+pub(crate) use check::{HostFlaw, Wrong};
 pub(crate) use identity::{Identities, Identity};
-pub(crate) use layers::{Fields, Misfit};
+pub(crate) use layers::{Fields, Layered, Misfit};
 pub(crate) use machine::MachinePlan;
 pub use machine::MachineSpec;
 

@@ -154,7 +154,30 @@ fn ipmi_when_asked_for() {
 #[test]
 fn mistakes_end_it_with_a_reason() {
     for (arguments, reason) in [
-        (vec!["--hosts", "0"], "0 is not in"),
+        (
+            vec!["--hosts", "0"],
+            "error: invalid value '0' for '--hosts <HOSTS>': zero hosts are none: write a number from 1 to 5000\n",
+        ),
+        (
+            vec!["--hosts", "5001"],
+            "error: invalid value '5001' for '--hosts <HOSTS>': one process has at most 5000 hosts: run several \
+             simulators\n",
+        ),
+        (
+            vec!["--hosts", "70000"],
+            "error: invalid value '70000' for '--hosts <HOSTS>': one process has at most 5000 hosts: run several \
+             simulators\n",
+        ),
+        (
+            vec!["--hosts", "many"],
+            "error: invalid value 'many' for '--hosts <HOSTS>': not a number of hosts: write a number from 1 to \
+             5000\n",
+        ),
+        (
+            vec!["--bind", "192.0.2.1"],
+            "bmc-simulator: cannot listen on 192.0.2.1:0: Cannot assign requested address (os error 99); this \
+             machine does not have the address: choose one of its own, such as any of 127.0.0.0/8\n",
+        ),
         (vec!["--off-delay", "soon"], "is not a duration"),
         (vec!["--control", "0.0.0.0:0"], "use an address of 127.0.0.0/8"),
         (vec!["--password-file", "/nonexistent"], "check the path"),
@@ -171,6 +194,25 @@ fn mistakes_end_it_with_a_reason() {
         let stderr = fail(&arguments);
         assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn a_fleet_that_may_not_have_its_files_is_refused_before_it_listens() {
+    let limited = format!(
+        "ulimit -n 100; exec {} --hosts 90 --first-ipmi-port 0",
+        env!("CARGO_BIN_EXE_bmc-simulator")
+    );
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    assert!(!status.success() && stdout.is_empty());
+    assert_eq!(
+        String::from_utf8(stderr).unwrap(),
+        "bmc-simulator: these BMCs need 212 open files, of which this process may have 100: raise the limit \
+         (ulimit -n 302, which leaves room for a connection to each) or run fewer hosts\n"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bmc_simulator::{Delay, Fleet, FleetError, Power, Simulator};
+use bmc_simulator::{Delay, Fleet, Power, Simulator};
 
 use crate::client::{Client, status};
 
@@ -29,10 +29,6 @@ hosts:
         on: system-get
         times: 1
 ";
-
-fn error(text: &str) -> FleetError {
-    Fleet::from_yaml(text).map(drop).unwrap_err()
-}
 
 #[tokio::test]
 async fn a_fleet_is_what_its_file_says() {
@@ -74,66 +70,6 @@ async fn a_fleet_is_what_its_file_says() {
         client.system().await["UUID"],
         "00112233-4455-6677-8899-aabbccddeeff"
     );
-}
-
-#[test]
-fn a_mistake_is_named_with_its_line_and_what_was_expected() {
-    let hosts = |rest: &str| format!("hosts:\n  - name: a\n    {rest}\n");
-    for (text, line, says) in [
-        ("hosts: []".to_owned(), 1, "hosts: there is none"),
-        ("seed: 1".to_owned(), 1, "hosts"),
-        (hosts("colour: red"), 3, "hosts[0].colour: unknown field `colour`"),
-        (
-            hosts("count: many"),
-            3,
-            "hosts[0].count: invalid u16: write a whole number",
-        ),
-        (hosts("count: 70000"), 3, "count"),
-        (hosts("count: 0"), 3, "count: zero hosts are none"),
-        (hosts("count: 2"), 2, "name: many hosts need many names"),
-        (
-            "hosts:\n  - name: a-{}\n    count: 2\n    uuid: x".to_owned(),
-            4,
-            "uuid: many hosts cannot share it",
-        ),
-        (hosts("address: localhost"), 3, "address"),
-        (hosts("delays: {off: soon}"), 3, "off"),
-        (
-            hosts("faults: [{fault: hang, times: 0}]"),
-            3,
-            "faults: fault `hang`, field `times`",
-        ),
-        (hosts("faults: [{fault: catch-fire}]"), 3, "catch-fire"),
-        (hosts("power: Maybe"), 3, "Maybe"),
-        (
-            "hosts:\n  - name: a\n  - name: a".to_owned(),
-            3,
-            "name: `a` is the name of another host",
-        ),
-        ("hosts:\n  - name: a b".to_owned(), 2, "name must be letters"),
-        (
-            "hosts:\n  - name: a-{}\n    count: 300\n    address: 127.255.255.1".to_owned(),
-            4,
-            "address: too few addresses follow",
-        ),
-        (
-            "hosts:\n  - name: a-{}\n    count: 300\n    port: 65500".to_owned(),
-            4,
-            "port: too few ports follow",
-        ),
-        (
-            "hosts:\n  - name: a-{}\n    count: 5001".to_owned(),
-            2,
-            "more than 5000 hosts",
-        ),
-        ("hosts: [".to_owned(), 1, ""),
-    ] {
-        let error = error(&text);
-        let told = error.to_string();
-        assert_eq!(error.line(), line, "{text:?}: {told}");
-        assert!(told.contains(says), "{text:?}: {told}");
-        assert!(!told.contains("calvin"), "{told}");
-    }
 }
 
 #[test]

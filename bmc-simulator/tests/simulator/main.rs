@@ -22,6 +22,7 @@ mod faults_http;
 mod faults_power;
 mod faults_selected;
 mod fleet;
+mod fleet_mistakes;
 mod ipmi;
 mod journal;
 mod lifecycle;
