@@ -20,7 +20,7 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams}
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use world::acts::hasty;
-use world::{HostOptions, World, WorldHost};
+use world::{HostOptions, World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -99,6 +99,17 @@ fn behind_metal3() -> HostOptions {
     }
 }
 
+/// A host whose BMC is trusted by a CA in a ConfigMap.
+fn trusted_by_config_map() -> HostOptions {
+    HostOptions {
+        endpoint: Box::new(|mut endpoint| {
+            endpoint["tls"] = json!({"caBundleFrom": {"kind": "ConfigMap", "name": "bmc-ca"}});
+            endpoint
+        }),
+        ..HostOptions::default()
+    }
+}
+
 async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<()> {
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("metal3.io", "v1alpha1", "BareMetalHost"));
     let api = Api::<DynamicObject>::namespaced_with(world.client.clone(), &world.namespace, &kind);
@@ -168,6 +179,8 @@ async fn exercise(world: &World) -> Result<()> {
     let [by_annotation, by_deletion, through_metal3] = &world.hosts[..] else {
         anyhow::bail!("three hosts were asked for");
     };
+    let ca = by_annotation.bmc.ca_pem();
+    objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
     create_bare_metal_host(world, through_metal3).await?;
     create_resident(world, &by_annotation.name).await?;
     let annotated = async {
@@ -208,7 +221,7 @@ async fn exercise(world: &World) -> Result<()> {
 #[tokio::test]
 async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
     let cluster = harness::control_plane().await?;
-    let options = vec![HostOptions::default(), HostOptions::default(), behind_metal3()];
+    let options = vec![trusted_by_config_map(), HostOptions::default(), behind_metal3()];
     let world = World::new(cluster, "rbac", options).await?;
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;
@@ -289,7 +302,11 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
         );
     }
     assert!(everywhere.iter().all(|(_, resource, _)| resource != "secrets"));
-    let secrets: Vec<&str> = in_namespaces.iter().map(|(_, _, verb)| verb.as_str()).collect();
-    assert_eq!(secrets, ["get"], "Secrets are read by name and never listed");
+    let verbs: BTreeSet<&str> = in_namespaces.iter().map(|(_, _, verb)| verb.as_str()).collect();
+    assert_eq!(
+        verbs,
+        BTreeSet::from(["get"]),
+        "Secrets and ConfigMaps are read by name and never listed"
+    );
     Ok(())
 }

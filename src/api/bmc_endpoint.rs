@@ -90,13 +90,16 @@ pub struct SecretReference {
 
 /// How a BMC's certificate is verified: by CA or by fingerprint, not both.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[schemars(extend("x-kubernetes-validations" = [{"rule": "(has(self.caBundle) ? 1 : 0) + (has(self.fingerprints) && size(self.fingerprints) > 0 ? 1 : 0) + (has(self.insecureSkipVerify) && self.insecureSkipVerify ? 1 : 0) <= 1", "message": "at most one of caBundle, fingerprints and insecureSkipVerify can be set"}]))]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "(has(self.caBundle) ? 1 : 0) + (has(self.caBundleFrom) ? 1 : 0) + (has(self.fingerprints) && size(self.fingerprints) > 0 ? 1 : 0) + (has(self.insecureSkipVerify) && self.insecureSkipVerify ? 1 : 0) <= 1", "message": "at most one of caBundle, caBundleFrom, fingerprints and insecureSkipVerify can be set"}]))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndpointTls {
     /// PEM certificates of the CAs that sign the BMC's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub ca_bundle: Option<String>,
+    /// The same in a ConfigMap or Secret of this namespace, read each time it is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_bundle_from: Option<CaSource>,
     /// SHA-256 fingerprints of the BMC's certificate, in hexadecimal, with or without colons. Several
     /// for rotation. Works for self-signed certificates of any kind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -105,6 +108,46 @@ pub struct EndpointTls {
     /// Verify nothing. Only obeyed where the RemediationPolicy allows `UnverifiedTLS`.
     #[schemars(default)]
     pub insecure_skip_verify: bool,
+}
+
+/// Where CA certificates stand.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaSource {
+    /// Of which kind the object is.
+    pub kind: CaSourceKind,
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key under which the PEM text stands.
+    #[serde(default = "CaSource::usual_key")]
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+impl CaSource {
+    /// As cert-manager and the CA injectors of Kubernetes name it.
+    fn usual_key() -> String {
+        "ca.crt".to_owned()
+    }
+}
+
+/// What may hold CA certificates.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CaSourceKind {
+    /// A ConfigMap.
+    ConfigMap,
+    /// A Secret.
+    Secret,
+}
+
+impl CaSourceKind {
+    /// Its name in Kubernetes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+        }
+    }
 }
 
 /// What became of the endpoint.

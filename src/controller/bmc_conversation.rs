@@ -3,30 +3,23 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::api::Api;
 use tokio::time::Instant;
 
-use super::api_call::{ShellError, within};
+use super::api_call::ShellError;
+use super::bmc_access;
 use super::caches;
 use super::context::Context;
 use super::host::ResolvedHost;
 use super::latch::Latched;
 use crate::api::PowerCycleRemediation;
-use crate::api::remediation_policy::{BmcRules, POLICY_NAME, Transport};
-use crate::bmc::{
-    AllowedNetworks, AuthMethod, BmcError, BmcLine, BmcTarget, CommandAnswer, Credentials, PowerCommand,
-    Refusal, ServerTrust, TransportSecurity, Urgency,
-};
+use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
+use crate::bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::journal::Verb;
 use crate::core::observed::{Answer, PowerRead};
 use crate::core::phase::Reason;
-
-/// Key of a credentials Secret under which the CA of the BMC may stand.
-const CA_KEY: &str = "ca.crt";
 
 /// An open talk with a BMC.
 #[derive(Debug)]
@@ -56,29 +49,20 @@ impl Conversation {
         let namespace = remediation.namespace().unwrap_or_default();
         let journal = remediation.status.as_ref().map(|status| &status.journal);
         let begun = journal.is_some_and(|journal| journal.intent.is_some());
-        let secrets = Api::<Secret>::namespaced(context.client.clone(), &namespace);
-        let secret = match within("reading the BMC's Secret", secrets.get_opt(&host.secret)).await {
-            Ok(Some(secret)) => secret,
-            Ok(None) => {
-                let detail = format!("Secret {} of {} does not exist", host.secret, host.host.reference);
-                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
-            }
-            Err(error) if error.is_forbidden() => {
-                let detail = format!(
-                    "this daemon's role does not let it read Secret {} in namespace {namespace}; \
-                     apply components/bmc-namespace there",
-                    host.secret
-                );
-                return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
-            }
-            Err(error) => return Err(error),
+        let login = match bmc_access::login(&context.client, &namespace, host).await? {
+            Ok(login) => login,
+            Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let version = secret.resource_version().unwrap_or_default();
-        let name = format!("{namespace}/{}", host.secret);
-        if let Some(latched) = context.latch.holds(&name, &version, &host.host.bmc) {
+        let latched = context.latch.holds(&login.secret, &login.version, &host.host.bmc);
+        if let Some(latched) = latched {
             return Ok(Err(rejected_before(&host.secret, latched)));
         }
-        let target = match target(rules(context, begun), host, &secret, &version, expected_uuid) {
+        let rules = match rules(context, begun) {
+            Ok(rules) => rules,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let target = bmc_access::target(&context.client, &namespace, host, &login, rules, expected_uuid);
+        let target = match target.await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -89,8 +73,8 @@ impl Conversation {
                 line,
                 place,
                 bmc: host.host.bmc.clone(),
-                secret: name,
-                version,
+                secret: login.secret,
+                version: login.version,
                 predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
             }),
             Err(error) => Err(obstacle(&place, &error)),
@@ -213,59 +197,8 @@ fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
     context.last_rules().filter(|_| begun).ok_or(missing)
 }
 
-fn target(
-    rules: Result<BmcRules, Obstacle>,
-    host: &ResolvedHost,
-    secret: &Secret,
-    version: &str,
-    expected_uuid: Option<SystemUuid>,
-) -> Result<BmcTarget, Obstacle> {
-    let rules = rules?;
-    let empty = std::collections::BTreeMap::new();
-    let data = secret.data.as_ref().unwrap_or(&empty);
-    let bytes = data
-        .iter()
-        .map(|(key, value)| (key.clone(), value.0.as_slice()))
-        .collect();
-    let credentials = Credentials::from_secret(&bytes, version).map_err(|error| {
-        Obstacle::new(
-            Reason::BmcCredentialsMissing,
-            format!("Secret {}: {error}", host.secret),
-        )
-    })?;
-    Ok(BmcTarget {
-        address: host.address.clone(),
-        credentials,
-        trust: trust(host, secret)?,
-        auth: AuthMethod::Auto,
-        expected_uuid,
-        allowed: AllowedNetworks::new(rules.allowed_networks),
-        minimum_transport: match rules.minimum_transport {
-            Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
-            Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
-            Transport::PlainHTTP => TransportSecurity::PlainHttp,
-        },
-    })
-}
-
-fn trust(host: &ResolvedHost, secret: &Secret) -> Result<ServerTrust, Obstacle> {
-    if let Some(trust) = &host.trust {
-        return Ok(trust.clone());
-    }
-    let Some(bytes) = secret.data.as_ref().and_then(|data| data.get(CA_KEY)) else {
-        return Ok(ServerTrust::SystemRoots);
-    };
-    match std::str::from_utf8(&bytes.0) {
-        Ok(pem) => Ok(ServerTrust::CertificateAuthority(pem.to_owned())),
-        Err(_) => Err(Obstacle::new(
-            Reason::BmcTlsUntrusted,
-            format!("key {CA_KEY} of Secret {} must be PEM text", host.secret),
-        )),
-    }
-}
-
 /// What an error of the power-control layer means for a remediation.
-fn obstacle(place: &str, error: &BmcError) -> Obstacle {
+pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
     let reason = match error {
         BmcError::ProtocolNotSupported { .. } => Reason::BmcProtocolNotAllowed,
         BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,

@@ -7,6 +7,7 @@ use super::api_call::ShellError;
 use super::context::Context;
 use super::gather;
 use super::memory::Memory;
+use crate::api::bmc_endpoint::CaSource;
 use crate::api::views::Machine;
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::bmc::{BmcAddress, Fingerprint, ServerTrust};
@@ -22,8 +23,18 @@ pub(crate) struct ResolvedHost {
     pub(crate) host: Host,
     pub(crate) address: BmcAddress,
     pub(crate) secret: String,
-    /// `None`: the credentials Secret says it with `ca.crt`, else the system's roots hold.
-    pub(crate) trust: Option<ServerTrust>,
+    pub(crate) trust: HostTrust,
+}
+
+/// Where it is said how the BMC's certificate is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostTrust {
+    /// By the object that describes the host.
+    Stated(ServerTrust),
+    /// By a CA in another object, which is read when it is needed.
+    AuthorityIn(CaSource),
+    /// By the credentials Secret, with `certificateFingerprints` or `ca.crt`; else the system's roots hold.
+    AsTheSecretSays,
 }
 
 /// Resolves the host of a remediation's Machine.
@@ -127,14 +138,17 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
     };
     let tls = spec.tls.clone().unwrap_or_default();
     let trust = if tls.insecure_skip_verify {
-        Some(ServerTrust::Unverified)
+        HostTrust::Stated(ServerTrust::Unverified)
     } else if !tls.fingerprints.is_empty() {
-        Some(ServerTrust::Fingerprints(fingerprints(
-            &tls.fingerprints,
-            &reference,
-        )?))
+        let place = format!("spec.tls.fingerprints of {reference}");
+        let pins = fingerprints(&tls.fingerprints, &place, Reason::HostUnreadable)?;
+        HostTrust::Stated(ServerTrust::Fingerprints(pins))
+    } else if let Some(source) = tls.ca_bundle_from {
+        HostTrust::AuthorityIn(source)
+    } else if let Some(pem) = tls.ca_bundle {
+        HostTrust::Stated(ServerTrust::CertificateAuthority(pem))
     } else {
-        tls.ca_bundle.map(ServerTrust::CertificateAuthority)
+        HostTrust::AsTheSecretSays
     };
     let host = Host {
         reference,
@@ -149,14 +163,18 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
     })
 }
 
-fn fingerprints(texts: &[String], reference: &str) -> Result<Vec<Fingerprint>, Obstacle> {
+/// Reads fingerprints of certificates.
+///
+/// # Errors
+/// The obstacle, naming the place they stand in.
+pub(crate) fn fingerprints(
+    texts: &[String],
+    place: &str,
+    reason: Reason,
+) -> Result<Vec<Fingerprint>, Obstacle> {
     let parse = |text: &String| {
-        text.parse::<Fingerprint>().map_err(|error| {
-            Obstacle::new(
-                Reason::HostUnreadable,
-                format!("spec.tls.fingerprints of {reference}: {error}"),
-            )
-        })
+        text.parse::<Fingerprint>()
+            .map_err(|error| Obstacle::new(reason, format!("{place}: {error}")))
     };
     texts.iter().map(parse).collect()
 }

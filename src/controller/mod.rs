@@ -3,6 +3,7 @@
 mod acceptance;
 mod acting;
 mod api_call;
+mod bmc_access;
 mod bmc_conversation;
 pub(crate) mod caches;
 mod claims;
@@ -29,6 +30,6 @@ pub use api_call::ShellError;
 pub(crate) use api_call::within;
 pub use clock::Clock;
 pub use context::Context;
-pub(crate) use host::{ResolvedHost, bmc_address};
+pub(crate) use host::{HostTrust, ResolvedHost, bmc_address};
 pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

@@ -9,7 +9,7 @@ use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::{BareMetalHost, Machine};
 use crate::bmc::ServerTrust;
-use crate::controller::{Context, Memory, ResolvedHost, ShellError, bmc_address, within};
+use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
 use crate::core::facts::{Host, Obstacle};
 use crate::core::metal3::{self, HostReference};
 use crate::core::phase::Reason;
@@ -111,7 +111,11 @@ fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle
         bmc: address.to_string(),
         stated_uuid: None,
     };
-    let trust = view.unverified.then_some(ServerTrust::Unverified);
+    let trust = if view.unverified {
+        HostTrust::Stated(ServerTrust::Unverified)
+    } else {
+        HostTrust::AsTheSecretSays
+    };
     Ok(ResolvedHost {
         host,
         address,

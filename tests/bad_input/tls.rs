@@ -52,6 +52,32 @@ fn cases(another_ca: &str) -> Vec<Case> {
             let address = endpoint["address"].as_str().expect("is text");
             endpoint["address"] = json!(address.replace("redfish+https", "redfish+http"));
         }),
+        tls(
+            "CA in a ConfigMap that is not there",
+            &[named, "ConfigMap missing-ca", "does not exist"],
+            json!({"caBundleFrom": {"kind": "ConfigMap", "name": "missing-ca"}}),
+        ),
+        tls(
+            "CA in a Secret without the key",
+            &[named, "has no key bmc.pem"],
+            json!({"caBundleFrom": {"kind": "Secret", "name": "wrong-ca-bmc", "key": "bmc.pem"}}),
+        ),
+        Case::new(
+            "fingerprint of nothing in the Secret",
+            Reason::BmcTlsUntrusted,
+            &["key certificateFingerprints of Secret", "64 hexadecimal digits"],
+        )
+        .secret(|secret| {
+            let secret = secret.as_object_mut().expect("is an object");
+            secret.remove("ca.crt");
+            secret.insert("certificateFingerprints".to_owned(), json!("AB:CD"));
+        }),
+        Case::new(
+            "CA and fingerprint in one Secret",
+            Reason::BmcTlsUntrusted,
+            &["has both certificateFingerprints and ca.crt"],
+        )
+        .secret(|secret| secret["certificateFingerprints"] = json!("ab".repeat(32))),
         Case::new("no trust given", Reason::BmcTlsUntrusted, &[named, "certificate"])
             .secret(|secret| drop(secret.as_object_mut().expect("is an object").remove("ca.crt"))),
         Case::new(
@@ -80,6 +106,18 @@ async fn correct(world: &World, one: &Refused<'_>) -> Result<()> {
             let address = format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path());
             objects::patch_endpoint(world, name, json!({ "address": address })).await?;
         }
+        "CA in a ConfigMap that is not there" => {
+            objects::create_config_map(world, "missing-ca", json!({"ca.crt": bmc.ca_pem()})).await?;
+        }
+        "CA in a Secret without the key" => {
+            let key = json!({"tls": {"caBundleFrom": {"kind": "Secret", "name": format!("{name}-bmc"), "key": "ca.crt"}}});
+            objects::patch_endpoint(world, name, key).await?;
+        }
+        "fingerprint of nothing in the Secret" | "CA and fingerprint in one Secret" => {
+            let fingerprint = format!("{},\n{}", "ab".repeat(32), bmc.certificate_sha256_fingerprint());
+            let pinned = json!({"certificateFingerprints": fingerprint, "ca.crt": null});
+            objects::patch_secret(world, name, pinned).await?;
+        }
         "no trust given" | "certificate swapped" => {
             objects::patch_secret(world, name, json!({"ca.crt": bmc.ca_pem()})).await?;
         }
@@ -95,6 +133,7 @@ async fn invariant_11_an_unverified_bmc_gets_no_credentials_and_a_verified_one_i
     let daemon = daemon().await?;
     let mut cases = cases(&another_ca()?);
     let world = refusal::make("tls", &mut cases).await?;
+    objects::create_secret(&world, "wrong-ca", json!({"ca.crt": "nothing"})).await?;
 
     let refused = refusal::all_refused(&world, daemon, &cases).await?;
     for one in &refused {

@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result};
 use baremetal_remediator::api::views::{Machine, MachineHealthCheck};
 use baremetal_remediator::api::{BMCEndpoint, keys};
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Event, Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::World;
 
@@ -94,6 +94,14 @@ pub async fn create_secret(world: &World, host: &str, data: Value) -> Result<()>
     Ok(())
 }
 
+pub async fn create_config_map(world: &World, name: &str, data: Value) -> Result<()> {
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": name}, "data": data}))?;
+    Api::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &map)
+        .await?;
+    Ok(())
+}
+
 pub async fn create_endpoint(world: &World, host: &str, spec: Value) -> Result<()> {
     if spec.is_null() {
         return Ok(());
@@ -155,13 +163,15 @@ pub async fn patch_endpoint(world: &World, host: &str, spec: Value) -> Result<()
     Ok(())
 }
 
-/// Merges texts into a host's Secret.
+/// Merges texts into a host's Secret; null takes a key away.
 pub async fn patch_secret(world: &World, host: &str, data: Value) -> Result<()> {
+    let all = data.as_object().cloned().unwrap_or_default();
+    let (gone, texts): (Map<_, _>, Map<_, _>) = all.into_iter().partition(|(_, value)| value.is_null());
     Api::<Secret>::namespaced(world.client.clone(), &world.namespace)
         .patch(
             &format!("{host}-bmc"),
             &PatchParams::default(),
-            &Patch::Merge(json!({ "stringData": data })),
+            &Patch::Merge(json!({ "stringData": texts, "data": gone })),
         )
         .await?;
     Ok(())
