@@ -16,7 +16,7 @@ impl Fault {
     /// Whether a single request, or connection, of this kind can be hit by it.
     pub(super) fn can_hit(&self, class: RequestClass) -> bool {
         match self.effect() {
-            Effect::Lasting => false,
+            Effect::Lasting | Effect::Machine => false,
             Effect::Connection(_) => class == RequestClass::Connect,
             Effect::Answer(Answer::SessionsFull) => class == RequestClass::SessionCreate,
             Effect::Reuse | Effect::Answer(_) | Effect::Drop | Effect::Aftermath(_) | Effect::Reboot => {
@@ -27,6 +27,7 @@ impl Fault {
                 class.is_http() && class != RequestClass::ServiceRoot || class == RequestClass::IpmiRakp1
             }
             Effect::Conflict | Effect::TooSoon(_) => class == RequestClass::Reset,
+            Effect::Rewire(_) => class == RequestClass::Reset || class == RequestClass::IpmiChassisControl,
             Effect::Ipmi(effect) => can_hit_ipmi(effect, class),
         }
     }
@@ -108,7 +109,9 @@ impl Injection {
 
     /// Whether what narrows it leaves any requests.
     fn check_requests(&self) -> Result<(), Wrong> {
-        if self.fault.effect() == Effect::Lasting {
+        let effect = self.fault.effect();
+        self.check_system(&effect)?;
+        if effect == Effect::Lasting || effect == Effect::Machine {
             return self.check_lasting();
         }
         if let Some(on) = self.on
@@ -119,6 +122,23 @@ impl Injection {
         self.check_method()?;
         self.check_path()?;
         self.check_together()
+    }
+
+    /// Whether it can be about one system.
+    fn check_system(&self, effect: &Effect) -> Result<(), Wrong> {
+        if self.system.is_none() || *effect == Effect::Machine {
+            return Ok(());
+        }
+        let of_requests = *effect != Effect::Lasting && self.fault.can_hit(RequestClass::Reset);
+        let on = self.on.unwrap_or(RequestClass::Reset);
+        let of_system = [RequestClass::SystemGet, RequestClass::Reset, RequestClass::Other];
+        if of_requests && of_system.contains(&on) {
+            return Ok(());
+        }
+        wrong(
+            "system",
+            "what it hits is about no one system: leave the field out",
+        )
     }
 
     fn check_lasting(&self) -> Result<(), Wrong> {

@@ -80,6 +80,7 @@ fn classes(name: &str) -> &'static [RequestClass] {
             &[Connect]
         }
         "already-there-409" | "on-409-after-off" => &[Reset],
+        "wrong-node" => &[Reset, IpmiChassisControl],
         "session-table-full" => &[SessionCreate],
         "reject-credentials" => &LOGIN,
         "html-instead-of-json"
@@ -337,8 +338,14 @@ fn parameters_without_an_effect() {
 fn faults_that_this_host_cannot_have() {
     let check =
         |injection: Injection, target: &Target| injection.check_at(target).err().map(|error| told(error).1);
-    let without = Target::default();
+    // The first is the one that the samples name.
+    let systems: Vec<String> = ["/x", "1"].map(str::to_owned).to_vec();
+    let without = Target {
+        systems: systems.clone(),
+        ..Target::default()
+    };
     let with = Target {
+        systems,
         ipmi_suites: Some(vec![17]),
         behind_one_port: true,
     };
@@ -365,4 +372,44 @@ fn faults_that_this_host_cannot_have() {
     };
     assert_eq!(check(refuse(3).into(), &with), Some("suite"));
     assert_eq!(check(refuse(17).into(), &with), None);
+    let to = |system: &str| Fault::WrongNode {
+        executes_on: system.to_owned(),
+    };
+    for (injection, field) in [
+        (Injection::from(Fault::WrongUuid).system("1"), None),
+        (Injection::from(Fault::WrongUuid).system("2"), Some("system")),
+        (to("2").into(), Some("executesOn")),
+        (to("1").into(), None),
+        (Injection::from(to("1")).system("/x"), None),
+        (Injection::from(to("1")).system("1"), Some("executesOn")),
+    ] {
+        assert_eq!(check(injection.clone(), &with), field, "{injection:?}");
+    }
+    let single = Target {
+        systems: vec!["1".to_owned()],
+        ..Target::default()
+    };
+    assert_eq!(check(to("1").into(), &single), Some("executesOn"));
+}
+
+#[test]
+fn only_what_is_about_a_system_is_limited_to_one() {
+    for (injection, fits) in [
+        (Injection::from(Fault::LieOffWhileOn), true),
+        (Injection::from(Fault::Hang), true),
+        (Fault::Hang.on(RequestClass::SystemGet), true),
+        (Fault::Hang.on(RequestClass::SessionCreate), false),
+        (Injection::from(Fault::Blackhole), false),
+        (Injection::from(Fault::NoSessionService), false),
+        (Injection::from(Fault::SessionTableFull), false),
+        (Injection::from(Fault::Ipmi(IpmiFault::Busy)), false),
+    ] {
+        let error = injection
+            .clone()
+            .system("1")
+            .check()
+            .err()
+            .map(|error| told(error).1);
+        assert_eq!(error, (!fits).then_some("system"), "{injection:?}");
+    }
 }

@@ -70,8 +70,10 @@ pub(crate) enum Aftermath {
 /// Where a fault takes hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// In the machine, in what it reports, or in what the service offers: as long as it is in force.
+    /// In the BMC or in what its service offers: as long as it is in force.
     Lasting,
+    /// In a machine or in what is reported of it: as long as it is in force.
+    Machine,
     /// In a connection that was just accepted.
     Connection(Connection),
     /// In a connection over which a request came before.
@@ -88,6 +90,8 @@ pub(super) enum Effect {
     Conflict,
     /// In the check of an On against the time since the machine went off.
     TooSoon(Duration),
+    /// In which machine a reset reaches: the one that is this system.
+    Rewire(String),
     /// In the BMC itself.
     Reboot,
     /// In what becomes of a request over IPMI.
@@ -133,25 +137,26 @@ impl Fault {
             Self::On409AfterOff { within } => Effect::TooSoon(*within),
             Self::RebootBmc => Effect::Reboot,
             Self::Ipmi(fault) => Effect::Ipmi(fault.effect()),
+            Self::WrongNode { executes_on } => Effect::Rewire(executes_on.clone()),
             Self::LieOffWhileOn
             | Self::AcceptAndIgnore
             | Self::StuckPoweringOff
             | Self::ReportLiteral(_)
             | Self::WrongUuid
-            | Self::NoSessionService
             | Self::LoseOnWhilePoweringOff
             | Self::PowersOnByItself { .. }
-            | Self::RefuseConnections
-            | Self::Blackhole
-            | Self::Certificate(_)
-            | Self::Tls12Only
             | Self::StaleReads { .. }
             | Self::ReportFlaps { .. }
             | Self::OnLostAfterOff { .. }
             | Self::HostStateUnknown
             | Self::HostStateUnreachable
             | Self::OnShowsPoweringOn { .. }
-            | Self::ForceRestartHangs
+            | Self::ForceRestartHangs => Effect::Machine,
+            Self::NoSessionService
+            | Self::RefuseConnections
+            | Self::Blackhole
+            | Self::Certificate(_)
+            | Self::Tls12Only
             | Self::CrashAbove { .. } => Effect::Lasting,
         }
     }

@@ -76,8 +76,7 @@ impl FaultSet {
 
     /// Whether something could be done to the real answer.
     pub(crate) fn may_change_answers(&self) -> bool {
-        self.find(|fault| matches!(fault.effect(), Effect::Aftermath(_)).then_some(()))
-            .is_some()
+        self.any(|fault| matches!(fault.effect(), Effect::Aftermath(_)))
     }
 
     /// Whether credentials that are right are refused.
@@ -90,6 +89,18 @@ impl FaultSet {
     pub(crate) fn take_conflict(&mut self, asked: Asked<'_>) -> Option<&'static str> {
         self.take(&asked, |effect| (effect == Effect::Conflict).then_some(()))
             .map(|(name, ())| name)
+    }
+
+    /// The system that a reset of another one reaches.
+    pub(crate) fn take_rewiring(&mut self, asked: Asked<'_>) -> Option<(&'static str, String)> {
+        self.take(&asked, |effect| {
+            if let Effect::Rewire(system) = effect {
+                // Where it is what was asked for, nothing is wrong.
+                (asked.system != Some(&system)).then_some(system)
+            } else {
+                None
+            }
+        })
     }
 
     /// What is done to a request over IPMI, of what is wanted.

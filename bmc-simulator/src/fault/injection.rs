@@ -22,6 +22,9 @@ pub struct Injection {
     /// Only for requests of this path, in which `*` stands for any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Only for this one of several systems: for what it does and reports, and for requests about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Spares the first so many requests that it applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<u32>,
@@ -80,6 +83,19 @@ impl Injection {
         }
     }
 
+    /// Limits the fault to one of several systems.
+    pub fn system(self, id: impl Into<String>) -> Self {
+        Self {
+            system: Some(id.into()),
+            ..self
+        }
+    }
+
+    /// Whether it is meant for this system, or for what is about none.
+    pub(super) fn is_of(&self, system: Option<&str>) -> bool {
+        self.system.is_none() || self.system.as_deref() == system
+    }
+
     /// Spares the first `skip` requests that the fault applies to.
     pub fn skip(self, skip: u32) -> Self {
         Self {
@@ -121,6 +137,7 @@ impl From<Fault> for Injection {
             on,
             method: None,
             path: None,
+            system: None,
             skip: None,
             times: None,
             probability: None,

@@ -8,6 +8,7 @@ mod hit;
 mod injection;
 mod ipmi;
 mod lasting;
+mod machine;
 mod name;
 mod parameters;
 mod pattern;
@@ -23,6 +24,7 @@ pub(crate) use effect::{Aftermath, Answer, Connection};
 pub use injection::{Injection, Window};
 pub use ipmi::IpmiFault;
 pub(crate) use ipmi::{IpmiEffect, ReplyFault};
+pub(crate) use machine::FaultsOf;
 pub(crate) use parameters::LARGEST_ANSWER;
 pub use probability::Probability;
 pub(crate) use selector::Asked;
@@ -69,6 +71,12 @@ pub enum Fault {
     Redirect {
         /// Value of `Location`.
         to: String,
+    },
+    /// A reset is carried out on another machine behind the same BMC, whose state is not looked at: the
+    /// nodes of the chassis are wired wrongly. What is read is of the system that is asked for.
+    WrongNode {
+        /// The system that is reset in place of any other.
+        executes_on: String,
     },
     /// Another machine's UUID and serial number behind this address.
     WrongUuid,

@@ -17,6 +17,7 @@ impl Fault {
             Self::DropAfterExecute => "drop-after-execute",
             Self::Hang => "hang",
             Self::Redirect { .. } => "redirect",
+            Self::WrongNode { .. } => "wrong-node",
             Self::WrongUuid => "wrong-uuid",
             Self::NoSessionService => "no-session-service",
             Self::AlreadyThere409 => "already-there-409",
@@ -99,6 +100,7 @@ impl Fault {
             | Self::Hang
             | Self::Redirect { .. }
             | Self::WrongUuid
+            | Self::WrongNode { .. }
             | Self::NoSessionService
             | Self::TruncatedJson
             | Self::LoseOnWhilePoweringOff

@@ -57,6 +57,7 @@ impl Fault {
             | Self::DropAfterExecute
             | Self::Hang
             | Self::WrongUuid
+            | Self::WrongNode { .. }
             | Self::NoSessionService
             | Self::AlreadyThere409
             | Self::TruncatedJson

@@ -41,6 +41,7 @@ pub(super) fn all() -> Vec<Fault> {
         Fault::Hang,
         Fault::Redirect { to: text() },
         Fault::WrongUuid,
+        Fault::WrongNode { executes_on: text() },
         Fault::NoSessionService,
         Fault::AlreadyThere409,
         Fault::TruncatedJson,

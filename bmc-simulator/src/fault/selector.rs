@@ -10,11 +10,17 @@ pub(crate) struct Asked<'a> {
     pub(crate) class: RequestClass,
     /// Method and path, where the protocol has them.
     pub(crate) http: Option<(&'a str, &'a str)>,
+    /// Id of the system that it is about.
+    pub(crate) system: Option<&'a str>,
 }
 
 impl From<RequestClass> for Asked<'_> {
     fn from(class: RequestClass) -> Self {
-        Self { class, http: None }
+        Self {
+            class,
+            http: None,
+            system: None,
+        }
     }
 }
 
@@ -31,6 +37,7 @@ impl Asked<'_> {
             .path
             .as_deref()
             .is_none_or(|pattern| matches(pattern, path));
-        of_class && of_method && of_path
+        let of_system = injection.is_of(self.system);
+        of_class && of_method && of_path && of_system
     }
 }

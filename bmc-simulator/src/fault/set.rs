@@ -101,27 +101,37 @@ impl FaultSet {
         all.filter_map(|active| active.next_edge(self.now)).min()
     }
 
+    /// Whether a fault of the BMC is in force.
     pub(crate) fn has(&self, fault: &Fault) -> bool {
         self.find(|present| (present == fault).then_some(())).is_some()
     }
 
-    /// What the first fault in force says that is wanted.
+    /// What the first fault in force says that is wanted, of those of the BMC.
     pub(super) fn find<T>(&self, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        let now = self.now;
-        let injected = self.injected.iter().filter(|one| one.is_in_force(now));
-        let usual = self.personality.iter().filter(|one| self.is_awake(one));
-        injected
-            .chain(usual)
-            .find_map(|active| wanted(&active.injection.fault))
+        self.find_of(None, wanted)
     }
 
-    /// Whether a fault of the personality is in force.
-    fn is_awake(&self, one: &Active) -> bool {
+    /// The same, with those of one system.
+    pub(super) fn find_of<T>(&self, system: Option<&str>, wanted: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+        let injected = self.injected.iter().filter(|one| one.is_in_force(self.now));
+        let usual = self.personality.iter().filter(|one| self.is_awake(one, system));
+        let all = injected.chain(usual);
+        let mut of_system = all.filter(|one| one.injection.is_of(system));
+        of_system.find_map(|active| wanted(&active.injection.fault))
+    }
+
+    /// Whether one that was set is as wanted, in force or not.
+    pub(super) fn any(&self, wanted: impl Fn(&Fault) -> bool) -> bool {
+        let mut all = self.injected.iter().chain(&self.personality);
+        all.any(|active| wanted(&active.injection.fault))
+    }
+
+    /// Whether a fault of the personality is in force for a system.
+    fn is_awake(&self, one: &Active, system: Option<&str>) -> bool {
         let name = one.injection.fault.name();
-        let mut rivals = self.injected.iter();
-        let rivalled =
-            rivals.any(|rival| rival.is_in_force(self.now) && rival.injection.fault.name() == name);
-        one.is_in_force(self.now) && !rivalled
+        let rivals = self.injected.iter().filter(|rival| rival.is_in_force(self.now));
+        let mut rivals = rivals.filter(|rival| rival.injection.is_of(system));
+        one.is_in_force(self.now) && !rivals.any(|rival| rival.injection.fault.name() == name)
     }
 
     /// The first fault that is wanted and hits what is asked; uses up one of its times. What is wanted must
@@ -131,7 +141,11 @@ impl FaultSet {
         asked: &Asked<'_>,
         mut wanted: impl FnMut(Effect) -> Option<T>,
     ) -> Option<(&'static str, T)> {
-        let awake: Vec<bool> = self.personality.iter().map(|one| self.is_awake(one)).collect();
+        let awake: Vec<bool> = self
+            .personality
+            .iter()
+            .map(|one| self.is_awake(one, asked.system))
+            .collect();
         let Self {
             injected,
             personality,

@@ -63,6 +63,7 @@ fn asked(path: &str) -> Asked<'_> {
     Asked {
         class: RequestClass::Other,
         http: Some(("GET", path)),
+        system: None,
     }
 }
 
@@ -97,12 +98,12 @@ fn holds_only_in_its_window() {
     faults.advance(second(10));
     faults.add(Injection::from(Fault::WrongUuid).window(second(2), second(5)));
     assert_eq!(faults.next_edge(), Some(second(12)));
-    assert!(!faults.has(&Fault::WrongUuid));
+    assert!(!faults.of("1").has(&Fault::WrongUuid));
     faults.advance(second(12));
-    assert!(faults.has(&Fault::WrongUuid));
+    assert!(faults.of("1").has(&Fault::WrongUuid));
     assert_eq!(faults.next_edge(), Some(second(15)));
     faults.advance(second(15));
-    assert!(!faults.has(&Fault::WrongUuid));
+    assert!(!faults.of("1").has(&Fault::WrongUuid));
     assert_eq!(faults.next_edge(), None);
 }
 
@@ -117,4 +118,29 @@ fn chance_is_the_seeds() {
     assert_ne!(run(1), run(2));
     let hits = run(1).into_iter().filter(|hit| *hit).count();
     assert!((16..=48).contains(&hits), "{hits} of 64");
+}
+
+#[test]
+fn is_of_one_system_or_of_all() {
+    let mut faults = FaultSet::new(Seeded::named(1, "faults"));
+    faults.set_personality(vec![Fault::AcceptAndIgnore.into()]);
+    let ignore = |faults: &FaultSet, system| faults.of(system).behaviour().ignore_commands;
+    assert!(ignore(&faults, "a") && ignore(&faults, "b"));
+    let once = Injection::from(Fault::AcceptAndIgnore);
+    faults.add(
+        once.system("a")
+            .window(Duration::from_secs(0), Duration::from_secs(1)),
+    );
+    assert!(
+        ignore(&faults, "a") && ignore(&faults, "b"),
+        "one rests, the other does not"
+    );
+    faults.add(Injection::from(Fault::WrongUuid).system("a"));
+    assert!(faults.of("a").has(&Fault::WrongUuid) && !faults.of("b").has(&Fault::WrongUuid));
+
+    faults.add(Injection::from(Fault::Hang).system("a"));
+    let about = |system| Asked { system, ..asked("/") };
+    assert!(faults.take_answer(about(Some("b"))).is_none());
+    assert!(faults.take_answer(about(None)).is_none());
+    assert!(faults.take_answer(about(Some("a"))).is_some());
 }

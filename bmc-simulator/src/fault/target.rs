@@ -9,12 +9,15 @@ use crate::RequestClass;
 pub(crate) struct Target {
     /// Ids of the cipher suites that it offers over IPMI; absent = it does not speak it.
     pub(crate) ipmi_suites: Option<Vec<u8>>,
+    /// Ids of the systems that are machines.
+    pub(crate) systems: Vec<String>,
     /// Its HTTPS is behind the same port as that of others.
     pub(crate) behind_one_port: bool,
 }
 
 impl Injection {
     pub(super) fn check_target(&self, target: &Target) -> Result<(), Wrong> {
+        self.check_systems(target)?;
         let Some(suites) = &target.ipmi_suites else {
             if self.on.is_some_and(RequestClass::is_ipmi) {
                 return wrong("on", "this host has no IPMI: give it some, or write another kind");
@@ -36,6 +39,32 @@ impl Injection {
             );
         }
         self.check_port(target)
+    }
+
+    fn check_systems(&self, target: &Target) -> Result<(), Wrong> {
+        let missing = |id: &String| !target.systems.contains(id);
+        let expected = || {
+            format!(
+                "no machine here is this system: write one of {}",
+                target.systems.join(", ")
+            )
+        };
+        if self.system.as_ref().is_some_and(missing) {
+            return Err(("system", expected()));
+        }
+        let Fault::WrongNode { executes_on } = &self.fault else {
+            return Ok(());
+        };
+        if missing(executes_on) {
+            return Err(("executesOn", expected()));
+        }
+        if target.systems.len() < 2 || self.system.as_ref() == Some(executes_on) {
+            return wrong(
+                "executesOn",
+                "this is the right node: write another system of the same BMC",
+            );
+        }
+        Ok(())
     }
 
     fn check_port(&self, target: &Target) -> Result<(), Wrong> {

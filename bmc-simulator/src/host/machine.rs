@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::report::History;
 use super::{Acting, MachineSnapshot};
-use crate::fault::Fault;
+use crate::fault::{Asked, Fault, FaultsOf};
 use crate::journal::Event;
 use crate::per_machine::Slot;
 use crate::power::{Delays, Power, PowerMachine, PowerRestorePolicy, Truth};
@@ -88,10 +88,24 @@ impl Acting<'_> {
         self.power(slot).truth()
     }
 
+    /// The faults in force for a machine.
+    pub(crate) fn faults_of(&self, slot: Slot) -> FaultsOf<'_> {
+        self.state.faults.of(&self.core.identities.real(slot).id)
+    }
+
+    /// The machine that a reset of this one reaches: itself, if all is wired as it should be.
+    pub(crate) fn rewired(&mut self, asked: Asked<'_>, slot: Slot) -> Slot {
+        let Some((fault, system)) = self.state.faults.take_rewiring(asked) else {
+            return slot;
+        };
+        self.log_fault(fault, asked.class);
+        self.core.identities.find(&system).unwrap_or(slot)
+    }
+
     /// What a machine claims to be now.
     pub(crate) fn identity(&self, slot: Slot) -> &Identity {
         let machine = self.core.identities.machines.get(slot);
-        if self.state.faults.has(&Fault::WrongUuid) {
+        if self.faults_of(slot).has(&Fault::WrongUuid) {
             &machine.wrong
         } else {
             &machine.real

@@ -29,9 +29,9 @@ impl Acting<'_> {
     }
 
     pub(super) fn obey_faults(&mut self, now: Duration) {
-        let behaviour = self.state.faults.behaviour();
-        for machine in self.state.machines.iter_mut() {
-            machine.power.set_behaviour(behaviour, now);
+        for slot in self.state.machines.slots() {
+            let behaviour = self.faults_of(slot).behaviour();
+            self.power_mut(slot).set_behaviour(behaviour, now);
         }
         let (core, wanted) = (self.core, self.state.faults.certificate_defect());
         if core.tls.defect() == wanted {

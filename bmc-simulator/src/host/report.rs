@@ -39,7 +39,7 @@ impl History {
 impl Acting<'_> {
     /// The word to report as a system's power state now; absent = null.
     pub(crate) fn reported(&self, slot: Slot) -> Option<String> {
-        let faults = &self.state.faults;
+        let faults = self.faults_of(slot);
         if faults.has(&Fault::HostStateUnreachable) {
             None
         } else if faults.has(&Fault::HostStateUnknown) {
@@ -51,7 +51,7 @@ impl Acting<'_> {
 
     /// The word for the power that the chassis gives a machine, whatever the BMC knows of the system on it.
     pub(crate) fn chassis_power(&self, slot: Slot) -> Option<String> {
-        let (faults, machine) = (&self.state.faults, self.state.machines.get(slot));
+        let (faults, machine) = (self.faults_of(slot), self.state.machines.get(slot));
         let honest = machine.power.condition();
         let glitch = honest == Condition::On && self.now < machine.shows_powering_on;
         let present = if glitch { Condition::PoweringOn } else { honest };

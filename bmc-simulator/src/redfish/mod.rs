@@ -103,6 +103,7 @@ pub(crate) async fn serve(
     let asked = Asked {
         class,
         http: Some((parts.method.as_str(), parts.uri.path())),
+        system: route.system(),
     };
     if blocks(&core, peer) {
         return Err(HangUp);

@@ -92,6 +92,7 @@ fn execute(
             ));
         }
     }
+    let mut reached = wanted.slot;
     let outcome = match wanted.slot {
         Some(slot) if command == Command::On && is_too_soon(call, acting, slot) => {
             return Err(Refused::TooSoon);
@@ -99,12 +100,14 @@ fn execute(
         Some(slot) => {
             pause(acting, slot)?;
             let effective = effective(command, condition, &acting.state.redfish.spec);
-            let (now, shown) = (acting.now, acting.state.faults.on_shows_powering_on());
+            let (now, shown) = (acting.now, acting.faults_of(slot).on_shows_powering_on());
             let machine = acting.state.machines.get_mut(slot);
             if let (Command::On, Condition::On, Some(during)) = (effective, condition, shown) {
                 machine.shows_powering_on = now.saturating_add(during);
             }
-            machine.power.command(effective, now)
+            let rewired = acting.rewired(call.asked, slot);
+            reached = Some(rewired);
+            acting.power_mut(rewired).command(effective, now)
         }
         None => Outcome::Ignored,
     };
@@ -124,7 +127,7 @@ fn execute(
         ResetAnswer::NoContent | ResetAnswer::AcceptedWithoutTask => reply::bare(status, Body::empty()),
         ResetAnswer::SuccessAsError => reply::error(status, Base::Success.message(&[])),
         ResetAnswer::Task => {
-            let task = tasks::begin(acting, wanted.slot, call.path(), wanted.reset_type);
+            let task = tasks::begin(acting, reached, call.path(), wanted.reset_type);
             tasks::accepted(acting, task)
         }
     })

@@ -114,7 +114,7 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
         return Some(computer_system(acting, decoy, reported.as_deref()));
     };
     let mut body = computer_system(acting, acting.identity(slot), reported.as_deref());
-    if acting.state.faults.has(&Fault::HostStateUnreachable)
+    if acting.faults_of(slot).has(&Fault::HostStateUnreachable)
         && let Some(properties) = body.as_object_mut()
     {
         properties.remove("PowerState");

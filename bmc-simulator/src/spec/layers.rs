@@ -38,6 +38,7 @@ impl Layered {
     /// What faults meet here.
     pub(crate) fn target(&self, behind_one_port: bool) -> Target {
         Target {
+            systems: self.machines.iter().map(|machine| machine.id.clone()).collect(),
             ipmi_suites: self.ipmi.as_ref().map(|ipmi| ipmi.suite_ids().to_vec()),
             behind_one_port,
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bmc_simulator::{
-    Change, Delay, Delays, Event, Fleet, Host, HostSpec, IpmiSpec, Machine, MachineSpec, Oracle, Power,
-    PowerRestorePolicy, RedfishSpec, ResetAnswer, Simulator,
+    Change, Delays, Event, Host, HostSpec, IpmiSpec, MachineSpec, Oracle, Power, PowerRestorePolicy,
+    RedfishSpec, ResetAnswer, Simulator,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::client::{Client, http, one, soon, status};
 use crate::service::{pass, send};
 
 /// An enclosure with a blade of two nodes and a blade of one.
-fn enclosure() -> HostSpec {
+pub(crate) fn enclosure() -> HostSpec {
     let node = |id: &str, blade: &str| MachineSpec::new(id).chassis(["Enclosure", blade, id]);
     HostSpec::new("a")
         .machine(node("Node0", "Blade0"))
@@ -20,11 +20,11 @@ fn enclosure() -> HostSpec {
         .machine(node("Node2", "Blade1"))
 }
 
-fn path(system: &str) -> String {
+pub(crate) fn path(system: &str) -> String {
     format!("/redfish/v1/Systems/{system}")
 }
 
-async fn reset(client: &Client, system: &str, kind: &str) -> u16 {
+pub(crate) async fn reset(client: &Client, system: &str, kind: &str) -> u16 {
     let path = format!("{}/Actions/ComputerSystem.Reset", path(system));
     status(client.post(&path, &json!({"ResetType": kind}))).await
 }
@@ -285,38 +285,4 @@ async fn what_cannot_be_is_refused() {
         let text = refusal(spec).await;
         assert!(text.contains(part), "{text}");
     }
-}
-
-#[tokio::test]
-async fn a_fleet_file_describes_machines() {
-    let text = "
-defaults:
-  delays: {off: 2s, on: 3s}
-  machines:
-    - {id: Node0, chassis: [Enclosure, Blade0], delays: {on: 9s}}
-    - {id: Node1, chassis: [Enclosure, Blade1], power: Off, powerRestorePolicy: AlwaysOn}
-hosts:
-  - {name: 'cray-{}', count: 2}
-  - name: plain
-    machines: []
-";
-    let fleet = Fleet::from_yaml(text).unwrap();
-    let sim = Simulator::builder().fleet(fleet).start().await.unwrap();
-    let second = sim.host("cray-2").unwrap();
-    let systems: Vec<String> = second.machines().iter().map(Machine::system_path).collect();
-    assert_eq!(systems, [path("Node0"), path("Node1")]);
-    let snapshot = second.snapshot();
-    let (first, other) = (&snapshot.machines[0], &snapshot.machines[1]);
-    let seconds = |seconds| Delay::Fixed(Duration::from_secs(seconds));
-    assert_eq!((first.delays.off, first.delays.on), (seconds(2), seconds(9)));
-    assert_eq!((other.delays.on, other.truth.power), (seconds(3), Power::Off));
-    assert_ne!(first.system_uuid, sim.host("cray-1").unwrap().system_uuid());
-    assert_eq!(sim.host("plain").unwrap().machines().len(), 1);
-
-    let refused = text.replace("id: Node1,", "id: Node1, uuid: x,");
-    let error = Fleet::from_yaml(&refused).map(drop).unwrap_err();
-    assert!(
-        error.line() == 6 && error.to_string().contains("machines[1].uuid"),
-        "{error}"
-    );
 }

@@ -27,6 +27,7 @@ mod ipmi;
 mod journal;
 mod lifecycle;
 mod machines;
+mod machines_faults;
 mod one_port;
 mod oracle;
 mod personalities;

@@ -1,6 +1,8 @@
 //! Power (chapter 28).
 
 use super::{Completion, Done};
+use crate::RequestClass;
+use crate::fault::Asked;
 use crate::ipmi::state::Bmc;
 use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
@@ -99,8 +101,14 @@ fn parse(bmc: &Bmc<'_, '_>, data: &[u8]) -> Result<Command, Completion> {
 
 fn command_machine(bmc: &mut Bmc<'_, '_>, command: Command) -> Outcome {
     let ons = bmc.acting.truth(Slot::FIRST).off_to_on;
-    let now = bmc.acting.now;
-    let outcome = bmc.acting.power_mut(Slot::FIRST).command(command, now);
+    let (core, now) = (bmc.acting.core, bmc.acting.now);
+    let asked = Asked {
+        class: RequestClass::IpmiChassisControl,
+        http: None,
+        system: Some(&core.identities.real(Slot::FIRST).id),
+    };
+    let reached = bmc.acting.rewired(asked, Slot::FIRST);
+    let outcome = bmc.acting.power_mut(reached).command(command, now);
     let powers_on = matches!(command, Command::On | Command::PowerCycle);
     if powers_on && outcome == Outcome::Started {
         bmc.ipmi.chassis.commanded_on = Some(ons.saturating_add(1));

@@ -201,7 +201,7 @@ pub(super) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &PowerChange)
         PowerChange::PoweredOn => "On",
         PowerChange::Reset | PowerChange::Booted { .. } => return,
     };
-    let word = acting.state.faults.reported(honest);
+    let word = acting.faults_of(slot).reported(honest);
     tell(acting, slot, &said(word));
 }
 

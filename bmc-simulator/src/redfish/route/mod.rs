@@ -173,6 +173,20 @@ impl Route {
         }
     }
 
+    /// The system that it is about.
+    pub(super) fn system(&self) -> Option<&str> {
+        if let Self::System(id)
+        | Self::Reset(id)
+        | Self::ResetInfo(id)
+        | Self::Bios(id)
+        | Self::BiosSettings(id) = self
+        {
+            Some(id)
+        } else {
+            None
+        }
+    }
+
     /// Whether it is read without a login (DSP0266, "Authentication requirements").
     pub(super) fn is_public(&self) -> bool {
         matches!(

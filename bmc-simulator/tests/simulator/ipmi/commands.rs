@@ -7,7 +7,7 @@ use super::{APP, CHASSIS, CONTROL, STATUS, admin, bmc, count};
 use crate::client::Client;
 
 /// A console that may do everything.
-async fn operator(host: &Host) -> Console {
+pub(super) async fn operator(host: &Host) -> Console {
     let mut console = Console::logged_in(host, admin()).await;
     assert_eq!(console.code(APP, 0x3b, &[4]).await, 0);
     console

@@ -13,6 +13,7 @@ mod faults;
 mod frames;
 mod handshake;
 mod logins;
+mod machines;
 mod sessions;
 mod wiring;
 
