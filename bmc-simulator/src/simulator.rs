@@ -18,7 +18,7 @@ use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
 use crate::limits;
 use crate::oracle::{self, Breach, Oracle};
-use crate::server;
+use crate::server::{self, Port};
 use crate::spec::{HostSpec, Wrong};
 use crate::tls::{Authority, TlsSlot};
 
@@ -169,11 +169,13 @@ impl Shared {
     ) -> Result<Host, SimError> {
         spec.check(common.is_some())
             .map_err(|flaw| flaw.of_host(&spec.name))?;
-        let (listener, address) = match common {
+        let (port, address) = match common {
             Some(address) => (None, address),
             None => {
-                let (listener, address) = listen(SocketAddr::new(spec.bind, spec.port)).await?;
-                (Some(listener), address)
+                let wanted = SocketAddr::new(spec.bind, spec.port);
+                let port = Port::open(wanted).map_err(|source| SimError::bind(wanted, source))?;
+                let address = port.address();
+                (Some(port), address)
             }
         };
         let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
@@ -194,8 +196,8 @@ impl Shared {
         };
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
-        if let Some(listener) = listener {
-            tasks.spawn(server::run(listener, Arc::clone(&core)));
+        if let Some(port) = port {
+            tasks.spawn(server::run(port, Arc::clone(&core)));
         }
         if let Some((socket, _)) = ipmi {
             tasks.spawn(ipmi::run(socket, Arc::clone(&core)));

@@ -14,7 +14,7 @@ use super::controller::Controller;
 use super::machine::MachineState;
 use super::mains::Outage;
 use super::rate::Rate;
-use super::{Acting, HostEvent, Listening};
+use super::{Acting, Door, HostEvent, Listening};
 use crate::counters::Counters;
 use crate::fault::{FaultSet, Target};
 use crate::ipmi::{self, IpmiState};
@@ -87,7 +87,7 @@ pub(crate) struct HostCore {
     pub(crate) wake: Notify,
     pub(crate) closing: watch::Sender<u64>,
     pub(crate) tick: watch::Sender<u64>,
-    pub(crate) listening: watch::Sender<Listening>,
+    pub(crate) door: watch::Sender<Door>,
     pub(crate) generated_password: bool,
     /// What faults meet here.
     pub(crate) target: Target,
@@ -142,7 +142,10 @@ impl HostCore {
             wake: Notify::new(),
             closing: watch::Sender::new(0),
             tick: watch::Sender::new(0),
-            listening: watch::Sender::new(Listening::Open),
+            door: watch::Sender::new(Door {
+                listening: Listening::Open,
+                life: 0,
+            }),
             generated_password: spec.password.is_none(),
             target,
             authority: setup.authority,
@@ -177,14 +180,15 @@ impl HostCore {
         acting.settle();
         let result = action(&mut acting);
         acting.settle();
-        let (logged, listening) = (acting.logged, acting.listening());
+        let (logged, door) = (acting.logged, acting.door());
         let rescheduled = guard.next_deadline() != before;
-        drop(guard);
-        self.listening.send_if_modified(|present| {
-            let changed = *present != listening;
-            *present = listening;
+        // Under the lock: two who act could else tell of the door in the wrong order.
+        self.door.send_if_modified(|present| {
+            let changed = *present != door;
+            *present = door;
             changed
         });
+        drop(guard);
         if rescheduled {
             self.wake.notify_one();
         }

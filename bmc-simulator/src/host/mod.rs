@@ -22,6 +22,6 @@ pub(crate) use self::clock::run_clock;
 pub use self::controller::{BootSequence, Stage};
 pub(crate) use self::core::{HostCore, Setup};
 pub use self::handle::Host;
-pub(crate) use self::listening::Listening;
+pub(crate) use self::listening::{Door, Listening};
 pub use self::machines::Machine;
 pub use self::snapshot::{HostEvent, IpmiSnapshot, MachineSnapshot, Snapshot};

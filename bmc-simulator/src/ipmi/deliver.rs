@@ -17,9 +17,11 @@ impl Bmc<'_, '_> {
         bytes: Vec<u8>,
         stale: Option<Vec<u8>>,
     ) -> Vec<Outgoing> {
+        let life = self.acting.door().life;
         let reply = |bytes, after| Outgoing {
             to: self.peer,
             after,
+            life,
             bytes,
         };
         let mut outgoing = match fate {

@@ -16,6 +16,8 @@ use crate::host::{HostCore, Stage};
 pub(crate) struct Outgoing {
     pub(crate) to: SocketAddr,
     pub(crate) after: Duration,
+    /// The life of the BMC in which it was made: a later one does not send it.
+    pub(crate) life: u64,
     pub(crate) bytes: Vec<u8>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn run(socket: UdpSocket, core: Arc<HostCore>) {
         };
         tokio::select! {
             () = core.stop.cancelled() => return,
-            () = due => send_due(&socket, &mut delayed),
+            () = due => send_due(&socket, &core, &mut delayed),
             readable = socket.readable() => {
                 // An error here is a peer's ICMP message, which is no concern of the BMC's.
                 if readable.is_ok() {
@@ -77,13 +77,16 @@ fn drain(socket: &UdpSocket, core: &HostCore, delayed: &mut Vec<Delayed>) {
     }
 }
 
-fn send_due(socket: &UdpSocket, delayed: &mut Vec<Delayed>) {
+fn send_due(socket: &UdpSocket, core: &HostCore, delayed: &mut Vec<Delayed>) {
     let now = Instant::now();
     let mut due: Vec<Delayed> = delayed.extract_if(.., |one| one.due <= now).collect();
     due.sort_by_key(|one| one.due);
-    for one in &due {
-        send(socket, &one.reply);
-    }
+    // Under the lock: a BMC that goes down meanwhile has sent them before.
+    core.act(|acting| {
+        for one in due.iter().filter(|one| acting.lives_in(one.reply.life)) {
+            send(socket, &one.reply);
+        }
+    });
 }
 
 fn send(socket: &UdpSocket, reply: &Outgoing) {

@@ -71,8 +71,11 @@ impl IpmiState {
             .collect()
     }
 
-    /// Ends all sessions because the login changed.
+    /// Ends all sessions. Of a BMC that is gone no reply is left either.
     pub(crate) fn end_all(&mut self, reason: Ended) -> Vec<Event> {
+        if reason == Ended::BmcGone {
+            self.held.clear();
+        }
         let ended = self.sessions.end_all();
         ended.iter().map(|session| reason.of(session)).collect()
     }

@@ -59,7 +59,7 @@ pub(super) fn log_in(
 ) -> Option<u64> {
     let state = &mut *acting.state;
     let accounts = &mut state.redfish.accounts;
-    let from = (call.peer, acting.now);
+    let from = (call.line.peer, acting.now);
     accounts.log_in(&state.credentials, username, password, from)
 }
 

@@ -83,13 +83,9 @@ fn admit(call: &Call<'_>, caller: Caller) -> Result<Caller, Refusal> {
         return allow(call).map(|()| caller);
     };
     if let (Route::Reset(system), &Method::POST) = (call.route, method) {
-        reset::log_refusal(
-            call,
-            system,
-            &caller.via,
-            refusal.status(),
-            "not allowed to this account",
-        );
+        let reason = "not allowed to this account";
+        let refused = reset::refusal(system, &caller.via, refusal.status(), reason);
+        call.core.act(|acting| acting.log(refused));
     }
     Err(Box::new(refusal))
 }
@@ -138,7 +134,7 @@ fn get(call: &Call<'_>, caller: &Caller) -> Response<Body> {
     if let Route::TaskMonitor(id) = call.route {
         tasks::monitor(call, *id)
     } else if *call.route == Route::EventStream {
-        events::open(call.core)
+        events::open(call)
     } else if call.core.act(|acting| is_unavailable(acting, call.route)) {
         unavailable(call)
     } else {
@@ -185,13 +181,13 @@ async fn post(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {
         return reply::not_found(call.path());
     };
     match body::json_object(&call.parts.headers, body).await {
-        Ok(object) => call.core.act(|acting| answer(acting, &object)),
+        Ok(object) => call.act(|acting| answer(acting, &object)),
         Err(refusal) => *refusal,
     }
 }
 
 fn delete(call: &Call<'_>) -> Response<Body> {
-    call.core.act(|acting| {
+    call.act(|acting| {
         let Some(found) = read::tagged(acting, call.route) else {
             return reply::not_found(call.path());
         };

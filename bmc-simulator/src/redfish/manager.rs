@@ -90,12 +90,15 @@ pub(super) async fn reset(call: &Call<'_>, id: &str, body: Body) -> Response<Bod
         let message = Base::ActionParameterNotSupported.message(&["ResetType", "Manager.Reset"]);
         return reply::error(StatusCode::BAD_REQUEST, message.about("ResetType"));
     }
-    let core = Arc::clone(call.core);
+    let (core, life) = (Arc::clone(call.core), call.line.life);
     tokio::spawn(async move {
         tokio::select! {
             () = core.stop.cancelled() => {}
             () = tokio::time::sleep(GRACE) => core.act(|acting| {
-                acting.reboot_bmc();
+                // Not again, when it went down by something else meanwhile.
+                if acting.lives_in(life) {
+                    acting.reboot_bmc();
+                }
             }),
         }
     });

@@ -51,7 +51,8 @@ use axum::http::{Request, Response, StatusCode, request::Parts};
 
 use crate::counters::RequestClass;
 use crate::fault::{Answer, Asked};
-use crate::host::{HostCore, Stage};
+use crate::host::{Acting, HostCore, Stage};
+use crate::server::Line;
 use message::Base;
 use route::Route;
 
@@ -66,8 +67,8 @@ struct Call<'a> {
     parts: &'a Parts,
     route: &'a Route,
     class: RequestClass,
-    /// Where it came from.
-    peer: Option<IpAddr>,
+    /// The connection that it came over.
+    line: Line,
     /// The same, for the selectors of faults.
     asked: Asked<'a>,
     /// Whether the answer will reach the client.
@@ -78,18 +79,28 @@ impl Call<'_> {
     fn path(&self) -> &str {
         self.parts.uri.path()
     }
+
+    /// Answers under the host's lock, unless the BMC went down since the request came: then nothing is done,
+    /// and what is returned reaches nobody.
+    fn act(&self, answer: impl FnOnce(&mut Acting<'_>) -> Response<Body>) -> Response<Body> {
+        self.core.act(|acting| {
+            if acting.lives_in(self.line.life) {
+                answer(acting)
+            } else {
+                reply::bare(StatusCode::SERVICE_UNAVAILABLE, Body::empty())
+            }
+        })
+    }
 }
 
 /// Serves one request, faults included.
-///
-/// `reused`: a request came over this connection before; `peer`: where it came from.
 ///
 /// # Errors
 /// [`HangUp`] when the connection is to be closed without an answer.
 pub(crate) async fn serve(
     core: Arc<HostCore>,
     request: Request<Body>,
-    (peer, reused): (Option<IpAddr>, bool),
+    line: Line,
 ) -> Result<Response<Body>, HangUp> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
@@ -105,10 +116,10 @@ pub(crate) async fn serve(
         http: Some((parts.method.as_str(), parts.uri.path())),
         system: route.system(),
     };
-    if blocks(&core, peer) {
+    if blocks(&core, line.peer) {
         return Err(HangUp);
     }
-    if let Some(answer) = arrive(&core, asked, reused)? {
+    if let Some(answer) = arrive(&core, asked, line)? {
         return Ok(finish(&core, instead(&core, answer).await).await);
     }
     let dropped = core.act(|acting| acting.state.faults.take_drop(asked));
@@ -117,12 +128,13 @@ pub(crate) async fn serve(
         parts: &parts,
         route: &route,
         class,
-        peer,
+        line,
         asked,
         answered: dropped.is_none(),
     };
     let response = dispatch::dispatch(&call, body).await;
-    if core.act(|acting| acting.log_hit(dropped, class)) {
+    let hangs_up = core.act(|acting| !acting.lives_in(line.life) || acting.log_hit(dropped, class));
+    if hangs_up {
         return Err(HangUp);
     }
     let response = finish(&core, response).await;
@@ -135,13 +147,16 @@ pub(crate) fn blocks(core: &HostCore, peer: Option<IpAddr>) -> bool {
 }
 
 /// Counts the request and looks whether the BMC's state or a fault answers it.
-fn arrive(core: &HostCore, asked: Asked<'_>, reused: bool) -> Result<Option<Answer>, HangUp> {
+fn arrive(core: &HostCore, asked: Asked<'_>, line: Line) -> Result<Option<Answer>, HangUp> {
     core.act(|acting| {
-        acting.state.counters.count(asked.class);
-        if acting.stage() == Stage::Dead {
+        if !acting.lives_in(line.life) {
             return Err(HangUp);
         }
-        let reset = reused.then(|| acting.state.faults.take_reuse(asked)).flatten();
+        acting.state.counters.count(asked.class);
+        let reset = line
+            .reused
+            .then(|| acting.state.faults.take_reuse(asked))
+            .flatten();
         if let Some(fault) = reset {
             acting.log_fault(fault, asked.class);
             return Err(HangUp);

@@ -46,7 +46,7 @@ pub(super) fn get(call: &Call<'_>, via: Option<&Via>) -> Response<Body> {
         Ok(query) => query,
         Err(refused) => return reply::error(refused.status, *refused.message),
     };
-    call.core.act(|acting| {
+    call.act(|acting| {
         let mut seen = Vec::new();
         let answer = answer(call, acting, &query, &mut seen);
         for shown in seen {

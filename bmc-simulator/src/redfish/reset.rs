@@ -25,24 +25,25 @@ struct Wanted<'a> {
 /// Accepts or refuses a reset; either way it is journalled.
 pub(super) async fn post(call: &Call<'_>, id: &str, via: &Via, body: Body) -> Response<Body> {
     let parsed = parse(call, id, body).await;
-    let done = parsed.and_then(|wanted| call.core.act(|acting| execute(call, acting, &wanted, via)));
-    done.unwrap_or_else(|refused| {
-        let reason = refused.reason();
-        let response = refused.into_response(call.path());
-        log_refusal(call, id, via, response.status(), reason);
-        response
+    call.act(|acting| {
+        let done = parsed.and_then(|wanted| execute(call, acting, &wanted, via));
+        done.unwrap_or_else(|refused| {
+            let reason = refused.reason();
+            let response = refused.into_response(call.path());
+            acting.log(refusal(id, via, response.status(), reason));
+            response
+        })
     })
 }
 
-/// Journals that a reset had no effect.
-pub(super) fn log_refusal(call: &Call<'_>, id: &str, via: &Via, status: StatusCode, reason: &str) {
-    let event = Event::CommandRefused {
+/// That a reset had no effect, for the journal.
+pub(super) fn refusal(id: &str, via: &Via, status: StatusCode, reason: &str) -> Event {
+    Event::CommandRefused {
         system: id.to_owned(),
         via: via.clone(),
         status: status.as_u16(),
         reason: reason.to_owned(),
-    };
-    call.core.act(|acting| acting.log(event));
+    }
 }
 
 async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a>, Refused> {

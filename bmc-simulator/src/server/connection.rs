@@ -1,6 +1,5 @@
 //! One connection, from the first byte to the last, and what faults make of it.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +14,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::{StartHandshake, TlsStream};
 
-use crate::counters::{RequestClass, bump};
+use super::arrival::{Line, arrive};
+use crate::counters::bump;
 use crate::fault::{Connection, Fault};
 use crate::host::HostCore;
 use crate::journal::Event;
@@ -28,58 +28,33 @@ const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 /// A fatal `handshake_failure` (RFC 8446 sections 5.1 and 6).
 pub(super) const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
 
-pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>) {
-    let mut closing = core.closing.subscribe();
-    let broken = arrive(&core, peer(&stream));
+/// Serves a connection that was opened in this life of the BMC.
+pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>, opened_in: u64) {
+    let Some(mut arrival) = arrive(&core, &stream, Some(opened_in)) else {
+        let _ = stream.set_zero_linger();
+        return;
+    };
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
-    if broken == Some(Connection::Reset) || resets_on_reuse(&core) {
+    if arrival.broken == Some(Connection::Reset) || arrival.resets {
         let _ = stream.set_zero_linger();
     }
+    let (broken, line) = (arrival.broken, arrival.line);
     tokio::select! {
         // Else a request that arrives with the order to close might still be served.
         biased;
-        _ = closing.changed() => {}
-        () = converse(stream, Arc::clone(&core), broken) => {}
+        _ = arrival.closing.changed() => {}
+        () = converse(stream, core, broken, line) => {}
     }
 }
 
-/// Counts a connection; how it is broken, if it is.
-pub(super) fn arrive(core: &HostCore, peer: Option<IpAddr>) -> Option<Connection> {
-    // Of an address that it blocks a BMC takes no connection, as a firewall in it.
-    let blocked = redfish::blocks(core, peer);
-    core.act(|acting| {
-        acting.state.counters.count(RequestClass::Connect);
-        acting.log(Event::TcpAccepted);
-        if blocked {
-            return Some(Connection::Reset);
-        }
-        let (fault, what) = acting.state.faults.take_connection()?;
-        acting.log_fault(fault, RequestClass::Connect);
-        Some(what)
-    })
-}
-
-/// Who is at the other end; absent when the connection is gone already.
-pub(super) fn peer(stream: &TcpStream) -> Option<IpAddr> {
-    stream.peer_addr().ok().map(|peer| peer.ip())
-}
-
-/// Whether connections of this BMC are closed by a reset.
-fn resets_on_reuse(core: &HostCore) -> bool {
-    core.act(|acting| acting.state.faults.has(&Fault::ResetOnReuse))
-}
-
-async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Connection>) {
+async fn converse(mut stream: TcpStream, core: Arc<HostCore>, broken: Option<Connection>, line: Line) {
     match broken {
-        None => secure(stream, core).await,
+        None => secure(stream, core, line).await,
         Some(Connection::Reset) => {}
         Some(Connection::Hang) => read_out(&mut stream).await,
         Some(Connection::HalfClose) => close_half(stream).await,
-        Some(Connection::Plaintext) => {
-            let peer = peer(&stream);
-            serve(stream, core, peer).await;
-        }
+        Some(Connection::Plaintext) => serve(stream, core, line).await,
         Some(Connection::Alert) => {
             // After the ClientHello: an alert before it is no answer to anything.
             let mut hello = [0; 5];
@@ -102,7 +77,7 @@ pub(super) async fn read_out(stream: &mut TcpStream) {
     while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
 }
 
-async fn secure(stream: TcpStream, core: Arc<HostCore>) {
+async fn secure(stream: TcpStream, core: Arc<HostCore>, line: Line) {
     let accepted = match config(&core) {
         Ok(config) => {
             let handshake = TlsAcceptor::from(config).accept(stream);
@@ -110,14 +85,11 @@ async fn secure(stream: TcpStream, core: Arc<HostCore>) {
         }
         Err(_) => None,
     };
-    go_on(accepted, core).await;
+    go_on(accepted, core, line).await;
 }
 
 /// As for a connection of its own, once the ClientHello was read.
-pub(super) async fn secure_hello(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
-    if resets_on_reuse(&core) {
-        let _ = start.io.set_zero_linger();
-    }
+pub(super) async fn secure_hello(start: StartHandshake<TcpStream>, core: Arc<HostCore>, line: Line) {
     let accepted = match config(&core) {
         Ok(config) => {
             let handshake = start.into_stream(config);
@@ -125,7 +97,7 @@ pub(super) async fn secure_hello(start: StartHandshake<TcpStream>, core: Arc<Hos
         }
         Err(_) => None,
     };
-    go_on(accepted, core).await;
+    go_on(accepted, core, line).await;
 }
 
 /// Made anew for each connection: it costs little beside the handshake, and idle BMCs hold none.
@@ -134,7 +106,7 @@ fn config(core: &HostCore) -> Result<Arc<ServerConfig>, SimError> {
     tls::server_config(Arc::clone(&core.tls), only_1_2)
 }
 
-async fn go_on(accepted: Option<std::io::Result<TlsStream<TcpStream>>>, core: Arc<HostCore>) {
+async fn go_on(accepted: Option<std::io::Result<TlsStream<TcpStream>>>, core: Arc<HostCore>, line: Line) {
     let Some(Ok(stream)) = accepted else {
         core.act(|acting| {
             bump(&mut acting.state.counters.tls_failures);
@@ -146,19 +118,18 @@ async fn go_on(accepted: Option<std::io::Result<TlsStream<TcpStream>>>, core: Ar
         bump(&mut acting.state.counters.tls_handshakes);
         acting.log(Event::TlsHandshake);
     });
-    let peer = peer(stream.get_ref().0);
-    serve(stream, core, peer).await;
+    serve(stream, core, line).await;
 }
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     core: Arc<HostCore>,
-    peer: Option<IpAddr>,
+    line: Line,
 ) {
     let used = AtomicBool::new(false);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let reused = used.swap(true, Ordering::Relaxed);
-        redfish::serve(Arc::clone(&core), request.map(Body::new), (peer, reused))
+        redfish::serve(Arc::clone(&core), request.map(Body::new), Line { reused, ..line })
     });
     // An error here is the peer's or an injected fault's doing; both are in the journal or in
     // the counters already.

@@ -1,68 +1,68 @@
 //! The HTTPS side of one BMC: accept, handshake, serve. One BMC's peers cost the others nothing.
 
-mod blackhole;
+mod arrival;
 mod connection;
 mod control;
+mod port;
 mod shared;
 
+pub(crate) use arrival::Line;
 pub(crate) use control::run_control;
+pub(crate) use port::Port;
 pub(crate) use shared::{SUFFIX, run as run_shared};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::host::{HostCore, Listening};
-use blackhole::Blackhole;
+use crate::host::{Door, HostCore, Listening};
 
-/// Pause after `accept` or `bind` failed, so that running out of descriptors does not spin.
+/// Pause after `accept` or `listen` failed, so that running out of descriptors does not spin.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves until the simulator stops, then closes every connection.
-pub(crate) async fn run(listener: TcpListener, core: Arc<HostCore>) {
+pub(crate) async fn run(mut port: Port, core: Arc<HostCore>) {
     let mut connections = JoinSet::new();
-    let mut listening = core.listening.subscribe();
-    let mut listener = Some(listener);
+    let mut door = core.door.subscribe();
     loop {
-        let wanted = *listening.borrow_and_update();
+        let present = *door.borrow_and_update();
         let phase = async {
-            match wanted {
-                Listening::Open => accept(&mut listener, &core, &mut connections).await,
+            match present.listening {
+                Listening::Open => accept(&mut port, &core, present, &mut connections).await,
                 Listening::Closed => {
-                    listener = None;
-                    std::future::pending::<()>().await;
+                    port.rest();
+                    reap(&mut connections).await;
                 }
                 Listening::Blackhole => {
-                    listener = None;
-                    let _hole = fall(&core).await;
-                    std::future::pending::<()>().await;
+                    let _hole = swallow(&mut port).await;
+                    reap(&mut connections).await;
                 }
             }
         };
         tokio::select! {
             () = core.stop.cancelled() => break,
-            _ = listening.changed() => {}
+            _ = door.changed() => {}
             () = phase => {}
         }
+        // Who waits to be taken came to another door.
+        port.rest();
     }
-    drop(listener);
+    drop(port);
     connections.shutdown().await;
 }
 
-/// Takes connections for ever; listens first where nothing does.
-async fn accept(listener: &mut Option<TcpListener>, core: &Arc<HostCore>, connections: &mut JoinSet<()>) {
-    let listener = match listener {
-        Some(listener) => listener,
-        None => listener.insert(listen_again(core).await),
-    };
+/// Takes connections for ever.
+async fn accept(port: &mut Port, core: &Arc<HostCore>, door: Door, connections: &mut JoinSet<()>) {
     loop {
+        let Ok(listener) = port.listen() else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(connection::run(stream, Arc::clone(core)));
-                }
+                Ok((stream, _)) => welcome(stream, core, door, connections),
                 Err(_) => tokio::time::sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -70,19 +70,22 @@ async fn accept(listener: &mut Option<TcpListener>, core: &Arc<HostCore>, connec
     }
 }
 
-/// The address is ours; while somebody else has it nobody can be served.
-async fn listen_again(core: &HostCore) -> TcpListener {
+fn welcome(stream: TcpStream, core: &Arc<HostCore>, door: Door, connections: &mut JoinSet<()>) {
+    connections.spawn(connection::run(stream, Arc::clone(core), door.life));
+}
+
+/// Forgets connections that ended, for ever.
+async fn reap(connections: &mut JoinSet<()>) {
     loop {
-        match TcpListener::bind(core.address).await {
-            Ok(listener) => return listener,
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        if connections.join_next().await.is_none() {
+            std::future::pending::<()>().await;
         }
     }
 }
 
-async fn fall(core: &HostCore) -> Blackhole {
+async fn swallow(port: &mut Port) -> port::Hole {
     loop {
-        match Blackhole::open(core.address).await {
+        match port.swallow().await {
             Ok(hole) => return hole,
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

@@ -12,9 +12,10 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::StartHandshake;
 use tokio_util::sync::CancellationToken;
 
+use super::arrival::{Line, arrive};
 use super::connection::{self, ALERT, HANDSHAKE_TIMEOUT};
 use crate::fault::Connection;
-use crate::host::{Host, HostCore, Listening};
+use crate::host::{Host, HostCore};
 
 /// Pause after `accept` failed, so that running out of descriptors does not spin.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -71,33 +72,31 @@ fn host_name(server_name: &str) -> String {
 /// (RFC 6761 section 6.3).
 pub(crate) const SUFFIX: &str = ".localhost";
 
-async fn serve(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
-    let mut closing = core.closing.subscribe();
-    let listening = *core.listening.borrow();
-    match listening {
-        Listening::Open => {}
-        // The address is there for the others: what is not open ends at once.
-        Listening::Closed => return reset(&start),
-        Listening::Blackhole => {
-            tokio::select! {
-                _ = closing.changed() => {}
-                () = connection::read_out(&mut start.io) => {}
-            }
-            return;
-        }
+async fn serve(start: StartHandshake<TcpStream>, core: Arc<HostCore>) {
+    // The address is there for the others: of what is not open the connection ends at once.
+    let Some(mut arrival) = arrive(&core, &start.io, None) else {
+        return reset(&start);
+    };
+    if arrival.resets {
+        reset(&start);
     }
-    let broken = connection::arrive(&core, connection::peer(&start.io));
+    let (broken, line) = (arrival.broken, arrival.line);
     tokio::select! {
         // Else a request that arrives with the order to close might still be served.
         biased;
-        _ = closing.changed() => {}
-        () = converse(start, Arc::clone(&core), broken) => {}
+        _ = arrival.closing.changed() => {}
+        () = converse(start, core, broken, line) => {}
     }
 }
 
-async fn converse(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>, broken: Option<Connection>) {
+async fn converse(
+    mut start: StartHandshake<TcpStream>,
+    core: Arc<HostCore>,
+    broken: Option<Connection>,
+    line: Line,
+) {
     match broken {
-        None => connection::secure_hello(start, core).await,
+        None => connection::secure_hello(start, core, line).await,
         Some(Connection::Reset) => reset(&start),
         Some(Connection::Hang) => connection::read_out(&mut start.io).await,
         Some(Connection::HalfClose) => connection::close_half(start.io).await,
@@ -111,6 +110,7 @@ async fn converse(mut start: StartHandshake<TcpStream>, core: Arc<HostCore>, bro
     }
 }
 
+/// Lets a connection end by a reset.
 fn reset(start: &StartHandshake<TcpStream>) {
     let _ = start.io.set_zero_linger();
 }

@@ -9,6 +9,8 @@ use bmc_simulator::{Host, HostSpec, Simulator};
 use reqwest::{RequestBuilder, Response, redirect::Policy};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 
 /// Far more than anything here takes; only a defect reaches it.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -101,6 +103,11 @@ impl Client {
             .json(&json!({"ResetType": reset_type}))
     }
 
+    /// POST of JSON with HTTP Basic.
+    pub(crate) fn post_json(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.basic(self.http.post(self.url(path))).json(body)
+    }
+
     pub(crate) async fn system(&self) -> Value {
         self.get(&self.host.system_path())
             .send()
@@ -139,11 +146,26 @@ pub(crate) async fn status(request: RequestBuilder) -> u16 {
     request.send().await.expect("answer").status().as_u16()
 }
 
-/// Waits until a BMC that was away takes connections again.
+/// Waits until a BMC that was away has taken a connection again: one that opens may still be in the queue of
+/// before, and is reset.
 pub(crate) async fn listens(host: &Host) {
     let taken = async {
-        while tokio::net::TcpStream::connect(host.address()).await.is_err() {
-            tokio::task::yield_now().await;
+        loop {
+            let before = host.counters().tcp_connections;
+            let Ok(mut stream) = TcpStream::connect(host.address()).await else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let counted = async {
+                while host.counters().tcp_connections == before {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = counted => return,
+                _ = stream.read_u8() => {}
+            }
         }
     };
     soon(taken).await;

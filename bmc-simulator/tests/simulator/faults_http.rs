@@ -2,7 +2,7 @@
 
 use bmc_simulator::{Event, Fault, HostSpec, Power, RequestClass, SimError};
 
-use crate::client::{Client, header, one, soon, status};
+use crate::client::{Client, header, listens, one, soon, status};
 
 #[tokio::test]
 async fn html_instead_of_json() {
@@ -189,5 +189,6 @@ async fn a_gateway_times_out_until_the_bmc_restarts() {
     assert_eq!(host.truth().power, Power::On);
     host.reboot_bmc();
     assert!(host.faults().is_empty());
+    listens(&host).await;
     assert_eq!(Client::of(&host).send_reset("ForceOff").await, 204);
 }

@@ -33,6 +33,7 @@ mod oracle;
 mod personalities;
 mod personality_layers;
 mod power;
+mod reboots;
 mod redfish;
 mod service;
 mod sessions;

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
 
 use super::message::{Message, ResourceEvent};
 use super::{schema, system};
@@ -51,6 +52,8 @@ struct Subscription {
     /// Messages it wants to hear of; empty = all.
     message_ids: Vec<String>,
     sender: mpsc::Sender<Sent>,
+    /// Ends the deliveries with the subscription: what was not sent yet is not sent any more.
+    _delivering: Option<DropGuard>,
 }
 
 impl Subscription {

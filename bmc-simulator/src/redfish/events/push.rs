@@ -34,14 +34,14 @@ pub(super) struct Target {
 #[derive(Debug)]
 struct Failed;
 
-/// Delivers events until the subscription or the simulator ends.
-pub(super) async fn deliver(target: Target, mut events: mpsc::Receiver<Sent>, stop: CancellationToken) {
+/// Delivers events until the subscription ends, and with it the BMC or the simulator.
+pub(super) async fn deliver(target: Target, mut events: mpsc::Receiver<Sent>, ended: CancellationToken) {
     loop {
         tokio::select! {
-            () = stop.cancelled() => return,
+            () = ended.cancelled() => return,
             next = events.recv() => match next {
                 Some(event) => tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = ended.cancelled() => return,
                     () = attempt_all(&target, &event) => {}
                 },
                 None => return,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{BACKLOG, Kind, Sent, Subscription};
 use crate::host::HostCore;
 use crate::redfish::message::Base;
-use crate::redfish::reply;
+use crate::redfish::{Call, reply};
 
 pub(in crate::redfish) const STREAM_TYPE: &str = "text/event-stream";
 
@@ -30,17 +30,19 @@ impl Drop for Guard {
 }
 
 /// Opens a stream: the answer ends when the subscription is deleted.
-pub(in crate::redfish) fn open(core: &Arc<HostCore>) -> Response<Body> {
+pub(in crate::redfish) fn open(call: &Call<'_>) -> Response<Body> {
     let (sender, receiver) = mpsc::channel(BACKLOG);
-    let id = core.act(|acting| {
+    let id = call.core.act(|acting| {
+        let lives = acting.lives_in(call.line.life);
         let events = &mut acting.state.redfish.events;
-        (!events.is_full()).then(|| {
+        (lives && !events.is_full()).then(|| {
             events.add(Subscription {
                 kind: Kind::Stream,
                 context: String::new(),
                 prefixes: Vec::new(),
                 message_ids: Vec::new(),
                 sender,
+                _delivering: None,
             })
         })
     });
@@ -48,7 +50,7 @@ pub(in crate::redfish) fn open(core: &Arc<HostCore>) -> Response<Body> {
         let full = Base::EventSubscriptionLimitExceeded.message(&[]);
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, full);
     };
-    let core = Arc::clone(core);
+    let core = Arc::clone(call.core);
     // A comment, so that the client sees at once that the stream is open.
     let begin = Bytes::from_static(b": connected\n\n");
     let state = (Some(begin), receiver, Guard { core, id });

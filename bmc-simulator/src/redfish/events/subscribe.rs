@@ -43,15 +43,16 @@ pub(in crate::redfish) fn create(acting: &mut Acting<'_>, object: &Map<String, V
         attempts: events.attempts,
         interval: std::time::Duration::from_secs(events.interval),
     };
+    let ended = acting.core.stop.child_token();
     let id = events.add(Subscription {
         kind: Kind::Push { destination },
         context: wanted.context,
         prefixes: wanted.prefixes,
         message_ids: wanted.message_ids,
         sender,
+        _delivering: Some(ended.clone().drop_guard()),
     });
-    // It ends with the subscription, whose sender it waits for, and with the simulator.
-    tokio::spawn(push::deliver(target, receiver, acting.core.stop.clone()));
+    tokio::spawn(push::deliver(target, receiver, ended));
     match read::tagged(acting, &Route::Subscription(id)) {
         Some(created) => reply::created(&format!("{SUBSCRIPTIONS}/{id}"), &created),
         None => reply::no_content(),

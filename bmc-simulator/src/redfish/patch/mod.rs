@@ -74,8 +74,7 @@ pub(super) async fn patch(call: &Call<'_>, caller: &Caller, body: Body) -> Respo
         Ok(object) => object,
         Err(refusal) => return *refusal,
     };
-    call.core
-        .act(|acting| change(call, caller, acting, &object).unwrap_or_else(|refusal| *refusal))
+    call.act(|acting| change(call, caller, acting, &object).unwrap_or_else(|refusal| *refusal))
 }
 
 fn change(

@@ -14,7 +14,7 @@ use crate::redfish::{Call, accounts, auth, read, reply};
 /// POST of `{UserName, Password}`: 201 with the token and the session's location.
 pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> Response<Body> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    call.core.act(|acting| {
+    call.act(|acting| {
         if !offered(acting) {
             return reply::not_found(call.path());
         }

@@ -69,7 +69,7 @@ async fn send(console: &mut Console, class: RequestClass) {
     console.send(&datagram).await;
 }
 
-async fn hits(host: &Host, fault: IpmiFault, class: RequestClass) {
+async fn hits(host: &Host, fault: IpmiFault, class: RequestClass) -> Console {
     let name = Fault::from(fault).name();
     let mut console = Console::logged_in(host, admin()).await;
     assert_eq!(
@@ -87,18 +87,21 @@ async fn hits(host: &Host, fault: IpmiFault, class: RequestClass) {
     let hit = host.wait_for_entry(last, |event| *event == applied);
     soon(hit).await.unwrap();
     assert!(host.faults().is_empty(), "{name} on {class:?} is used up");
+    console
 }
 
 #[tokio::test]
 async fn what_is_taken_hits() {
     let (_sim, host) = bmc(IpmiSpec::new().session_limit(63)).await;
     let mut taken = 0;
+    // Kept, or another console could get the port of one, and its late reply.
+    let mut consoles = Vec::new();
     for class in RequestClass::ALL {
         for fault in faults(class) {
             match host.inject(fault.on(class)) {
                 Ok(()) => {
                     host.clear_faults();
-                    hits(&host, fault, class).await;
+                    consoles.push(hits(&host, fault, class).await);
                     // The sessions of earlier consoles are nobody's.
                     let login = host.credentials();
                     host.rotate_credentials(login.username, login.password);
