@@ -135,9 +135,8 @@ fn hosts(text: &str) -> Result<u16, String> {
 }
 
 fn personality(text: &str) -> Result<Personality, String> {
-    let found = Personality::ALL.into_iter().find(|one| one.as_str() == text);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = Personality::ALL.into_iter().map(Personality::as_str).collect();
+    Personality::named(text).ok_or_else(|| {
+        let names: Vec<&str> = Personality::ALL.iter().map(|one| one.as_str()).collect();
         format!("not a family: write one of {}", names.join(", "))
     })
 }

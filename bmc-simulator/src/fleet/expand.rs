@@ -148,7 +148,7 @@ fn give(spec: &mut HostSpec, traits: &Traits, group: &Group, index: u16) -> Resu
     spec.manufacturer.clone_from(&traits.manufacturer);
     spec.model.clone_from(&traits.model);
     set(&mut spec.power, traits.power.as_ref());
-    set(&mut spec.bmc_boot, traits.bmc_boot.as_ref());
+    spec.bmc_boot = traits.bmc_boot;
     set(&mut spec.restore, traits.power_restore_policy.as_ref());
     spec.password.clone_from(&traits.password);
     spec.chassis.clone_from(&traits.chassis);

@@ -123,7 +123,7 @@ impl HostCore {
                 username: spec.username.clone(),
                 password,
             },
-            controller: Controller::new(spec.bmc_boot),
+            controller: Controller::new(layered.bmc_boot),
             rate: Rate::default(),
             settled: Duration::ZERO,
             outage: None,

@@ -167,6 +167,12 @@ impl IpmiSpec {
         }
     }
 
+    /// The same, unless it was said already.
+    pub(crate) fn usual_login_limit(self, limit: Privilege) -> Self {
+        let limit = self.login_limit.unwrap_or(limit);
+        self.login_limit(limit)
+    }
+
     /// Answers Chassis Control "hard reset" of a machine that is off with 0xD5 instead of success without
     /// effect (section 28.3 leaves both open).
     pub fn reset_while_off_refused(self) -> Self {

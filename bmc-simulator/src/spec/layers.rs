@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::machine::MachinePlan;
 use super::{DecoySpec, HostSpec};
 use crate::fault::{Fault, Injection, Target};
+use crate::host::BootSequence;
 use crate::ipmi::IpmiSpec;
 use crate::per_machine::PerMachine;
 use crate::personality::Personality;
@@ -30,6 +31,7 @@ pub(crate) struct Layered {
     pub(crate) redfish: RedfishSpec,
     pub(crate) ipmi: Option<IpmiSpec>,
     pub(crate) decoys: Vec<DecoySpec>,
+    pub(crate) bmc_boot: BootSequence,
     /// Those that belong to the personality.
     pub(crate) personality_faults: Vec<Injection>,
 }
@@ -82,6 +84,10 @@ impl HostSpec {
                 None => ipmi,
             }),
             decoys: self.layered_decoys(),
+            bmc_boot: self
+                .bmc_boot
+                .or(family.map(Personality::bmc_boot))
+                .unwrap_or_default(),
             personality_faults: self.personality_faults(),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::HostSpec;
 use super::layers::{Change, Fields, Misfit, overlay};
 use crate::per_machine::PerMachine;
+use crate::personality::Personality;
 use crate::power::{Delays, Power, PowerRestorePolicy};
 
 /// The only enclosure of a machine of which nothing else is said.
@@ -140,7 +141,10 @@ impl HostSpec {
 
     fn only_machine(&self, delays: Delays) -> MachinePlan {
         MachinePlan {
-            id: self.system_id.clone().unwrap_or_else(|| "1".to_owned()),
+            id: self
+                .system_id
+                .clone()
+                .unwrap_or_else(|| self.usual_system_id().to_owned()),
             uuid: self.uuid.clone(),
             serial: self.serial.clone(),
             host_name: self.name.clone(),
@@ -168,6 +172,14 @@ impl HostSpec {
     }
 
     fn chassis_or_usual(&self) -> Vec<String> {
-        self.chassis.clone().unwrap_or_else(|| vec![CHASSIS.to_owned()])
+        let usual = self
+            .personality
+            .map_or(&[CHASSIS] as &[&str], Personality::chassis);
+        let usual = || usual.iter().map(|id| (*id).to_owned()).collect();
+        self.chassis.clone().unwrap_or_else(usual)
+    }
+
+    fn usual_system_id(&self) -> &'static str {
+        self.personality.map_or("1", Personality::system_id)
     }
 }

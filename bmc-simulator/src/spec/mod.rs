@@ -90,7 +90,7 @@ pub struct HostSpec {
     pub(crate) machines: Vec<MachineSpec>,
     pub(crate) chassis: Option<Vec<String>>,
     pub(crate) decoys: Vec<DecoySpec>,
-    pub(crate) bmc_boot: BootSequence,
+    pub(crate) bmc_boot: Option<BootSequence>,
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) faults: Vec<Injection>,
     pub(crate) ipmi: Option<IpmiSpec>,
@@ -130,7 +130,7 @@ impl HostSpec {
             machines: Vec::new(),
             chassis: None,
             decoys: Vec::new(),
-            bmc_boot: BootSequence::default(),
+            bmc_boot: None,
             restore: PowerRestorePolicy::default(),
             faults: Vec::new(),
             ipmi: None,
@@ -163,7 +163,7 @@ impl HostSpec {
         }
     }
 
-    /// The id in `/redfish/v1/Systems/{id}`; `1` when not given.
+    /// The id in `/redfish/v1/Systems/{id}`; the personality's when not given, else `1`.
     pub fn system_id(self, id: impl Into<String>) -> Self {
         Self {
             system_id: Some(id.into()),
@@ -241,9 +241,12 @@ impl HostSpec {
         }
     }
 
-    /// How the BMC itself comes up after a reboot.
+    /// How the BMC itself comes up after a reboot; as the personality's when not given.
     pub fn bmc_boot(self, bmc_boot: BootSequence) -> Self {
-        Self { bmc_boot, ..self }
+        Self {
+            bmc_boot: Some(bmc_boot),
+            ..self
+        }
     }
 
     /// What the machine does when the mains are back.
@@ -271,8 +274,8 @@ impl HostSpec {
         self
     }
 
-    /// Chassis that its machines are in, the outermost first, such as `["Enclosure", "Blade0"]`; one,
-    /// `1`, when not given.
+    /// Chassis that its machines are in, the outermost first, such as `["Enclosure", "Blade0"]`; the
+    /// personality's when not given, else one, `1`.
     pub fn chassis<Id: Into<String>>(self, path: impl IntoIterator<Item = Id>) -> Self {
         Self {
             chassis: Some(path.into_iter().map(Into::into).collect()),

@@ -73,6 +73,16 @@ impl Client {
         }
     }
 
+    /// The same client, with a connection of its own for each request.
+    pub(crate) fn reconnecting(&self) -> Self {
+        let name = format!("{}.localhost", self.host.name());
+        let builder = builder(&self.host.ca_pem()).resolve(&name, self.host.address());
+        Self {
+            http: builder.pool_max_idle_per_host(0).build().expect("client"),
+            host: self.host.clone(),
+        }
+    }
+
     /// The same client, calling from another address of this machine.
     pub(crate) fn from(&self, address: IpAddr) -> Self {
         let name = format!("{}.localhost", self.host.name());

@@ -147,7 +147,7 @@ async fn a_file_describes_the_decoy_that_a_family_brings() {
         [
             "/redfish/v1/Systems/hypervisor",
             "/redfish/v1/Systems/other",
-            "/redfish/v1/Systems/1"
+            "/redfish/v1/Systems/system"
         ]
     );
     let hypervisor = read("/redfish/v1/Systems/hypervisor").await;

@@ -14,6 +14,7 @@ mod frames;
 mod handshake;
 mod logins;
 mod machines;
+mod personalities;
 mod reboots;
 mod sessions;
 mod wiring;
