@@ -150,7 +150,7 @@ async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()>
         world.is_tainted(host, LONG).await?;
         // While its workloads are being released, and not before.
         if host.name == pressed.name {
-            host.bmc.press_power(Power::On);
+            host.bmc.press_power(Power::On)?;
         } else {
             let after = Duration::from_secs(1);
             host.bmc.inject(Fault::PowersOnByItself { after })?;

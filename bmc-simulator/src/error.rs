@@ -36,6 +36,12 @@ pub enum SimError {
         /// What is wrong and what to write instead.
         reason: &'static str,
     },
+    /// Somebody pressed the power button of a machine that has no mains.
+    #[error("the mains of host `{host}` are off, and no button changes that: give them back first")]
+    NoMains {
+        /// The host.
+        host: String,
+    },
     /// A fault was asked for in a shape that could have no effect.
     #[error("fault `{fault}`, field `{field}`: {reason}")]
     InvalidFault {

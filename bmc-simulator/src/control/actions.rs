@@ -86,7 +86,8 @@ pub(super) struct Press {
 pub(super) async fn power(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
     let host = controlled.host(&name)?;
     let Press { to } = input::json(body).await?;
-    host.press_power(to);
+    host.press_power(to)
+        .map_err(|error| Refusal::from_sim(&error, ""))?;
     Ok(Json(host.snapshot()))
 }
 

@@ -29,6 +29,7 @@ pub(super) async fn delays(State(controlled): Shared, Path(named): Named, body: 
 pub(super) async fn power(State(controlled): Shared, Path(named): Named, body: Body) -> Answer {
     let machine = find(&controlled, &named)?;
     let Press { to } = input::json(body).await?;
-    machine.press_power(to);
+    let pressed = machine.press_power(to);
+    pressed.map_err(|error| Refusal::from_sim(&error, ""))?;
     Ok(Json(machine.snapshot()))
 }

@@ -84,6 +84,7 @@ impl Refusal {
             SimError::InvalidFault { field, .. } => {
                 (StatusCode::BAD_REQUEST, Some(format!("{prefix}{field}")))
             }
+            SimError::NoMains { .. } => (StatusCode::CONFLICT, None),
             SimError::UnknownHost { .. } => (StatusCode::NOT_FOUND, Some("name".to_owned())),
             SimError::InvalidHost { field, .. } => (StatusCode::BAD_REQUEST, Some(field.clone())),
             SimError::UnknownSystem { .. } => (StatusCode::NOT_FOUND, Some("system".to_owned())),
@@ -96,8 +97,13 @@ impl Refusal {
             | SimError::Tls(_)
             | SimError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, None),
         };
-        let unknown = matches!(error, SimError::UnknownSystem { .. });
-        let code = if unknown { "unknown-system" } else { "refused" };
+        let code = if matches!(error, SimError::UnknownSystem { .. }) {
+            "unknown-system"
+        } else if matches!(error, SimError::NoMains { .. }) {
+            "no-mains"
+        } else {
+            "refused"
+        };
         Self::new(status, code, field, error.to_string())
     }
 }

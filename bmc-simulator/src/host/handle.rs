@@ -195,8 +195,11 @@ impl Host {
     }
 
     /// Sets the truth at once, past all faults: somebody pressed the button.
-    pub fn press_power(&self, to: Power) {
-        self.core.act(|acting| acting.press(Slot::FIRST, to));
+    ///
+    /// # Errors
+    /// [`SimError::NoMains`] while the mains are off; then nothing has changed.
+    pub fn press_power(&self, to: Power) -> Result<(), SimError> {
+        self.core.act(|acting| acting.press(Slot::FIRST, to))
     }
 
     /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of

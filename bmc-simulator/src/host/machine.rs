@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::report::History;
 use super::{Acting, MachineSnapshot};
+use crate::SimError;
 use crate::fault::{Asked, Fault, FaultsOf};
 use crate::journal::Event;
 use crate::per_machine::Slot;
@@ -70,10 +71,21 @@ impl Acting<'_> {
     }
 
     /// Somebody presses the button of a machine.
-    pub(super) fn press(&mut self, slot: Slot, to: Power) {
+    pub(super) fn press(&mut self, slot: Slot, to: Power) -> Result<(), SimError> {
+        if !self.state.controller.has_power() {
+            return Err(SimError::NoMains {
+                host: self.core.name.clone(),
+            });
+        }
         let (system, now) = (self.core.identities.real(slot).id.clone(), self.now);
         self.log(Event::Pressed { system, to });
         self.power_mut(slot).press(to, now);
+        Ok(())
+    }
+
+    /// Changes what a machine does when the mains are back, whichever protocol says so.
+    pub(crate) fn set_restore_policy(&mut self, slot: Slot, policy: PowerRestorePolicy) {
+        self.state.machines.get_mut(slot).restore = policy;
     }
 
     /// Replaces the delays of a machine.

@@ -87,8 +87,11 @@ impl Machine {
     }
 
     /// Sets the truth at once, past all faults: somebody pressed the button.
-    pub fn press_power(&self, to: Power) {
-        self.host.core.act(|acting| acting.press(self.slot, to));
+    ///
+    /// # Errors
+    /// [`SimError::NoMains`] while the mains are off; then nothing has changed.
+    pub fn press_power(&self, to: Power) -> Result<(), SimError> {
+        self.host.core.act(|acting| acting.press(self.slot, to))
     }
 
     /// Waits until the machine is as `wanted` says, as [`Host::wait_for`].

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Acting;
 use crate::ipmi::Ended;
 use crate::journal::Event;
-use crate::power::{Command, Power, PowerRestorePolicy};
+use crate::power::{Power, PowerRestorePolicy};
 
 /// From an order to take the mains away to that: who gave it gets an answer.
 const GRACE: Duration = Duration::from_secs(1);
@@ -84,9 +84,7 @@ impl Acting<'_> {
                 PowerRestorePolicy::AlwaysOff => false,
                 PowerRestorePolicy::LastState => machine.on_before_cut,
             };
-            if powers_on {
-                machine.power.command(Command::On, self.now);
-            }
+            machine.power.regain_mains(powers_on, self.now);
         }
     }
 }

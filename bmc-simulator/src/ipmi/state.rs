@@ -28,8 +28,6 @@ pub(crate) struct Settings {
 /// What Chassis Status tells beside the power state.
 #[derive(Debug, Default)]
 pub(crate) struct ChassisMemory {
-    /// Power restore policy, bits 6:5 of the current power state (section 28.2).
-    pub(super) restore_policy: u8,
     /// The power-on, counted as `Truth::off_to_on` does, that a command over IPMI asked for.
     pub(super) commanded_on: Option<u64>,
 }

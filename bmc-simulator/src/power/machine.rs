@@ -44,6 +44,8 @@ pub(crate) struct PowerMachine {
     boot_id: Option<String>,
     pending: Pending,
     self_on: Option<Duration>,
+    /// Whether it has no mains: then nothing powers it on.
+    dark: bool,
     delays: Delays,
     behaviour: Behaviour,
     on_to_off: u64,
@@ -68,6 +70,7 @@ impl PowerMachine {
             boot_id,
             pending: Pending::Nothing,
             self_on: None,
+            dark: false,
             delays,
             behaviour: Behaviour::default(),
             on_to_off: 0,
@@ -141,8 +144,10 @@ impl PowerMachine {
             }
         }
         self.self_on = match (behaviour.powers_on_by_itself, self.power) {
-            (Some(after), Power::Off) => Some(self.self_on.unwrap_or_else(|| now.saturating_add(after))),
-            (Some(_), Power::On) | (None, _) => None,
+            (Some(after), Power::Off) if !self.dark => {
+                Some(self.self_on.unwrap_or_else(|| now.saturating_add(after)))
+            }
+            (Some(_), Power::On | Power::Off) | (None, _) => None,
         };
     }
 
@@ -161,6 +166,20 @@ impl PowerMachine {
         self.pending = Pending::Nothing;
         self.press(Power::Off, now);
         self.self_on = None;
+        self.dark = true;
+    }
+
+    /// The mains are back. Whether it powers on is the hardware's setting and no command: nothing that happens
+    /// to commands happens to that.
+    pub(crate) fn regain_mains(&mut self, powers_on: bool, now: Duration) {
+        self.dark = false;
+        if powers_on {
+            self.pending = Pending::On {
+                due: now.saturating_add(self.delays.on.draw(&mut self.draws)),
+            };
+        }
+        self.set_behaviour(self.behaviour, now);
+        self.advance(now);
     }
 
     /// The next instant at which something happens by itself.

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::body_of::{collection as collection_of, reference, resource, set};
 use super::boot::{self, BootChange, BootOverride};
+use super::message::{Base, Message};
 use super::patch::{Change, Plan, flag, text};
 use super::{chassis, manager, oem, schema};
 use crate::fault::Fault;
 use crate::host::Acting;
 use crate::per_machine::Slot;
-use crate::power::{self, Power};
+use crate::power::{self, Power, PowerRestorePolicy};
 use crate::spec::Identity;
 
 pub(super) const SYSTEMS: &str = "/redfish/v1/Systems";
@@ -71,6 +72,9 @@ pub(super) fn plan(plan: &mut Plan, slot: Slot, name: &str, value: &Value) -> bo
         "LocationIndicatorActive" => plan.take(flag(name, value), |on| {
             Change::System(slot, SystemChange::LocationIndicator(on))
         }),
+        "PowerRestorePolicy" => plan.take(restore_policy(name, value), |policy| {
+            Change::RestorePolicy(slot, policy)
+        }),
         "Boot" => boot::plan(plan, slot, value),
         _ => return false,
     }
@@ -80,6 +84,12 @@ pub(super) fn plan(plan: &mut Plan, slot: Slot, name: &str, value: &Value) -> bo
 /// Path of a system.
 pub(super) fn uri(id: &str) -> String {
     format!("{SYSTEMS}/{id}")
+}
+
+fn restore_policy(name: &str, value: &Value) -> Result<PowerRestorePolicy, Message> {
+    let word = text(name, value)?;
+    serde_json::from_value(value.clone())
+        .map_err(|_| Base::PropertyValueNotInList.message(&[&word, name]).about(name))
 }
 
 /// Paths of all systems, decoys first.
@@ -127,6 +137,8 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
         json!(notes.location_indicator),
     );
     set(&mut body, "Boot", notes.boot.to_json());
+    let policy = acting.state.machines.get(slot).restore;
+    set(&mut body, "PowerRestorePolicy", json!(policy));
     let restarted = acting.date_time(notes.restarted);
     let shown = acting.state.redfish.spec.last_reset_time.show(restarted);
     set(&mut body, "LastResetTime", json!(shown));

@@ -105,7 +105,7 @@ async fn when_the_mains_fail_everything_is_dark_and_comes_back_as_the_policy_say
         (PowerRestorePolicy::AlwaysOn, Power::Off, Power::On),
     ] {
         let (_sim, host) = one(quick().power_restore_policy(policy)).await;
-        host.press_power(before);
+        host.press_power(before).unwrap();
         host.cut_mains();
         host.cut_mains();
         host.reboot_bmc();

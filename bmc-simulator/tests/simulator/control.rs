@@ -184,8 +184,8 @@ async fn presses_the_button_rotates_and_swaps() {
 #[tokio::test]
 async fn shows_the_journal_page_by_page() {
     let control = Control::start().await;
-    control.host.press_power(Power::Off);
-    control.sim.host("b").unwrap().press_power(Power::Off);
+    control.host.press_power(Power::Off).unwrap();
+    control.sim.host("b").unwrap().press_power(Power::Off).unwrap();
     let all = control.ok(Method::GET, "/journal", "").await;
     assert_eq!(all["entries"].as_array().unwrap().len(), 4);
     let entry = &all["entries"][1];

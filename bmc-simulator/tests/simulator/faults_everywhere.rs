@@ -132,7 +132,7 @@ async fn what_is_taken_hits() {
         sporadic: Duration::ZERO,
     });
     let (_sim, host) = one(spec).await;
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let mut taken = 0;
     for class in RequestClass::ALL {
         for fault in faults(property(class)) {

@@ -105,7 +105,7 @@ async fn lose_on_while_powering_off() {
     host.inject(Fault::LoseOnWhilePoweringOff).unwrap();
     client.send_reset("ForceOff").await;
     assert_eq!(client.send_reset("On").await, 204);
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     assert_eq!(client.power_state().await, "Off");
     assert_eq!(outcomes(&host), [Outcome::Started, Outcome::Lost]);
     assert_eq!(client.send_reset("On").await, 204);

@@ -119,8 +119,8 @@ async fn one_order_for_all_hosts_without_gaps() {
         .unwrap();
     for name in ["a", "b", "a", "b"] {
         let host = sim.host(name).unwrap();
-        host.press_power(Power::Off);
-        host.press_power(Power::On);
+        host.press_power(Power::Off).unwrap();
+        host.press_power(Power::On).unwrap();
     }
     let page = sim.journal_after(0);
     let seqs: Vec<u64> = page.entries.iter().map(|entry| entry.seq).collect();

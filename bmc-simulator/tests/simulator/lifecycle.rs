@@ -21,8 +21,8 @@ async fn one_seed_gives_one_world() {
         for host in sim.hosts() {
             let client = Client::of(host);
             let token = crate::client::header(&client.login().await, "X-Auth-Token");
-            host.press_power(Power::Off);
-            host.press_power(Power::On);
+            host.press_power(Power::Off).unwrap();
+            host.press_power(Power::On).unwrap();
             let decoy = client
                 .get("/redfish/v1/Systems/decoy")
                 .send()
@@ -134,7 +134,7 @@ async fn follow_gives_the_truth_and_all_that_comes_after() {
     let (_sim, host) = one(HostSpec::new("a")).await;
     let (truth, mut events) = host.follow();
     assert_eq!(truth.power, Power::On);
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let event = soon(events.recv()).await.unwrap();
     assert_eq!(
         (event.host.as_str(), event.change),

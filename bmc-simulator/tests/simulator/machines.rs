@@ -125,7 +125,7 @@ async fn chassis_stand_in_chassis() {
 async fn what_happens_is_journalled_and_told_by_system() {
     let (_sim, host) = one(enclosure()).await;
     let mut changes = host.subscribe();
-    host.machine("Node2").unwrap().press_power(Power::Off);
+    host.machine("Node2").unwrap().press_power(Power::Off).unwrap();
     let told = changes.recv().await.unwrap();
     assert_eq!((told.system.as_str(), told.change), ("Node2", Change::PoweredOff));
     let off = host.machine("Node2").unwrap();

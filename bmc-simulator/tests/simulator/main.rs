@@ -28,6 +28,7 @@ mod journal;
 mod lifecycle;
 mod machines;
 mod machines_faults;
+mod mains;
 mod one_port;
 mod oracle;
 mod personalities;

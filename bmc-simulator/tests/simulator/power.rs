@@ -54,7 +54,7 @@ async fn a_pending_power_off_reports_powering_off_while_the_truth_is_on() {
         (client.power_state().await, host.truth().power),
         (json!("PoweringOff"), Power::On)
     );
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     assert_eq!(
         (client.power_state().await, host.truth().power),
         (json!("Off"), Power::Off)
@@ -78,7 +78,7 @@ async fn on_sent_while_powering_off_wins_after_the_off() {
     client.send_reset("ForceOff").await;
     client.send_reset("On").await;
     assert_eq!(client.power_state().await, "PoweringOff");
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let after = soon(host.wait_for(|now| now.truth.booted && now.truth.off_to_on == 1))
         .await
         .unwrap();

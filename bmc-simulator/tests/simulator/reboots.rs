@@ -207,8 +207,8 @@ async fn a_dead_bmc_pushes_no_events() {
         );
     };
     subscribe("before").await;
-    host.press_power(Power::Off);
-    host.press_power(Power::On);
+    host.press_power(Power::Off).unwrap();
+    host.press_power(Power::On).unwrap();
     let (mut delivering, context) = take(&listener).await;
     assert_eq!(context, "before");
 
@@ -217,7 +217,7 @@ async fn a_dead_bmc_pushes_no_events() {
     ends(&mut delivering).await;
     listens(&host).await;
     subscribe("after").await;
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let (_delivering, context) = take(&listener).await;
     assert_eq!(
         context, "after",

@@ -114,7 +114,7 @@ pub(super) async fn ipmi_rs_believes_stale_replies() -> Result<()> {
     let conversation = tokio::task::spawn_blocking(move || {
         let mut rmcp = activated(address)?;
         let first = send(&mut rmcp, CHASSIS, 0x01, &[])?;
-        host.press_power(Power::On);
+        host.press_power(Power::On)?;
         host.inject(IpmiFault::StaleReply.on(RequestClass::IpmiChassisStatus).times(1))?;
         let second = send(&mut rmcp, CHASSIS, 0x01, &[])?;
         ensure!(

@@ -29,7 +29,7 @@ async fn power(options: &[&str], suite: u8) -> Result<Tally> {
         (
             "chassis status",
             "chassis status",
-            "Power Restore Policy : always-off",
+            "Power Restore Policy : previous",
         ),
         (
             "session info",

@@ -6,7 +6,7 @@ use crate::fault::Asked;
 use crate::ipmi::state::Bmc;
 use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
-use crate::power::{Command, Outcome, Power};
+use crate::power::{Command, Outcome, Power, PowerRestorePolicy};
 
 const POWER_IS_ON: u8 = 0x01;
 /// Last power event: power came on by a command over IPMI.
@@ -29,7 +29,7 @@ pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
         truth: truth.power,
     };
     bmc.acting.log(event);
-    let power = if on { POWER_IS_ON } else { 0 } | (bmc.ipmi.chassis.restore_policy << 5);
+    let power = if on { POWER_IS_ON } else { 0 } | (restore_bits(bmc) << 5);
     vec![power, if by_command { ON_BY_COMMAND } else { 0 }, 0]
 }
 
@@ -139,11 +139,28 @@ pub(super) fn set_restore_policy(bmc: &mut Bmc<'_, '_>, data: &[u8]) -> Done {
         return Err(Completion::InvalidLength);
     };
     match policy & 0x07 {
-        wanted @ 0..=2 => bmc.ipmi.chassis.restore_policy = wanted,
+        0 => bmc
+            .acting
+            .set_restore_policy(Slot::FIRST, PowerRestorePolicy::AlwaysOff),
+        1 => bmc
+            .acting
+            .set_restore_policy(Slot::FIRST, PowerRestorePolicy::LastState),
+        2 => bmc
+            .acting
+            .set_restore_policy(Slot::FIRST, PowerRestorePolicy::AlwaysOn),
         3 => {}
         _ => return Err(Completion::InvalidField),
     }
     Ok(vec![0x07])
+}
+
+/// The power restore policy as Get Chassis Status tells it (table 28-3).
+fn restore_bits(bmc: &Bmc<'_, '_>) -> u8 {
+    match bmc.acting.state.machines.get(Slot::FIRST).restore {
+        PowerRestorePolicy::AlwaysOff => 0,
+        PowerRestorePolicy::LastState => 1,
+        PowerRestorePolicy::AlwaysOn => 2,
+    }
 }
 
 fn via(bmc: &mut Bmc<'_, '_>, id: u32) -> Via {

@@ -16,11 +16,13 @@ use super::{Call, Refusal, access, body, conditional, events, read, reply, sessi
 use super::{accounts, network, oem, system};
 use crate::host::Acting;
 use crate::per_machine::Slot;
+use crate::power::PowerRestorePolicy;
 
 /// One property that can be written, and its new value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
     System(Slot, system::SystemChange),
+    RestorePolicy(Slot, PowerRestorePolicy),
     Network(network::NetworkChange),
     SessionTimeout(u64),
     AccountService(accounts::ServiceChange),
@@ -167,6 +169,7 @@ fn plan(route: &Route, resource: &Value, object: &Map<String, Value>, acting: &A
 fn apply(acting: &mut Acting<'_>, change: Change, session: Option<&str>) {
     let redfish = &mut acting.state.redfish;
     match change {
+        Change::RestorePolicy(slot, policy) => acting.set_restore_policy(slot, policy),
         Change::System(slot, change) => redfish.systems.get_mut(slot).apply(change),
         Change::Network(change) => redfish.network.apply(change),
         Change::SessionTimeout(seconds) => {

@@ -126,7 +126,7 @@ async fn a_reset_while_off_does_nothing_or_is_refused() {
         let (_sim, host) = bmc(spec).await;
         let mut console = operator(&host).await;
         assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, 0, "while on");
-        host.press_power(Power::Off);
+        host.press_power(Power::Off).unwrap();
         assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, code);
         assert_eq!((host.truth().power, host.truth().resets), (Power::Off, 1));
     }

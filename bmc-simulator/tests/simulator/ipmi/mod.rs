@@ -15,11 +15,12 @@ mod handshake;
 mod logins;
 mod machines;
 mod personalities;
+mod policy;
 mod reboots;
 mod sessions;
 mod wiring;
 
-use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, Privilege, Simulator};
+use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, PowerRestorePolicy, Privilege, Simulator};
 
 use crate::client::one;
 use console::Login;
@@ -38,7 +39,9 @@ async fn bmc(spec: IpmiSpec) -> (Simulator, Host) {
         "may-operate",
         Privilege::Operator,
     );
-    one(HostSpec::new("a").credentials("admin", PASSWORD).ipmi(spec)).await
+    let host = HostSpec::new("a").credentials("admin", PASSWORD).ipmi(spec);
+    // The policy is in the same byte as the power: so described, that is all that is in it.
+    one(host.power_restore_policy(PowerRestorePolicy::AlwaysOff)).await
 }
 
 fn admin() -> Login<'static> {

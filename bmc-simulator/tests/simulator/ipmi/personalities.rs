@@ -53,7 +53,7 @@ async fn a_supermicro_x9_sends_wrong_checksums() {
 #[tokio::test]
 async fn a_supermicro_resets_nothing_while_off_and_says_that_it_did() {
     let (_sim, host) = of(Personality::SmcX13).await;
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let mut console = Console::logged_in(&host, admin()).await;
     assert_eq!(console.code(APP, 0x3b, &[3]).await, 0);
     assert_eq!(console.code(CHASSIS, CONTROL, &[3]).await, 0);

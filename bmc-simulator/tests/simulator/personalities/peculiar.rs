@@ -74,7 +74,7 @@ async fn nvidias_baseboard_cannot_be_asked_while_the_host_is_off() {
     let (_sim, host, client) = of(Personality::DgxH100).await;
     let decoy = "/redfish/v1/Systems/HGX_Baseboard_0";
     assert_eq!(status(client.get(decoy)).await, 200);
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     assert_eq!(status(client.get(decoy)).await, 503);
     assert_eq!(status(client.get(&host.system_path())).await, 200);
 }
@@ -219,7 +219,7 @@ async fn a_dgx_takes_minutes_for_its_firmware_and_wants_a_tag_to_restart() {
     assert_eq!(status(restart()).await, 428);
     assert_eq!(status(restart().header("If-Match", "*")).await, 204);
     let decoy = client.get("/redfish/v1/Systems/HGX_Baseboard_0");
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let unreachable = VendorError::HmcCommuicationFailed.message_id();
     assert_eq!(told(decoy).await, (503, unreachable.to_owned()));
 }

@@ -98,8 +98,8 @@ async fn a_stream_tells_what_is_reported_and_not_the_truth() {
     assert_eq!(keys(&read(&mut stream, 1).await), ["ResourcePoweredOff"]);
     assert_eq!(host.truth().power, Power::On);
     // The machine really goes off and on: to who believes the lie nothing happens.
-    host.press_power(Power::Off);
-    host.press_power(Power::On);
+    host.press_power(Power::Off).unwrap();
+    host.press_power(Power::On).unwrap();
     host.clear_faults();
     assert_eq!(keys(&read(&mut stream, 1).await), ["ResourcePoweredOn"]);
 }
@@ -173,7 +173,7 @@ async fn events_are_pushed_and_pushed_again_when_they_are_not_taken() {
     let shown = made.text().await.unwrap();
     assert!(!shown.contains("hidden"), "{shown}");
 
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     let (_, first) = soon(receive(&listener, refusal)).await;
     let taken = "HTTP/1.1 204 No Content\r\n\r\n";
@@ -199,7 +199,7 @@ async fn events_are_pushed_over_tls_too() {
     let (_other, receiver) = one(HostSpec::new("receiver")).await;
     let body = json!({"Destination": receiver.redfish_url(), "Protocol": "Redfish"});
     assert_eq!(status(client.post(SUBSCRIPTIONS, &body)).await, 201);
-    host.press_power(Power::Off);
+    host.press_power(Power::Off).unwrap();
     let seen = soon(receiver.wait_for(|now| now.counters.requests > 0))
         .await
         .unwrap();

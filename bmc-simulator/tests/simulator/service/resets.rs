@@ -156,7 +156,7 @@ async fn a_restart_of_a_machine_that_is_off_powers_it_on_where_the_host_says_so(
                 ..RedfishSpec::default()
             };
             let (_sim, host, client) = with(spec).await;
-            host.press_power(Power::Off);
+            host.press_power(Power::Off).unwrap();
             assert_eq!(client.send_reset(kind).await, 204);
             assert_eq!(host.truth().power, power, "{kind} {powers_on}");
         }
