@@ -12,6 +12,7 @@ mod actor;
 mod address;
 mod credentials;
 mod error;
+mod inspection;
 mod network;
 mod redact;
 mod redfish;

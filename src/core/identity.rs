@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::facts::Obstacle;
+use super::phase::Reason;
+
 /// A system UUID in canonical lower-case form, known to be usable as an identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SystemUuid([u8; 16]);
@@ -110,5 +113,73 @@ impl fmt::Display for SystemUuid {
             write!(formatter, "{byte:02x}")?;
         }
         Ok(())
+    }
+}
+
+/// Proof that a BMC belongs to a Node's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProvenIdentity {
+    /// The UUID as the BMC says it.
+    pub uuid: SystemUuid,
+    /// By what it is proven.
+    pub how: String,
+}
+
+/// Matches the system UUID that a BMC gave for `system` with that of a Node (its name and what its status
+/// says) and with one that an administrator stated, in both SMBIOS byte orders.
+///
+/// # Errors
+/// [`Reason::IdentityMismatch`] when one of them is another, [`Reason::IdentityUnproven`] when there is
+/// nothing to compare.
+pub fn prove(
+    said: Option<&str>,
+    system: &str,
+    (node, of_node): (&str, Option<&str>),
+    stated: Option<&SystemUuid>,
+) -> Result<ProvenIdentity, Obstacle> {
+    let of_bmc = prove_stated(said, system, stated)?;
+    match (of_node.and_then(|uuid| SystemUuid::parse(uuid).ok()), stated) {
+        (Some(of_node), _) => match of_node.matches(&of_bmc) {
+            Some(how) => Ok(ProvenIdentity {
+                uuid: of_bmc,
+                how: format!("Node systemUUID, {how}"),
+            }),
+            None => Err(Obstacle::new(
+                Reason::IdentityMismatch,
+                format!("the BMC says system UUID {of_bmc}, and Node {node} has {of_node}"),
+            )),
+        },
+        (None, Some(_)) => Ok(ProvenIdentity {
+            uuid: of_bmc,
+            how: "spec.systemUUID of the host".to_owned(),
+        }),
+        (None, None) => Err(Obstacle::new(
+            Reason::IdentityUnproven,
+            format!("Node {node} has no usable system UUID to compare with the BMC's {of_bmc}"),
+        )),
+    }
+}
+
+/// Reads the system UUID that a BMC gave for `system`, and compares it with one that was stated, if one was.
+///
+/// # Errors
+/// [`Reason::IdentityUnproven`] when the BMC gives none that can be used, [`Reason::IdentityMismatch`] when
+/// another was stated.
+pub fn prove_stated(
+    said: Option<&str>,
+    system: &str,
+    stated: Option<&SystemUuid>,
+) -> Result<SystemUuid, Obstacle> {
+    let said = said.unwrap_or_default();
+    let Ok(of_bmc) = SystemUuid::parse(said) else {
+        let detail = format!("the BMC gives no usable system UUID (\"{said}\") for {system}");
+        return Err(Obstacle::new(Reason::IdentityUnproven, detail));
+    };
+    match stated {
+        Some(stated) if stated.matches(&of_bmc).is_none() => {
+            let detail = format!("the BMC says system UUID {of_bmc}, and spec.systemUUID is {stated}");
+            Err(Obstacle::new(Reason::IdentityMismatch, detail))
+        }
+        Some(_) | None => Ok(of_bmc),
     }
 }

@@ -14,5 +14,6 @@ pub mod observed;
 pub mod phase;
 pub mod power;
 pub mod proof;
+pub mod readiness;
 pub mod step;
 pub mod strategy;

@@ -184,7 +184,7 @@ reasons! {
     /// The Secret does not exist or lacks a key.
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
-    BmcCredentialsRejected => "A new version of the Secret is tried within half a minute.",
+    BmcCredentialsRejected => "A new version of the Secret is tried by itself, within half a minute while a remediation waits for it.",
     /// The BMC does not let the account do this.
     BmcForbidden => "Give the BMC account the role Operator; it is asked again by itself.",
     /// The BMC's certificate could not be verified.
@@ -199,10 +199,22 @@ reasons! {
     BmcSystemAmbiguous => "Name the system in the BMC address, such as /redfish/v1/Systems/1.",
     /// The BMC refused the power command.
     BmcCommandRefused => "Check the BMC user's role (Operator is needed) and the reset types it supports.",
+    /// The BMC uses a word for the power state that proves nothing.
+    BmcPowerStateUnknown => "Update the firmware of the BMC, or reset it: Off could not be proven.",
+    /// The BMC's certificate has expired or soon will, and will be refused.
+    BmcCertificateExpiring => "Renew the certificate in time, or trust the BMC by its fingerprint.",
     /// The host behind the BMC is another one.
     IdentityMismatch => "Correct the BMC address: it belongs to another host.",
     /// Nothing proves which host is behind the BMC.
     IdentityUnproven => "Set spec.systemUUID of the BMCEndpoint, or update firmware that reports no UUID.",
+
+    // What is known of a BMC before it is needed.
+    /// The last check of the BMC found nothing that would stop a remediation.
+    BmcReady => "Nothing to do.",
+    /// The BMC was not checked yet.
+    BmcNotChecked => "Nothing to do; it is checked when its turn comes.",
+    /// The policy switches the checks off.
+    ReadinessChecksOff => "Set spec.bmc.readiness.interval of the RemediationPolicy \"default\" to have BMCs checked.",
 
     // Failures of an attempt.
     /// The BMC did not say Off in time.

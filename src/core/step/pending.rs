@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::subject::{self, ProvenIdentity, Verdict};
+use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Host, Machine, Node, Obstacle};
+use crate::core::identity::ProvenIdentity;
 use crate::core::journal::{Intent, Subject, Verb};
 use crate::core::observed::{PowerRead, ReadFailure};
 use crate::core::phase::{Phase, Reason};

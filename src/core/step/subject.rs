@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::after;
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::{self, Health, HealthCheck};
-use crate::core::identity::SystemUuid;
+use crate::core::identity::{self, ProvenIdentity, SystemUuid};
 use crate::core::observed::PowerRead;
 use crate::core::phase::Reason;
 
@@ -254,61 +254,12 @@ pub(super) fn contradiction(node: &Node, report: &NodeReport, now: Timestamp) ->
     })
 }
 
-/// Proof that the BMC belongs to the Node's host.
-#[derive(Debug)]
-pub(super) struct ProvenIdentity {
-    pub(super) uuid: SystemUuid,
-    pub(super) how: String,
-}
-
 /// Matches the identity that the BMC gave with the Node's, in both SMBIOS byte orders.
 pub(super) fn prove_identity(
     read: &PowerRead,
     node: &Node,
     stated: Option<&SystemUuid>,
 ) -> Result<ProvenIdentity, Obstacle> {
-    let said = read.uuid.as_deref().unwrap_or_default();
-    let Ok(of_bmc) = SystemUuid::parse(said) else {
-        let detail = format!(
-            "the BMC gives no usable system UUID (\"{said}\") for {}",
-            read.system
-        );
-        return Err(Obstacle::new(Reason::IdentityUnproven, detail));
-    };
-    if let Some(stated) = stated
-        && stated.matches(&of_bmc).is_none()
-    {
-        let detail = format!("the BMC says system UUID {of_bmc}, and spec.systemUUID is {stated}");
-        return Err(Obstacle::new(Reason::IdentityMismatch, detail));
-    }
-    let of_node = node
-        .system_uuid
-        .as_deref()
-        .and_then(|uuid| SystemUuid::parse(uuid).ok());
-    match (of_node, stated) {
-        (Some(of_node), _) => match of_node.matches(&of_bmc) {
-            Some(how) => Ok(ProvenIdentity {
-                uuid: of_bmc,
-                how: format!("Node systemUUID, {how}"),
-            }),
-            None => Err(Obstacle::new(
-                Reason::IdentityMismatch,
-                format!(
-                    "the BMC says system UUID {of_bmc}, and Node {} has {of_node}",
-                    node.name
-                ),
-            )),
-        },
-        (None, Some(_)) => Ok(ProvenIdentity {
-            uuid: of_bmc,
-            how: "spec.systemUUID of the host".to_owned(),
-        }),
-        (None, None) => Err(Obstacle::new(
-            Reason::IdentityUnproven,
-            format!(
-                "Node {} has no usable system UUID to compare with the BMC's {of_bmc}",
-                node.name
-            ),
-        )),
-    }
+    let of_node = (node.name.as_str(), node.system_uuid.as_deref());
+    identity::prove(read.uuid.as_deref(), &read.system, of_node, stated)
 }
