@@ -64,6 +64,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "first_port")]
     pub(crate) one_port: Option<SocketAddr>,
 
+    /// Lets clients find the BMCs over SSDP (UDP port 1900)
+    #[arg(long)]
+    pub(crate) ssdp: bool,
+
     /// Port of the first BMC, the others follow; free ports when not given
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,

@@ -25,8 +25,10 @@
 //! | `journal`, `oracle` | the order in which it did, and which rules of care were broken |
 //! | `redfish`, `server`, `tls` | the one protocol and its transport |
 //! | [`ipmi`] | the other |
+//! | `ssdp` | how BMCs are found |
 //! | `control` | the HTTP API for people and other languages |
 
+mod builder;
 mod control;
 mod counters;
 mod error;
@@ -46,8 +48,10 @@ mod seed;
 mod server;
 mod simulator;
 mod spec;
+mod ssdp;
 mod tls;
 
+pub use builder::SimulatorBuilder;
 pub use counters::{Counters, RequestClass};
 pub use error::SimError;
 pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, VendorError, Window};
@@ -63,5 +67,6 @@ pub use redfish::{
     ETags, ExtendedInfo, LastResetTime, LockoutBy, LockoutSpec, OemAction, RedfishSpec, ResetAnswer,
     ResetType, ResetValues, ServiceRootSpec, SessionsAt,
 };
-pub use simulator::{Simulator, SimulatorBuilder};
+pub use simulator::Simulator;
 pub use spec::{Credentials, DecoySpec, HostSpec, MachineSpec};
+pub use ssdp::SSDP_PORT;

@@ -1,243 +1,25 @@
-//! Putting it together: many BMCs in one process.
+//! Many BMCs in one process, running.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::SimError;
-use crate::control::{self, Controlled};
-use crate::fleet::Fleet;
-use crate::host::{Host, HostCore, Setup, run_clock};
-use crate::ipmi;
-use crate::journal::{JOURNAL_CAPACITY, Journal, Page};
-use crate::limits;
+use crate::builder::SimulatorBuilder;
+use crate::control::Controlled;
+use crate::host::Host;
+use crate::journal::Page;
 use crate::oracle::{self, Breach, Oracle};
-use crate::server::{self, Port};
-use crate::spec::{HostSpec, Wrong};
-use crate::tls::{Authority, TlsSlot};
-
-/// What a simulator is to be.
-#[derive(Debug, Default)]
-pub struct SimulatorBuilder {
-    seed: u64,
-    hosts: Vec<HostSpec>,
-    control: Option<SocketAddr>,
-    one_port: Option<SocketAddr>,
-}
-
-impl SimulatorBuilder {
-    /// Seed of identities, passwords, tokens and boot ids; 0 when not given.
-    pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
-    }
-
-    /// Adds a host.
-    pub fn host(mut self, host: HostSpec) -> Self {
-        self.hosts.push(host);
-        self
-    }
-
-    /// Adds hosts.
-    pub fn hosts(mut self, hosts: impl IntoIterator<Item = HostSpec>) -> Self {
-        self.hosts.extend(hosts);
-        self
-    }
-
-    /// Adds the hosts of a fleet; its seed and control address hold where it has them.
-    pub fn fleet(self, fleet: Fleet) -> Self {
-        let mut hosts = self.hosts;
-        hosts.extend(fleet.hosts);
-        Self {
-            seed: fleet.seed.unwrap_or(self.seed),
-            control: fleet.control.or(self.control),
-            one_port: fleet.one_port.or(self.one_port),
-            hosts,
-        }
-    }
-
-    /// Puts the HTTPS of all BMCs behind one address and port (0 = any free one); each is told apart by
-    /// the name that the client asks for in TLS, `HOST.localhost` or `HOST`. Addresses and ports of the
-    /// hosts then hold for IPMI only.
-    pub fn one_port(self, address: SocketAddr) -> Self {
-        Self {
-            one_port: Some(address),
-            ..self
-        }
-    }
-
-    /// Opens the control API on this loopback address (port 0 = any free one).
-    pub fn control(self, address: SocketAddr) -> Self {
-        Self {
-            control: Some(address),
-            ..self
-        }
-    }
-
-    /// Listeners of all BMCs, one that they share, and that of the control API.
-    fn listeners(&self) -> u64 {
-        let https = match self.one_port {
-            Some(_) => 1,
-            None => self.hosts.len(),
-        };
-        let ipmi = self.hosts.iter().filter(|host| host.ipmi.is_some());
-        [https, ipmi.count(), usize::from(self.control.is_some())]
-            .into_iter()
-            .fold(0, |sum, count| sum.saturating_add(to_u64(count)))
-    }
-
-    /// Opens every listener and starts to serve. Needs a tokio runtime with time and I/O.
-    ///
-    /// # Errors
-    /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
-    pub async fn start(self) -> Result<Simulator, SimError> {
-        limits::check(self.listeners(), to_u64(self.hosts.len()))?;
-        let authority = Arc::new(Authority::new("bmc-simulator")?);
-        let shared = Shared {
-            seed: self.seed,
-            epoch: Instant::now(),
-            journal: Arc::new(Journal::new(Timestamp::now(), JOURNAL_CAPACITY)),
-            stop: CancellationToken::new(),
-        };
-        let mut tasks = JoinSet::new();
-        let common = match self.one_port {
-            Some(address) => Some(listen(address).await?),
-            None => None,
-        };
-        let common_address = common.as_ref().map(|(_, address)| *address);
-        let (mut hosts, mut by_name) = (Vec::new(), BTreeMap::new());
-        for spec in self.hosts {
-            let host = shared
-                .start_host(spec, common_address, &authority, &mut tasks)
-                .await?;
-            let name = host.name().to_owned();
-            if by_name.insert(name.clone(), host.clone()).is_some() {
-                return Err(SimError::DuplicateHost { name });
-            }
-            hosts.push(host);
-        }
-        if let Some((listener, _)) = common {
-            let lower = |(name, host): (&String, &Host)| (name.to_ascii_lowercase(), host.clone());
-            let behind: BTreeMap<String, Host> = by_name.iter().map(lower).collect();
-            if behind.len() < by_name.len() {
-                let reason = "behind one port names that differ in case only are one: give it another name";
-                return Err(Wrong::of("name", reason).of_host("several"));
-            }
-            let behind = Arc::new(behind);
-            tasks.spawn(server::run_shared(listener, behind, shared.stop.clone()));
-        }
-        let journal = Arc::clone(&shared.journal);
-        let controlled = Arc::new(Controlled {
-            hosts,
-            by_name,
-            journal,
-            ca_pem: authority.pem().to_owned(),
-        });
-        let control = match self.control {
-            Some(address) => Some(shared.start_control(address, &controlled, &mut tasks).await?),
-            None => None,
-        };
-        Ok(Simulator {
-            controlled,
-            control,
-            stop: shared.stop,
-            tasks,
-        })
-    }
-}
-
-/// What all hosts share while they are started.
-struct Shared {
-    seed: u64,
-    epoch: Instant,
-    journal: Arc<Journal>,
-    stop: CancellationToken,
-}
-
-impl Shared {
-    async fn start_host(
-        &self,
-        spec: HostSpec,
-        common: Option<SocketAddr>,
-        authority: &Arc<Authority>,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<Host, SimError> {
-        spec.check(common.is_some())
-            .map_err(|flaw| flaw.of_host(&spec.name))?;
-        let (port, address) = match common {
-            Some(address) => (None, address),
-            None => {
-                let wanted = SocketAddr::new(spec.bind, spec.port);
-                let port = Port::open(wanted).map_err(|source| SimError::bind(wanted, source))?;
-                let address = port.address();
-                (Some(port), address)
-            }
-        };
-        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
-        let ipmi = match &spec.ipmi {
-            Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
-            None => None,
-        };
-        let setup = Setup {
-            address,
-            ipmi_address: ipmi.as_ref().map(|(_, address)| *address),
-            tls: slot,
-            authority: Arc::clone(authority),
-            epoch: self.epoch,
-            journal: Arc::clone(&self.journal),
-            stop: self.stop.clone(),
-            seed: self.seed,
-            behind_one_port: common.is_some(),
-        };
-        let core = Arc::new(HostCore::new(spec, setup));
-        tasks.spawn(run_clock(Arc::clone(&core)));
-        if let Some(port) = port {
-            tasks.spawn(server::run(port, Arc::clone(&core)));
-        }
-        if let Some((socket, _)) = ipmi {
-            tasks.spawn(ipmi::run(socket, Arc::clone(&core)));
-        }
-        Ok(Host { core })
-    }
-
-    async fn start_control(
-        &self,
-        address: SocketAddr,
-        controlled: &Arc<Controlled>,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<SocketAddr, SimError> {
-        if !address.ip().is_loopback() {
-            return Err(SimError::ControlNotLoopback { address });
-        }
-        let (listener, address) = listen(address).await?;
-        let router = control::router(Arc::clone(controlled));
-        tasks.spawn(server::run_control(listener, router, self.stop.clone()));
-        Ok(address)
-    }
-}
-
-fn to_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), SimError> {
-    let fail = |source| SimError::bind(address, source);
-    let listener = TcpListener::bind(address).await.map_err(fail)?;
-    let bound = listener.local_addr().map_err(fail)?;
-    Ok((listener, bound))
-}
 
 /// Running BMCs. Dropping it stops them; [`shutdown`](Self::shutdown) also waits until they have.
 pub struct Simulator {
-    controlled: Arc<Controlled>,
-    control: Option<SocketAddr>,
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
+    pub(crate) controlled: Arc<Controlled>,
+    pub(crate) control: Option<SocketAddr>,
+    pub(crate) ssdp_port: Option<u16>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: JoinSet<()>,
 }
 
 impl std::fmt::Debug for Simulator {
@@ -294,6 +76,11 @@ impl Simulator {
     /// Where the control API listens, as `http://address:port`.
     pub fn control_url(&self) -> Option<String> {
         self.control.map(|address| format!("http://{address}"))
+    }
+
+    /// UDP port at which searches over SSDP are answered.
+    pub fn ssdp_port(&self) -> Option<u16> {
+        self.ssdp_port
     }
 
     /// Stops everything and waits until every listener and connection is closed.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bmc_simulator::{Fleet, HostSpec, IpmiSpec, Simulator};
+use bmc_simulator::{Fleet, HostSpec, IpmiSpec, SSDP_PORT, Simulator};
 
 use crate::cli::{Arguments, Problem};
 
@@ -27,6 +27,9 @@ pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
     }
     if let Some(address) = arguments.one_port {
         builder = builder.one_port(address);
+    }
+    if arguments.ssdp {
+        builder = builder.ssdp(SSDP_PORT);
     }
     if let Some(control) = arguments.control {
         builder = builder.control(control);

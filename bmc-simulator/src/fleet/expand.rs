@@ -53,6 +53,7 @@ pub(super) fn expand(file: &File, text: &str) -> Result<Fleet, FleetError> {
         seed: file.seed,
         control: file.control,
         one_port: file.one_port,
+        ssdp: file.ssdp,
         hosts,
     })
 }

@@ -21,6 +21,9 @@ pub(super) struct File {
     pub(super) control: Option<SocketAddr>,
     /// One address and port for the HTTPS of all BMCs.
     pub(super) one_port: Option<SocketAddr>,
+    /// Whether searches over SSDP are answered.
+    #[serde(default)]
+    pub(super) ssdp: bool,
     /// What holds for every group that does not say otherwise.
     #[serde(default)]
     pub(super) defaults: Traits,

@@ -21,6 +21,7 @@ pub struct Fleet {
     pub(crate) seed: Option<u64>,
     pub(crate) control: Option<SocketAddr>,
     pub(crate) one_port: Option<SocketAddr>,
+    pub(crate) ssdp: bool,
     pub(crate) hosts: Vec<HostSpec>,
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     /// Its address is everybody's, and its name tells it apart.
     pub(crate) behind_one_port: bool,
+    /// Where searches for it are answered.
+    pub(crate) ssdp_port: Option<u16>,
 }
 
 /// The mutable part of a host.
@@ -91,6 +93,7 @@ pub(crate) struct HostCore {
     pub(crate) generated_password: bool,
     /// What faults meet here.
     pub(crate) target: Target,
+    pub(crate) ssdp_port: Option<u16>,
     pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
     pub(super) events: OnceLock<broadcast::Sender<HostEvent>>,
@@ -148,6 +151,7 @@ impl HostCore {
             }),
             generated_password: spec.password.is_none(),
             target,
+            ssdp_port: setup.ssdp_port,
             authority: setup.authority,
             events: OnceLock::new(),
             epoch: setup.epoch,

@@ -121,6 +121,7 @@ fn core() -> std::sync::Arc<crate::host::HostCore> {
         Setup {
             address,
             ipmi_address: Some(address),
+            ssdp_port: None,
             authority: std::sync::Arc::new(Authority::new("y").unwrap()),
             tls: std::sync::Arc::new(TlsSlot::new(authority.issue(address.ip(), "a", None).unwrap())),
             epoch: tokio::time::Instant::now(),

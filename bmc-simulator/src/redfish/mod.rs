@@ -36,6 +36,7 @@ mod tasks;
 mod update;
 
 pub(crate) use class::{SEGMENT, class_of, is_public, methods, templates};
+pub(crate) use network::discoverable;
 pub use oem::OemAction;
 pub use quirks::{ETags, ExtendedInfo, LastResetTime, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
 pub(crate) use sessions::Sessions;

@@ -1,6 +1,6 @@
 //! `ManagerNetworkProtocol` and the BMC's `EthernetInterface`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::body_of::{collection, resource};
 use super::manager::{ID, PATH};
@@ -19,6 +19,8 @@ const MOST_SERVERS: usize = 8;
 pub(super) struct Network {
     ntp_enabled: bool,
     ntp_servers: Vec<String>,
+    /// Its user does not want it to be found over SSDP.
+    hidden: bool,
 }
 
 /// A change of it.
@@ -26,6 +28,7 @@ pub(super) struct Network {
 pub(super) enum NetworkChange {
     NtpEnabled(bool),
     NtpServers(Vec<String>),
+    SsdpEnabled(bool),
 }
 
 impl Network {
@@ -33,7 +36,21 @@ impl Network {
         match change {
             NetworkChange::NtpEnabled(on) => self.ntp_enabled = on,
             NetworkChange::NtpServers(servers) => self.ntp_servers = servers,
+            NetworkChange::SsdpEnabled(on) => self.hidden = !on,
         }
+    }
+}
+
+/// URL of the service root, for those who look for services; absent when the BMC is not to be found.
+pub(crate) fn discoverable(acting: &Acting<'_>) -> Option<String> {
+    let there = acting.door().is_open() && !acting.state.redfish.network.hidden;
+    there.then(|| format!("{}/redfish/v1/", acting.core.redfish_url()))
+}
+
+fn ssdp(acting: &Acting<'_>) -> Value {
+    match acting.core.ssdp_port {
+        Some(port) => json!({"ProtocolEnabled": !acting.state.redfish.network.hidden, "Port": port}),
+        None => json!({"ProtocolEnabled": false}),
     }
 }
 
@@ -52,16 +69,17 @@ pub(super) fn protocol(acting: &Acting<'_>, id: &str) -> Option<Value> {
                 "Status": {"State": "Enabled", "Health": "OK"},
                 "HTTP": {"ProtocolEnabled": false, "Port": 80},
                 "HTTPS": {"ProtocolEnabled": true, "Port": acting.core.address.port()},
-                "SSDP": {"ProtocolEnabled": false},
+                "SSDP": ssdp(acting),
                 "NTP": {"ProtocolEnabled": network.ntp_enabled, "NTPServers": network.ntp_servers},
             }),
         )
     })
 }
 
-/// PATCH of `NetworkProtocol`: only of its `NTP`.
+/// PATCH of `NetworkProtocol`: only of its `NTP`, and of `SSDP` where there is such.
 pub(super) fn plan(plan: &mut Plan, acting: &Acting<'_>, name: &str, value: &Value) -> bool {
-    if name != "NTP" {
+    let has_ssdp = acting.core.ssdp_port.is_some();
+    if name != "NTP" && !(name == "SSDP" && has_ssdp) {
         return false;
     }
     let Some(properties) = value.as_object() else {
@@ -70,6 +88,10 @@ pub(super) fn plan(plan: &mut Plan, acting: &Acting<'_>, name: &str, value: &Val
         return true;
     };
     let change = |change| Change::Network(change);
+    if name == "SSDP" {
+        plan_ssdp(plan, properties);
+        return true;
+    }
     for (name, value) in properties {
         match name.as_str() {
             "ProtocolEnabled" => plan.take(flag(name, value), |on| change(NetworkChange::NtpEnabled(on))),
@@ -81,6 +103,17 @@ pub(super) fn plan(plan: &mut Plan, acting: &Acting<'_>, name: &str, value: &Val
         }
     }
     true
+}
+
+fn plan_ssdp(plan: &mut Plan, properties: &Map<String, Value>) {
+    for (name, value) in properties {
+        if name == "ProtocolEnabled" {
+            let change = |on| Change::Network(NetworkChange::SsdpEnabled(on));
+            plan.take(flag(name, value), change);
+        } else {
+            plan.refuse(&json!({"Port": 0}), name);
+        }
+    }
 }
 
 /// A new value of an array: null removes an element, `{}` leaves it, what is not named goes (DSP0266,

@@ -174,8 +174,8 @@ fn mistakes_end_it_with_a_reason() {
              5000\n",
         ),
         (
-            vec!["--bind", "192.0.2.1"],
-            "bmc-simulator: cannot listen on 192.0.2.1:0: Cannot assign requested address (os error 99); this \
+            vec!["--bind", "198.51.100.1"],
+            "bmc-simulator: cannot listen on 198.51.100.1:0: Cannot assign requested address (os error 99); this \
              machine does not have the address: choose one of its own, such as any of 127.0.0.0/8\n",
         ),
         (vec!["--off-delay", "soon"], "is not a duration"),

@@ -38,4 +38,5 @@ mod reboots;
 mod redfish;
 mod service;
 mod sessions;
+mod ssdp;
 mod tls;

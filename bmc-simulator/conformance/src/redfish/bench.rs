@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bmc_simulator::{
-    DecoySpec, Delays, Host, HostSpec, MachineSpec, Power, RedfishSpec, Simulator, Snapshot,
+    DecoySpec, Delays, Host, HostSpec, MachineSpec, Power, RedfishSpec, SSDP_PORT, Simulator,
+    SimulatorBuilder, Snapshot,
 };
 
 use crate::check::Tally;
@@ -63,7 +64,25 @@ impl Bench {
         .await
     }
 
+    /// One that can be found over SSDP.
+    pub(super) async fn with_ssdp() -> Result<Self> {
+        Self::of_simulator(
+            Simulator::builder().ssdp(SSDP_PORT),
+            RedfishSpec::default(),
+            |spec| spec,
+        )
+        .await
+    }
+
     async fn of(redfish: RedfishSpec, change: impl FnOnce(HostSpec) -> HostSpec) -> Result<Self> {
+        Self::of_simulator(Simulator::builder(), redfish, change).await
+    }
+
+    async fn of_simulator(
+        builder: SimulatorBuilder,
+        redfish: RedfishSpec,
+        change: impl FnOnce(HostSpec) -> HostSpec,
+    ) -> Result<Self> {
         let delays = Delays {
             off: Duration::from_millis(400).into(),
             on: Duration::from_millis(200).into(),
@@ -74,7 +93,7 @@ impl Bench {
             .credentials(USER, PASSWORD)
             .delays(delays)
             .redfish(redfish);
-        let sim = Simulator::builder().seed(7).host(change(spec)).start().await?;
+        let sim = builder.seed(7).host(change(spec)).start().await?;
         let number = BENCHES.fetch_add(1, Ordering::Relaxed);
         let name = format!("simulator-conformance-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);

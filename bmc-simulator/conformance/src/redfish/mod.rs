@@ -35,6 +35,14 @@ pub(crate) fn checks() -> Vec<Check> {
             body: || validators::event_stream().boxed(),
         },
         Check {
+            tool: "rf_protocol_validator 1.3.2, SSDP",
+            body: || validators::ssdp().boxed(),
+        },
+        Check {
+            tool: "rf_discover 3.5.2",
+            body: || validators::discover().boxed(),
+        },
+        Check {
             tool: "rf_use_case_checkers 2.1.1, PowerControl",
             body: || use_cases::power_control().boxed(),
         },

@@ -133,8 +133,33 @@ pub(super) async fn protocol() -> Result<Tally> {
 
 /// The validator's assertions about server-sent events, which its own run leaves out.
 pub(super) async fn event_stream() -> Result<Tally> {
-    let mut bench = Bench::start(RedfishSpec::default()).await?;
-    let script = tool::root().join("bmc-simulator/conformance/validator_events.py");
+    let bench = Bench::start(RedfishSpec::default()).await?;
+    // The BMC has no metrics to report.
+    script(bench, "validator_events.py", Some("SERV_SSE_JSON_METRIC_REPORT")).await
+}
+
+/// The validator's assertions about SSDP, which its own run leaves out when it finds nothing.
+pub(super) async fn ssdp() -> Result<Tally> {
+    script(Bench::with_ssdp().await?, "validator_ssdp.py", None).await
+}
+
+/// DMTF's client that looks for services.
+pub(super) async fn discover() -> Result<Tally> {
+    let mut bench = Bench::with_ssdp().await?;
+    let said = bench.content(&tool::in_venv("rf_discover.py")?, &[]).await?;
+    let place = format!("{}/redfish/v1/", bench.url());
+    let found = said.contains(&place);
+    let found = found
+        .then_some(())
+        .with_context(|| format!("no {place} in: {said}"));
+    bench.tally.count("finds the BMC", found);
+    Ok(std::mem::take(&mut bench.tally))
+}
+
+/// Runs assertions of the protocol validator that a script of ours calls; of those whose name begins so,
+/// it does not matter that they were not tested.
+async fn script(mut bench: Bench, name: &str, untested: Option<&str>) -> Result<Tally> {
+    let script = tool::root().join("bmc-simulator/conformance").join(name);
     let url = bench.url();
     let script = script.to_str().context("the repository's name is no text")?;
     let python = tool::in_venv("python")?;
@@ -142,8 +167,7 @@ pub(super) async fn event_stream() -> Result<Tally> {
     for line in text.lines() {
         match line.split_once('\t') {
             Some(("PASS", _)) => bench.tally.passed = bench.tally.passed.saturating_add(1),
-            // The BMC has no metrics to report.
-            Some(("NOT-TESTED", what)) if what.starts_with("SERV_SSE_JSON_METRIC_REPORT") => {}
+            Some(("NOT-TESTED", what)) if untested.is_some_and(|known| what.starts_with(known)) => {}
             _ => bench.tally.failures.push(line.to_owned()),
         }
     }
