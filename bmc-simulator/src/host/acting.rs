@@ -107,7 +107,7 @@ impl Acting<'_> {
         self.state.faults.advance(self.now);
         self.expire_sessions();
         for machine in self.state.machines.iter_mut() {
-            machine.settle(self.now);
+            machine.power.advance(self.now);
         }
         while let Some(edge) = self.state.controller.next_edge(self.state.settled) {
             if edge > self.now {
@@ -121,6 +121,9 @@ impl Acting<'_> {
         self.settle_outage();
         for (slot, occurred) in self.occurred() {
             self.tell(slot, occurred);
+        }
+        for machine in self.state.machines.iter_mut() {
+            machine.remember(self.now);
         }
         redfish::settle(self);
     }
@@ -147,7 +150,11 @@ impl Acting<'_> {
                 change: change.clone(),
             },
         );
-        redfish::changed(self, slot, &change);
+        let condition = change.condition();
+        if let Some(condition) = condition {
+            self.state.machines.get_mut(slot).history.note(at, condition);
+        }
+        redfish::changed(self, slot, &change, at);
         if let Some(events) = self.core.events.get() {
             // No subscriber is no failure.
             let _ = events.send(HostEvent {
@@ -159,7 +166,8 @@ impl Acting<'_> {
         }
     }
 
-    pub(super) fn log_at(&mut self, elapsed: Duration, event: Event) {
+    /// Writes to the journal, at an instant that is over.
+    pub(crate) fn log_at(&mut self, elapsed: Duration, event: Event) {
         self.core.journal.append(&self.core.name, elapsed, event);
         self.logged = true;
     }

@@ -63,7 +63,7 @@ pub(crate) struct HostState {
 
 impl HostState {
     /// The next instant at which something happens by itself.
-    fn next_deadline(&self) -> Option<Duration> {
+    fn next_deadline(&self, identities: &Identities) -> Option<Duration> {
         let machines = self.machines.iter();
         let all = [
             machines.filter_map(|machine| machine.power.next_deadline()).min(),
@@ -72,6 +72,8 @@ impl HostState {
             self.outage
                 .map(|outage| outage.next_edge(self.controller.has_power())),
             self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
+            self.sessions.next_deadline(),
+            self.next_report(identities),
         ];
         all.into_iter().flatten().min()
     }
@@ -172,7 +174,7 @@ impl HostCore {
     /// happens before it returns.
     pub(crate) fn act<R>(&self, action: impl FnOnce(&mut Acting<'_>) -> R) -> R {
         let mut guard = self.lock();
-        let before = guard.next_deadline();
+        let before = guard.next_deadline(&self.identities);
         // Read under the lock, or two actors could take effect against the order of their instants.
         let now = self.epoch.elapsed();
         let mut acting = Acting {
@@ -185,7 +187,7 @@ impl HostCore {
         let result = action(&mut acting);
         acting.settle();
         let (logged, door) = (acting.logged, acting.door());
-        let rescheduled = guard.next_deadline() != before;
+        let rescheduled = guard.next_deadline(&self.identities) != before;
         // Under the lock: two who act could else tell of the door in the wrong order.
         self.door.send_if_modified(|present| {
             let changed = *present != door;
@@ -209,7 +211,7 @@ impl HostCore {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let due = self.lock().next_deadline()?;
+        let due = self.lock().next_deadline(&self.identities)?;
         self.epoch.checked_add(due)
     }
 

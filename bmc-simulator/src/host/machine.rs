@@ -38,9 +38,8 @@ impl MachineState {
         }
     }
 
-    /// Lets everything happen that is due by `now`, and remembers what is true then.
-    pub(super) fn settle(&mut self, now: Duration) {
-        self.power.advance(now);
+    /// Remembers what is true now.
+    pub(super) fn remember(&mut self, now: Duration) {
         self.history.note(now, self.power.condition());
     }
 }

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Acting;
+use super::core::HostState;
 use crate::fault::Fault;
 use crate::per_machine::Slot;
 use crate::power::Condition;
+use crate::spec::Identities;
 
 /// Changes remembered for reports that lag behind.
 const REMEMBERED: usize = 64;
@@ -29,6 +31,12 @@ impl History {
         self.changes.push_back((now, condition));
     }
 
+    /// When the first change after an instant was; absent = before everything.
+    fn next_after(&self, instant: Option<Duration>) -> Option<Duration> {
+        let mut changes = self.changes.iter().map(|(since, _)| *since);
+        changes.find(|since| instant.is_none_or(|instant| *since > instant))
+    }
+
     /// What was true at an instant; the oldest that is known when it is too long ago.
     fn at(&self, instant: Duration) -> Option<Condition> {
         let before = self.changes.iter().rev().find(|(since, _)| *since <= instant);
@@ -39,32 +47,72 @@ impl History {
 impl Acting<'_> {
     /// The word to report as a system's power state now; absent = null.
     pub(crate) fn reported(&self, slot: Slot) -> Option<String> {
+        self.reported_at(slot, self.now, self.power(slot).condition())
+    }
+
+    /// The word to report at an instant at which this is true.
+    pub(crate) fn reported_at(&self, slot: Slot, at: Duration, honest: Condition) -> Option<String> {
         let faults = self.faults_of(slot);
         if faults.has(&Fault::HostStateUnreachable) {
             None
         } else if faults.has(&Fault::HostStateUnknown) {
             Some(Condition::Off.as_str().to_owned())
         } else {
-            self.chassis_power(slot)
+            self.chassis_power_at(slot, at, honest)
         }
     }
 
     /// The word for the power that the chassis gives a machine, whatever the BMC knows of the system on it.
     pub(crate) fn chassis_power(&self, slot: Slot) -> Option<String> {
+        self.chassis_power_at(slot, self.now, self.power(slot).condition())
+    }
+
+    fn chassis_power_at(&self, slot: Slot, at: Duration, honest: Condition) -> Option<String> {
         let (faults, machine) = (self.faults_of(slot), self.state.machines.get(slot));
-        let honest = machine.power.condition();
-        let glitch = honest == Condition::On && self.now < machine.shows_powering_on;
+        let glitch = honest == Condition::On && at < machine.shows_powering_on;
         let present = if glitch { Condition::PoweringOn } else { honest };
         let known = match faults.report_age() {
             Some(age) => {
-                let then = self.now.saturating_sub(age);
+                let then = at.saturating_sub(age);
                 machine.history.at(then).unwrap_or(present)
             }
             None => present,
         };
-        let flapped = faults.report_flaps().is_some_and(|every| is_odd(self.now, every));
+        let flapped = faults.report_flaps().is_some_and(|every| is_odd(at, every));
         faults.reported(if flapped { opposite(known) } else { known }.as_str())
     }
+}
+
+impl HostState {
+    /// The next instant at which what is reported changes though nothing happens to a machine; absent while
+    /// nobody is told of it.
+    pub(super) fn next_report(&self, identities: &Identities) -> Option<Duration> {
+        if !self.redfish.has_subscribers() {
+            return None;
+        }
+        let now = self.settled;
+        let edges = self.machines.slots().flat_map(|slot| {
+            let machine = self.machines.get(slot);
+            let faults = self.faults.of(&identities.real(slot).id);
+            let aged = faults.report_age().and_then(|age| {
+                let told = now.checked_sub(age);
+                let next = machine.history.next_after(told)?;
+                Some(next.saturating_add(age))
+            });
+            let flapped = faults.report_flaps().and_then(|every| next_multiple(now, every));
+            let shown = Some(machine.shows_powering_on).filter(|until| *until > now);
+            [aged, flapped, shown]
+        });
+        edges.flatten().min()
+    }
+}
+
+/// The first instant after `now` at which another span is over.
+fn next_multiple(now: Duration, every: Duration) -> Option<Duration> {
+    let over = now.as_nanos().checked_rem(every.as_nanos())?;
+    let left = every.as_nanos().checked_sub(over)?;
+    let left = Duration::from_nanos(u64::try_from(left).ok()?);
+    now.checked_add(left)
 }
 
 /// Whether an odd number of spans is over.

@@ -110,6 +110,17 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// What is true at that instant; absent where the power stays what it was.
+    pub(crate) fn condition(&self) -> Option<Condition> {
+        match self {
+            Self::PoweredOff => Some(Condition::Off),
+            Self::PoweredOn => Some(Condition::On),
+            Self::Reset | Self::Booted { .. } => None,
+        }
+    }
+}
+
 /// A change and when it happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Occurred {

@@ -51,6 +51,11 @@ impl RedfishState {
         self.accounts.own_login_replaced();
     }
 
+    /// Whether somebody is told of events.
+    pub(crate) fn has_subscribers(&self) -> bool {
+        self.events.has_subscribers()
+    }
+
     /// Forgets what does not survive a restart of the BMC; sessions are ended apart.
     pub(crate) fn forget(&mut self, now: Duration) {
         self.tasks.remove_all();
@@ -60,19 +65,19 @@ impl RedfishState {
 }
 
 /// The truth about a machine changed.
-pub(crate) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &Change) {
+pub(crate) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &Change, at: Duration) {
     let now = acting.now;
     if acting.state.redfish.systems.get_mut(slot).changed(change, now) {
         acting.begin_ac_cycle();
     }
-    events::changed(acting, slot, change);
+    events::changed(acting, slot, change, at);
 }
 
 /// Lets happen what follows from the time and from what was done: sessions expire, tasks end,
 /// subscribers hear of it.
 pub(crate) fn settle(acting: &mut Acting<'_>) {
-    for session in acting.state.sessions.expire(acting.now) {
-        acting.log(Event::SessionExpired { session });
+    for (at, session) in acting.state.sessions.expire(acting.now) {
+        acting.log_at(at, Event::SessionExpired { session });
     }
     tasks::settle(acting);
     events::settle(acting);

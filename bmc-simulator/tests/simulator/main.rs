@@ -14,6 +14,7 @@ mod bmc;
 mod client;
 mod control;
 mod control_input;
+mod expiry;
 mod faults_answer;
 mod faults_connection;
 mod faults_everywhere;

@@ -10,6 +10,7 @@ pub(super) use stream::{STREAM_TYPE, open};
 pub(super) use subscribe::{create, submit_test_event};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -125,6 +126,10 @@ impl Events {
         self.known.clear();
     }
 
+    pub(super) fn has_subscribers(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     fn is_full(&self) -> bool {
         self.known.len() >= MOST
     }
@@ -198,14 +203,11 @@ fn event(id: u64, time: &str, record: &Record, context: &str) -> Value {
 }
 
 /// The truth about a machine changed: subscribers hear what is reported then.
-pub(super) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &PowerChange) {
-    let honest = match change {
-        PowerChange::PoweredOff => "Off",
-        PowerChange::PoweredOn => "On",
-        PowerChange::Reset | PowerChange::Booted { .. } => return,
-    };
-    let word = acting.faults_of(slot).reported(honest);
-    tell(acting, slot, &said(word));
+pub(super) fn changed(acting: &mut Acting<'_>, slot: Slot, change: &PowerChange, at: Duration) {
+    if let Some(honest) = change.condition() {
+        let word = acting.reported_at(slot, at, honest);
+        tell(acting, slot, &said(word));
+    }
 }
 
 /// Something may have changed what is reported.

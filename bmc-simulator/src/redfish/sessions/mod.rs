@@ -52,18 +52,21 @@ impl Sessions {
         self.open.clear();
     }
 
-    /// Ends the sessions that were idle for too long, and says which.
-    pub(crate) fn expire(&mut self, now: Duration) -> Vec<String> {
+    /// When the next one ends if it is not used.
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
+        let idle_since = self.open.values().map(|open| open.last_used).min()?;
+        idle_since.checked_add(self.timeout)
+    }
+
+    /// Ends the sessions that were idle for too long, and says when each did, in that order.
+    pub(crate) fn expire(&mut self, now: Duration) -> Vec<(Duration, String)> {
         let timeout = self.timeout;
-        let idle = |open: &Open| now.saturating_sub(open.last_used) >= timeout;
-        let expired: Vec<String> = self
-            .open
-            .iter()
-            .filter(|(_, open)| idle(open))
-            .map(|(id, _)| id.to_string())
-            .collect();
-        self.open.retain(|_, open| !idle(open));
-        expired
+        let due = |open: &Open| open.last_used.saturating_add(timeout);
+        let ended = self.open.extract_if(.., |_, open| due(open) <= now);
+        let mut ended: Vec<(Duration, String)> =
+            ended.map(|(id, open)| (due(&open), id.to_string())).collect();
+        ended.sort_by_key(|(at, _)| *at);
+        ended
     }
 
     /// The session that this token opens and its account; counts as use of it.

@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod crypt;
 mod everywhere;
+mod expiry;
 mod faults;
 mod frames;
 mod handshake;

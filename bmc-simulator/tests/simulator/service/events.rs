@@ -13,7 +13,7 @@ const SUBSCRIPTIONS: &str = "/redfish/v1/EventService/Subscriptions";
 const STREAM: &str = "/redfish/v1/EventService/SSE";
 
 /// Reads a stream until `wanted` events have come; each as its id and its JSON.
-async fn read(stream: &mut Response, wanted: usize) -> Vec<(String, Value)> {
+pub(super) async fn read(stream: &mut Response, wanted: usize) -> Vec<(String, Value)> {
     let mut text = String::new();
     loop {
         let events: Vec<(String, Value)> = text
@@ -33,8 +33,10 @@ async fn read(stream: &mut Response, wanted: usize) -> Vec<(String, Value)> {
     }
 }
 
-async fn open(client: &Client) -> Response {
+pub(super) async fn open(client: &Client) -> Response {
     let request = client.get(STREAM).header("Accept", "text/event-stream");
+    // As long as any test lets pass: the usual deadline would end the stream.
+    let request = request.timeout(Duration::from_hours(24));
     let stream = request.send().await.unwrap();
     assert_eq!(
         (stream.status().as_u16(), header(&stream, "Content-Type").as_str()),
@@ -43,7 +45,7 @@ async fn open(client: &Client) -> Response {
     stream
 }
 
-fn keys(events: &[(String, Value)]) -> Vec<String> {
+pub(super) fn keys(events: &[(String, Value)]) -> Vec<String> {
     let key = |event: &Value| {
         let id = event["Events"][0]["MessageId"].as_str().unwrap();
         id.rsplit('.').next().unwrap().to_owned()

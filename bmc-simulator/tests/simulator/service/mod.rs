@@ -11,6 +11,7 @@ mod protocol;
 mod queries;
 mod quirks;
 mod quirks_resets;
+mod reports;
 mod resets;
 mod roles;
 mod sessions;
