@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::cli::bmc::BmcArguments;
+
 /// Power-cycles dead bare-metal Kubernetes nodes through their BMCs and proves every step.
 #[derive(Debug, Parser)]
 #[command(
@@ -21,6 +23,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run the daemon. The cluster is the one of the Pod's ServiceAccount, else of KUBECONFIG.
     Run(RunArguments),
+    /// Ask, power or check a BMC from here, with the daemon's own code.
+    Bmc(BmcArguments),
     /// Print the CustomResourceDefinitions of the daemon, or write them to a folder.
     Manifests(ManifestsArguments),
 }

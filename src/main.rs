@@ -19,6 +19,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
+            if error.is::<cli::bmc::NotConfirmed>() {
+                return ExitCode::from(2);
+            }
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod bmc;
 mod manifests;
 mod run;
 
@@ -11,6 +12,7 @@ use crate::config::{Arguments, Command};
 /// Whatever ends it early, for the exit status.
 pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
+        Command::Bmc(arguments) => bmc::bmc(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
     }

@@ -3,7 +3,7 @@
 mod acceptance;
 mod acting;
 mod api_call;
-mod bmc_access;
+pub(crate) mod bmc_access;
 mod bmc_conversation;
 pub(crate) mod caches;
 mod claims;
@@ -27,9 +27,11 @@ mod served_schema;
 mod writing;
 
 pub use api_call::ShellError;
-pub(crate) use api_call::within;
+pub(crate) use api_call::{client, list, within};
+pub(crate) use bmc_conversation::obstacle;
 pub use clock::Clock;
 pub use context::Context;
-pub(crate) use host::{HostTrust, ResolvedHost, bmc_address};
+pub(crate) use gather::machine_name as named_machine;
+pub(crate) use host::{HostTrust, ResolvedHost, bmc_address, resolve_endpoint};
 pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

@@ -76,6 +76,19 @@ pub(crate) async fn look(
     Ok(view.and_then(|view| may_be_fenced(&view, remediation, machine, reference)))
 }
 
+/// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+pub(crate) async fn describe(
+    client: &Client,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    let view = read(client, machine, reference).await?;
+    Ok(view.and_then(|view| resolved(&view, machine)))
+}
+
 fn may_be_fenced(
     view: &HostView,
     remediation: &PowerCycleRemediation,

@@ -1,0 +1,263 @@
+//! Hosts of a cluster by their names, read live with the rights of whoever asks.
+
+use anyhow::{Context as _, anyhow, bail};
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use crate::api::guarded::Guarded;
+use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
+use crate::api::views::{Machine, Node};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use crate::bmc::BmcTarget;
+use crate::controller::{ResolvedHost, ShellError, bmc_access, named_machine, resolve_endpoint, within};
+use crate::core::facts::Obstacle;
+use crate::core::identity::SystemUuid;
+use crate::core::metal3::host_reference;
+use crate::{api, metal3};
+
+/// The cluster of the kubeconfig, and its policy.
+pub(super) struct Cluster {
+    client: Client,
+    rules: BmcRules,
+}
+
+/// A host of the cluster.
+#[derive(Debug)]
+pub(super) struct ClusterHost {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    machine: Option<Machine>,
+    /// What describes it, or what is wrong with that.
+    described: Result<ResolvedHost, Obstacle>,
+    pub(super) node: Option<Node>,
+}
+
+impl Cluster {
+    /// Connects and reads the policy.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or has no policy that says where BMCs may be.
+    pub(super) async fn connect() -> anyhow::Result<Self> {
+        let client = crate::controller::client()
+            .await
+            .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
+        let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
+        let policy = within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)).await;
+        let policy = policy.map_err(|error| anyhow!(crate::report::chain(&error)))?;
+        let rules = match policy {
+            Some(Guarded(Ok(policy))) => policy.spec.bmc,
+            Some(Guarded(Err(invalid))) => bail!("RemediationPolicy {POLICY_NAME}: {}", invalid.error),
+            None => {
+                bail!("there is no RemediationPolicy named {POLICY_NAME}, so no BMC may be asked; create one")
+            }
+        };
+        Ok(Self { client, rules })
+    }
+
+    /// The namespace that is meant: that of the kubeconfig's context, unless one is named.
+    pub(super) fn namespace<'a>(&'a self, named: Option<&'a str>) -> &'a str {
+        named.unwrap_or(self.client.default_namespace())
+    }
+
+    /// The one host that a name means: of a Machine, a Node or a BMCEndpoint.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub(super) async fn host(&self, namespace: Option<&str>, name: &str) -> anyhow::Result<ClusterHost> {
+        let namespace = self.namespace(namespace);
+        let hosts = self.hosts(Some(namespace)).await?;
+        let mut meant: Vec<ClusterHost> = hosts.into_iter().filter(|host| host.is_called(name)).collect();
+        match (meant.pop(), meant.len()) {
+            (Some(host), 0) => Ok(host),
+            (Some(_), others) => bail!(
+                "{} hosts of namespace {namespace} are called {name}; use the name of the BMCEndpoint",
+                others.saturating_add(1)
+            ),
+            (None, _) => bail!(
+                "no BMCEndpoint and no Machine with a BareMetalHost in namespace {namespace} is called {name}; \
+                 name the namespace with -n"
+            ),
+        }
+    }
+
+    /// Every host of a namespace, or of all.
+    ///
+    /// # Errors
+    /// When something cannot be listed.
+    pub(super) async fn hosts(&self, namespace: Option<&str>) -> anyhow::Result<Vec<ClusterHost>> {
+        let endpoints: Vec<BMCEndpoint> = self.list("BMCEndpoints", namespace).await?;
+        let machines: Vec<Machine> = self.list("Machines", namespace).await?;
+        let mut hosts = Vec::new();
+        for endpoint in endpoints {
+            let space = endpoint.namespace().unwrap_or_default();
+            let machine = machines.iter().find(|machine| {
+                machine.namespace().as_deref() == Some(&space) && speaks_of(&endpoint, machine)
+            });
+            let node_name = endpoint.spec.node_name.as_deref();
+            let node_name = node_name.or_else(|| machine.and_then(Machine::node_name));
+            hosts.push(ClusterHost {
+                namespace: space,
+                name: endpoint.name_any(),
+                machine: machine.cloned(),
+                described: resolve_endpoint(&endpoint),
+                node: self.node(node_name).await?,
+            });
+        }
+        for machine in machines {
+            let described = hosts.iter().any(|host| {
+                let of_host = host.machine.as_ref().and_then(ResourceExt::uid);
+                of_host.is_some() && of_host == machine.uid()
+            });
+            if !described && let Some(host) = self.behind_metal3(machine).await? {
+                hosts.push(host);
+            }
+        }
+        Ok(hosts)
+    }
+
+    /// What a talk with a host's BMC needs.
+    ///
+    /// # Errors
+    /// The obstacle, when something about host, Secret or trust settings is wrong.
+    pub(super) async fn target(&self, host: &ClusterHost) -> anyhow::Result<Result<BmcTarget, Obstacle>> {
+        let resolved = match &host.described {
+            Ok(resolved) => resolved,
+            Err(obstacle) => return Ok(Err(obstacle.clone())),
+        };
+        let login = bmc_access::login(&self.client, &host.namespace, resolved).await;
+        let login = match login.map_err(|error| said(&error))? {
+            Ok(login) => login,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let expected = host.expected_uuid().or_else(|| resolved.host.stated_uuid.clone());
+        let (client, rules) = (&self.client, self.rules.clone());
+        let target = bmc_access::target(client, &host.namespace, resolved, &login, rules, expected).await;
+        target.map_err(|error| said(&error))
+    }
+
+    /// The remediation that is at work on a host.
+    ///
+    /// # Errors
+    /// When remediations cannot be listed.
+    pub(super) async fn remediation_of(&self, host: &ClusterHost) -> anyhow::Result<Option<String>> {
+        let Some(machine) = &host.machine else {
+            return Ok(None);
+        };
+        let remediations: Vec<PowerCycleRemediation> =
+            self.list("PowerCycleRemediations", Some(&host.namespace)).await?;
+        let at_work = remediations.into_iter().find(|remediation| {
+            let status = remediation.status.as_ref();
+            let ended = status.is_some_and(|status| status.journal.phase.is_final());
+            !ended && named_machine(remediation) == machine.name_any()
+        });
+        Ok(at_work.map(|remediation| remediation.name_any()))
+    }
+
+    async fn behind_metal3(&self, machine: Machine) -> anyhow::Result<Option<ClusterHost>> {
+        let annotation = machine.annotations().get(api::keys::BARE_METAL_HOST_ANNOTATION);
+        let reference = host_reference(
+            machine.spec.provider_id.as_deref(),
+            annotation.map(String::as_str),
+        );
+        let described = match reference {
+            Ok(None) => return Ok(None),
+            Err(obstacle) => Err(obstacle),
+            Ok(Some(reference)) => metal3::describe(&self.client, &machine, &reference)
+                .await
+                .map_err(|error| said(&error))?,
+        };
+        Ok(Some(ClusterHost {
+            namespace: machine.namespace().unwrap_or_default(),
+            name: machine.name_any(),
+            node: self.node(machine.node_name()).await?,
+            machine: Some(machine),
+            described,
+        }))
+    }
+
+    async fn node(&self, name: Option<&str>) -> anyhow::Result<Option<Node>> {
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        let nodes = Api::<Guarded<Node>>::all(self.client.clone());
+        match within("reading the Node", nodes.get_opt(name)).await {
+            Ok(Some(Guarded(Ok(node)))) => Ok(Some(node)),
+            Ok(Some(Guarded(Err(invalid)))) => bail!("Node {name} cannot be read: {}", invalid.error),
+            Ok(None) => Ok(None),
+            Err(error) => Err(said(&error)),
+        }
+    }
+
+    async fn list<K>(&self, kinds: &'static str, namespace: Option<&str>) -> anyhow::Result<Vec<K>>
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let api: Api<Guarded<K>> = match namespace {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => Api::all(self.client.clone()),
+        };
+        let all = ListParams::default();
+        let found = crate::controller::list("listing objects", &api, &all, |_| true).await;
+        let found = found
+            .map_err(|error| said(&error))
+            .with_context(|| format!("listing {kinds}"))?;
+        found
+            .into_iter()
+            .map(|Guarded(object)| {
+                object.map_err(|invalid| {
+                    let name = invalid.metadata.name.unwrap_or_default();
+                    anyhow!("one of the {kinds}, {name}, cannot be read: {}", invalid.error)
+                })
+            })
+            .collect()
+    }
+}
+
+impl ClusterHost {
+    /// `namespace/name`, for messages.
+    pub(super) fn label(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// Address of the BMC, as far as it is known.
+    pub(super) fn bmc(&self) -> String {
+        let described = self.described.as_ref().ok();
+        described.map_or_else(|| "-".to_owned(), |resolved| resolved.host.bmc.clone())
+    }
+
+    /// Whether the Node of the host is at work, and its name.
+    pub(super) fn ready_node(&self) -> Option<String> {
+        let node = self.node.as_ref()?;
+        node.facts().is_ready().then(|| node.name_any())
+    }
+
+    /// System UUID that an administrator stated.
+    pub(super) fn stated_uuid(&self) -> Option<SystemUuid> {
+        self.described.as_ref().ok()?.host.stated_uuid.clone()
+    }
+
+    /// System UUID of the Node.
+    fn expected_uuid(&self) -> Option<SystemUuid> {
+        let uuid = self.node.as_ref()?.facts().system_uuid?;
+        SystemUuid::parse(&uuid).ok()
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        let machine = self.machine.as_ref().map(ResourceExt::name_any);
+        let node = self.node.as_ref().map(ResourceExt::name_any);
+        self.name == name || machine.as_deref() == Some(name) || node.as_deref() == Some(name)
+    }
+}
+
+fn speaks_of(endpoint: &BMCEndpoint, machine: &Machine) -> bool {
+    let (spec, name) = (&endpoint.spec, machine.name_any());
+    let by_node = spec.node_name.is_some() && spec.node_name.as_deref() == machine.node_name();
+    spec.machine_name.as_deref() == Some(&name) || by_node
+}
+
+fn said(error: &ShellError) -> anyhow::Error {
+    anyhow!(crate::report::chain(error))
+}

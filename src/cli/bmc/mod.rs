@@ -1,0 +1,165 @@
+//! `bmc`: the daemon's power control from a shell, for one BMC by its address or for hosts of a cluster.
+
+mod arguments;
+mod check;
+mod cluster;
+mod direct;
+mod power;
+mod show;
+
+use std::time::Duration;
+
+use anyhow::bail;
+
+pub use arguments::BmcArguments;
+use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
+use cluster::Cluster;
+use show::Narrator;
+
+use crate::bmc::{BmcLine, BmcTarget, Bmcs, Urgency};
+use crate::core::journal::Verb;
+
+/// The longest that the farewell to a BMC may take.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Ends with this when nothing was done because `--yes` was missing.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was done; add --yes to do it")]
+pub struct NotConfirmed;
+
+pub(super) fn bmc(arguments: &BmcArguments) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(async {
+        match &arguments.verb {
+            BmcVerb::Status(arguments) => status(arguments).await,
+            BmcVerb::Identify(arguments) => identify(arguments).await,
+            BmcVerb::On(arguments) => power(arguments, &[Verb::PowerOn]).await,
+            BmcVerb::Off(arguments) => power(arguments, &[Verb::PowerOff]).await,
+            BmcVerb::Cycle(arguments) => power(arguments, &[Verb::PowerOff, Verb::PowerOn]).await,
+            BmcVerb::Check(arguments) => check::check(arguments).await,
+        }
+    });
+    runtime.shutdown_background();
+    ended
+}
+
+/// One host, and what a person should know before powering it.
+struct Meant {
+    label: String,
+    bmc: String,
+    target: BmcTarget,
+    /// The remediation that is at work on it.
+    remediation: Option<String>,
+    /// Its Node, if that is at work.
+    ready_node: Option<String>,
+}
+
+async fn meant(arguments: &HostArguments) -> anyhow::Result<Meant> {
+    if let Some(address) = &arguments.direct.address {
+        let target = direct::target(&arguments.direct, address)?;
+        return Ok(Meant {
+            label: target.address.host.to_string(),
+            bmc: target.address.to_string(),
+            target,
+            remediation: None,
+            ready_node: None,
+        });
+    }
+    let Some(name) = &arguments.name else {
+        bail!("name a Machine, Node or BMCEndpoint, or a BMC by --address");
+    };
+    let cluster = Cluster::connect().await?;
+    let host = cluster.host(arguments.namespace.as_deref(), name).await?;
+    let target = match cluster.target(&host).await? {
+        Ok(target) => target,
+        Err(obstacle) => bail!("{}. {}", obstacle.detail, obstacle.reason.advice()),
+    };
+    Ok(Meant {
+        label: host.label(),
+        bmc: host.bmc(),
+        target,
+        remediation: cluster.remediation_of(&host).await?,
+        ready_node: host.ready_node(),
+    })
+}
+
+async fn status(arguments: &OneArguments) -> anyhow::Result<()> {
+    let meant = meant(&arguments.host).await?;
+    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
+    let reading = line.read().await;
+    farewell(line).await;
+    show::print(
+        arguments.show.output,
+        &show::power(&meant.label, &meant.bmc, &reading?),
+    )
+}
+
+async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
+    let meant = meant(&arguments.host).await?;
+    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
+    let found = line.inspect().await;
+    farewell(line).await;
+    show::print(
+        arguments.show.output,
+        &show::facts(&meant.label, &meant.bmc, &found?),
+    )
+}
+
+async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()> {
+    let meant = meant(&arguments.host).await?;
+    let mut narrator = Narrator::new();
+    let destructive = verbs.contains(&Verb::PowerOff);
+    if let Some(remediation) = &meant.remediation {
+        bail!(
+            "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
+        );
+    }
+    if let Some(node) = meant.ready_node.as_ref().filter(|_| destructive) {
+        narrator.tell(&format!(
+            "careful: Node {node} is Ready; what runs on it is killed without notice"
+        ));
+    }
+    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
+    let done = carry_out(&line, arguments, verbs, &meant.label, &mut narrator).await;
+    farewell(line).await;
+    done
+}
+
+async fn carry_out(
+    line: &BmcLine,
+    arguments: &PowerArguments,
+    verbs: &[Verb],
+    label: &str,
+    narrator: &mut Narrator,
+) -> anyhow::Result<()> {
+    let destructive = verbs.contains(&Verb::PowerOff);
+    let first = power::first_read(line, destructive).await?;
+    let uuid = first.uuid.clone().unwrap_or_else(|| "unknown".to_owned());
+    narrator.tell(&format!("{label} is {}, UUID {uuid}", first.system));
+    narrator.says(&first.said);
+    if destructive && !arguments.yes {
+        narrator.tell("it would be powered off at once, not shut down");
+        return Err(NotConfirmed.into());
+    }
+    for verb in verbs {
+        power::carry_out(line, *verb, &first, arguments.timeout, narrator).await?;
+        narrator.tell(match verb {
+            Verb::PowerOff => "Off is proven: two fresh reads after the command say so",
+            Verb::PowerOn => "the host is on",
+        });
+    }
+    Ok(())
+}
+
+/// A session that is left behind is taken until it times out.
+async fn farewell(line: BmcLine) {
+    match tokio::time::timeout(FAREWELL, line.close()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            Narrator::new().tell(&format!("the session at the BMC could not be deleted: {error}"));
+        }
+        Err(_) => Narrator::new().tell("the session at the BMC could not be deleted in time"),
+    }
+}

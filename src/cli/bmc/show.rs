@@ -1,0 +1,134 @@
+//! What a person or a program is shown.
+
+use std::io::Write as _;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::arguments::Output;
+use crate::bmc::{Inspection, Login, Reading};
+
+/// Says on standard error what happens, each line with its time.
+pub(super) struct Narrator {
+    said: Option<String>,
+}
+
+impl Narrator {
+    pub(super) fn new() -> Self {
+        Self { said: None }
+    }
+
+    /// One line.
+    pub(super) fn tell(&mut self, text: &str) {
+        self.said = None;
+        let now = Timestamp::now().strftime("%H:%M:%SZ");
+        // A reader that has gone is no reason to leave a host half way.
+        let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
+    }
+
+    /// What the BMC says, when it is something else than before.
+    pub(super) fn says(&mut self, power: &str) {
+        if self.said.as_deref() != Some(power) {
+            self.tell(&format!("the BMC says {power}"));
+            self.said = Some(power.to_owned());
+        }
+    }
+}
+
+/// The power state, by the names it is printed with.
+pub(super) fn power(host: &str, bmc: &str, reading: &Reading) -> Vec<(&'static str, Value)> {
+    vec![
+        ("host", json!(host)),
+        ("bmc", json!(bmc)),
+        ("system", json!(reading.system)),
+        ("power", json!(reading.literal)),
+    ]
+}
+
+/// Everything that an inspection found, by the names it is printed with.
+pub(super) fn facts(host: &str, bmc: &str, found: &Inspection) -> Vec<(&'static str, Value)> {
+    let reading = &found.reading;
+    let login = match found.login {
+        Login::Session => "session",
+        Login::Basic => "basic",
+    };
+    let certificate = found.certificate.as_ref();
+    let mut facts = power(host, bmc, reading);
+    facts.extend([
+        ("uuid", json!(reading.uuid)),
+        ("serial", json!(reading.serial)),
+        ("login", json!(login)),
+        ("tls", json!(found.tls_version)),
+        (
+            "fingerprint",
+            json!(certificate.map(|certificate| certificate.fingerprint.to_string())),
+        ),
+        (
+            "expires",
+            json!(certificate.and_then(|certificate| certificate.not_after)),
+        ),
+        ("offers", json!(found.offers)),
+    ]);
+    facts
+}
+
+/// Prints facts, one a line or as one JSON object.
+///
+/// # Errors
+/// When standard output is gone.
+pub(super) fn print(output: Output, facts: &[(&'static str, Value)]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match output {
+        Output::Json => {
+            let object: serde_json::Map<String, Value> = facts
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect();
+            writeln!(out, "{}", Value::Object(object))?;
+        }
+        Output::Text => {
+            for (name, value) in facts {
+                writeln!(out, "{name:<12} {}", text(value))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value as a person reads it.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(", "),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// Prints rows below headings, each column as wide as it needs.
+///
+/// # Errors
+/// When standard output is gone.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    let widths: Vec<usize> = headings
+        .iter()
+        .enumerate()
+        .map(|(column, heading)| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells
+                .map(|cell| cell.chars().count())
+                .fold(heading.len(), usize::max)
+        })
+        .collect();
+    let mut out = std::io::stdout().lock();
+    let head: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    for row in std::iter::once(&head).chain(rows) {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
