@@ -1,0 +1,127 @@
+//! `baremetal-remediator bmc` for hosts of a cluster, by their names and with a person's rights.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::large_futures,
+    reason = "a test that fails says so"
+)]
+
+mod world;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use bmc_simulator::{Fault, Power};
+use serde_json::{Value, json};
+use world::acts::hasty;
+use world::{HostOptions, World, objects};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const CANARY: &str = "canary-Pa55word";
+
+async fn bmc(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<(Option<i32>, String, String)> {
+    let child = tokio::process::Command::new(PROGRAM)
+        .arg("bmc")
+        .args(arguments)
+        .args(["-n", &world.namespace])
+        .env("KUBECONFIG", kubeconfig)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let ended = tokio::time::timeout(Duration::from_mins(2), child).await??;
+    let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8(ended.stderr)?);
+    ensure!(!out.contains(CANARY) && !err.contains(CANARY), "{out}{err}");
+    Ok((ended.status.code(), out, err))
+}
+
+fn by_name<'a>(checked: &'a Value, world: &World, name: &str) -> &'a Value {
+    let label = format!("{}/{name}", world.namespace);
+    let rows = checked.as_array().into_iter().flatten();
+    let mut of_host = rows.filter(|row| row["host"] == label);
+    of_host.next().unwrap_or(&Value::Null)
+}
+
+#[tokio::test]
+async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let wrong_secret = HostOptions {
+        secret: Box::new(|mut secret| {
+            secret["password"] = json!("wrong");
+            secret
+        }),
+        ..HostOptions::default()
+    };
+    let other_uuid = HostOptions {
+        endpoint: Box::new(|mut endpoint| {
+            endpoint["systemUUID"] = json!("11111111-2222-3333-4444-555555555555");
+            endpoint
+        }),
+        ..HostOptions::default()
+    };
+    let options = vec![
+        HostOptions::default(),
+        wrong_secret,
+        other_uuid,
+        HostOptions::default(),
+    ];
+    let world = World::new(cluster, "bmc", options).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let [good, rejected, another, hanging] = &world.hosts[..] else {
+        anyhow::bail!("four hosts were asked for");
+    };
+    hanging.bmc.inject(Fault::RefuseConnections)?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains("checked 4 of 4") && err.contains("3 of 4 hosts"),
+        "{err}"
+    );
+    let checked: Value = serde_json::from_str(&out)?;
+    for (host, reason) in [
+        (good, Value::Null),
+        (rejected, json!("BmcCredentialsRejected")),
+        (another, json!("IdentityMismatch")),
+        (hanging, json!("BmcUnreachable")),
+    ] {
+        let row = by_name(&checked, &world, &host.name);
+        assert_eq!(row["reason"], reason, "{row}");
+        assert_eq!(row["ready"], reason.is_null(), "{row}");
+        assert!(host.bmc.snapshot().sessions.is_empty());
+    }
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["off", &good.name]).await?;
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("is Ready; what runs on it is killed"), "{err}");
+    let (status, _, err) = bmc(&world, &kubeconfig, &["off", &good.name, "--yes"]).await?;
+    assert_eq!((status, good.bmc.truth().power), (Some(0), Power::Off), "{err}");
+    let (status, _, err) = bmc(&world, &kubeconfig, &["on", &good.name]).await?;
+    assert_eq!((status, good.bmc.truth().power), (Some(0), Power::On), "{err}");
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["status", "nobody"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(err.contains("is called nobody"), "{err}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "bmc-busy", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+    // No daemon runs: it stays where it is.
+    objects::create_remediation(&world, &host.name, hasty()).await?;
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["cycle", &host.name, "--yes"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(
+        err.contains(&format!("PowerCycleRemediation {} is at work", host.name)),
+        "{err}"
+    );
+    assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
