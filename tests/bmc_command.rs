@@ -274,7 +274,7 @@ async fn check_ends_with_success_only_when_a_remediation_would_get_through() -> 
     assert_eq!(status, Some(1), "{err}");
     let found: serde_json::Value = serde_json::from_str(&out)?;
     assert_eq!(found[0]["ready"], false);
-    assert_eq!(found[0]["reason"], "BmcProtocolError", "{out}");
+    assert_eq!(found[0]["reason"], "BmcPowerStateUnknown", "{out}");
     assert!(host.snapshot().sessions.is_empty() && commands(&host).is_empty());
     Ok(())
 }
