@@ -15,7 +15,7 @@ use crate::control::{self, Controlled};
 use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::ipmi;
-use crate::journal::{JOURNAL_CAPACITY, Journal};
+use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
 use crate::limits;
 use crate::server::{self, Port};
 use crate::simulator::Simulator;
@@ -119,7 +119,7 @@ impl SimulatorBuilder {
             ssdp_port: ssdp.as_ref().map(|(_, address)| address.port()),
             seed: self.seed,
             epoch: Instant::now(),
-            journal: Arc::new(Journal::new(Timestamp::now(), JOURNAL_CAPACITY)),
+            journal: Arc::new(Journal::new(Timestamp::now(), JOURNAL_CAPACITY, Salt::new()?)),
             stop: CancellationToken::new(),
         };
         let mut tasks = JoinSet::new();

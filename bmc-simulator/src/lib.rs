@@ -58,8 +58,8 @@ pub use fault::{CertificateDefect, Fault, Injection, IpmiFault, Probability, Ven
 pub use fleet::{Fleet, FleetError, MOST_HOSTS};
 pub use host::{BootSequence, Host, HostEvent, IpmiSnapshot, Machine, MachineSnapshot, Snapshot, Stage};
 pub use human::{format_duration, parse_duration};
-pub use ipmi::{Ended, IpmiCounters, IpmiSession, IpmiSpec, Privilege};
-pub use journal::{Entry, Event, JOURNAL_CAPACITY, Page, Via};
+pub use ipmi::{IpmiCounters, IpmiSession, IpmiSpec, Privilege};
+pub use journal::{Delivery, Ended, Entry, Event, JOURNAL_CAPACITY, Page, Tried, Via};
 pub use oracle::{Breach, Oracle};
 pub use personality::Personality;
 pub use power::{Change, Command, Delay, Delays, Outcome, Power, PowerRestorePolicy, Truth};

@@ -11,7 +11,7 @@ use crate::builder::SimulatorBuilder;
 use crate::control::Controlled;
 use crate::host::Host;
 use crate::journal::Page;
-use crate::oracle::{self, Breach, Oracle};
+use crate::oracle::{Breach, Oracle};
 
 /// Running BMCs. Dropping it stops them; [`shutdown`](Self::shutdown) also waits until they have.
 pub struct Simulator {
@@ -67,10 +67,9 @@ impl Simulator {
         self.controlled.journal.page(None, after)
     }
 
-    /// Which of these rules clients have broken so far. Sessions that are open now count as leaked, so
-    /// ask when everybody is done.
+    /// Which of these rules clients have broken so far, by the journal's order; see [`Host::judge`].
     pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
-        oracle::judge(&self.journal_after(0).entries, oracles)
+        self.controlled.judge(oracles)
     }
 
     /// Where the control API listens, as `http://address:port`.

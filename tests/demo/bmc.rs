@@ -37,16 +37,19 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
     match event {
         Event::SessionCreated { .. } => bmc("let the daemon log in".to_owned()),
         Event::SessionDeleted { .. } => bmc("closed the daemon's session".to_owned()),
+        Event::SessionEnded { .. } => bmc("ended a session".to_owned()),
         Event::SessionExpired { .. } => bmc("ended a session that nobody used".to_owned()),
         Event::TlsFailed => bmc("could not agree on TLS".to_owned()),
-        Event::AuthFailed { class } => bmc(format!("refused user or password: 401 ({})", class.as_str())),
+        Event::AuthFailed { class, .. } => bmc(format!("refused user or password: 401 ({})", class.as_str())),
         Event::Command {
             command,
             outcome,
             status,
             ..
         } => tell_command(narrator, name, at, *command, *outcome, *status),
-        Event::CommandRefused { status, reason, .. } => bmc(format!("refused a command: {status}, {reason}")),
+        Event::CommandRefused { status, reason, .. } => {
+            bmc(format!("refused a command: {}, {reason}", answer(*status)));
+        }
         Event::Observed { reported, truth, .. } => {
             tell_observed(narrator, name, at, reported.as_deref(), *truth);
         }
@@ -70,7 +73,7 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
                 &format!("{name}: its BMC is broken now: {}", names.join(", ")),
             );
         }
-        Event::CredentialsRotated => {
+        Event::CredentialsRotated { .. } => {
             narrator.say_of(at, Who::Truth, &format!("{name}: its BMC's password was changed"));
         }
         Event::CertificateSwapped { .. } => {
@@ -89,9 +92,15 @@ fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
         | Event::IpmiSessionOpened { .. }
         | Event::IpmiSessionEnded { .. }
         | Event::BmcStage { .. }
+        | Event::LoginAccepted { .. }
+        | Event::Answered { .. }
         | Event::DelaysSet { .. }
         | Event::RedfishSet { .. } => {}
     }
+}
+
+fn answer(status: Option<u16>) -> String {
+    status.map_or_else(|| "no answer".to_owned(), |status| status.to_string())
 }
 
 fn tell_command(
@@ -102,7 +111,7 @@ fn tell_command(
     outcome: Outcome,
     status: Option<u16>,
 ) {
-    let answer = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+    let answer = answer(status);
     let (told, lie) = match outcome {
         Outcome::Started => ("", false),
         Outcome::NoChange => (" (nothing to do in truth)", false),

@@ -19,6 +19,7 @@ mod selector;
 mod set;
 mod target;
 mod vendor;
+mod walls;
 
 pub(crate) use effect::{Aftermath, Answer, Connection};
 pub use injection::{Injection, Window};

@@ -25,19 +25,6 @@ pub(crate) struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    /// Writes to the journal, at this instant.
-    pub(crate) fn log(&mut self, event: Event) {
-        self.log_at(self.now, event);
-    }
-
-    /// Writes to the journal that a fault changed an answer.
-    pub(crate) fn log_fault(&mut self, fault: &str, class: RequestClass) {
-        self.log(Event::FaultApplied {
-            fault: fault.to_owned(),
-            class,
-        });
-    }
-
     /// Whether credentials that are right are refused all the same.
     pub(crate) fn rejects<'b>(&mut self, asked: impl Into<Asked<'b>>) -> bool {
         let asked = asked.into();
@@ -164,11 +151,5 @@ impl Acting<'_> {
                 change,
             });
         }
-    }
-
-    /// Writes to the journal, at an instant that is over.
-    pub(crate) fn log_at(&mut self, elapsed: Duration, event: Event) {
-        self.core.journal.append(&self.core.name, elapsed, event);
-        self.logged = true;
     }
 }

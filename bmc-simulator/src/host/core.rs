@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::fault::{FaultSet, Target};
 use crate::ipmi::{self, IpmiState};
 use crate::journal::Journal;
+use crate::oracle::Case;
 use crate::per_machine::{PerMachine, Slot};
 use crate::redfish::{RedfishState, Sessions, SystemNotes};
 use crate::seed::Seeded;
@@ -53,6 +54,8 @@ pub(crate) struct HostState {
     pub(crate) credentials: Credentials,
     pub(crate) controller: Controller,
     pub(crate) rate: Rate,
+    /// What its clients have been seen to do.
+    pub(crate) case: Case,
     /// Absent when there is no IPMI, and while a datagram is dealt with.
     pub(crate) ipmi: Option<Box<IpmiState>>,
     /// A loss of the mains that was ordered.
@@ -130,6 +133,7 @@ impl HostCore {
             },
             controller: Controller::new(layered.bmc_boot),
             rate: Rate::default(),
+            case: Case::default(),
             settled: Duration::ZERO,
             outage: None,
             ipmi: layered

@@ -8,11 +8,11 @@ use tokio::sync::broadcast;
 use super::{HostCore, HostEvent, Snapshot};
 use crate::SimError;
 use crate::counters::Counters;
-use crate::ipmi::Ended;
-use crate::journal::{Entry, Event, Page};
-use crate::oracle::{self, Breach, Oracle};
+use crate::journal::{Ended, Entry, Event, Page};
+use crate::oracle::{Breach, Oracle};
 use crate::per_machine::Slot;
 use crate::power::{Delays, Power, Truth};
+use crate::redfish;
 use crate::spec::Credentials;
 use crate::tls::Authority;
 
@@ -177,10 +177,12 @@ impl Host {
             .act(|acting| acting.core.journal.page(Some(&acting.core.name), after))
     }
 
-    /// Which of these rules clients of this BMC have broken so far. Sessions that are open now count as
-    /// leaked, so ask when everybody is done.
+    /// Which of these rules clients of this BMC have broken so far, by the journal's order; at most 100
+    /// breaches of each. It takes the present for the end: sessions that are open now count as leaked, so
+    /// ask when everybody is done. Entries that the journal no longer keeps have been judged, too.
     pub fn judge(&self, oracles: &[Oracle]) -> Vec<Breach> {
-        oracle::judge(&self.journal(), oracles)
+        self.core
+            .act(|acting| acting.state.case.verdict(&acting.core.name, oracles))
     }
 
     /// The changes of the truth so far, with their instants, oldest first.
@@ -210,10 +212,11 @@ impl Host {
             password: password.into(),
         };
         self.core.act(|acting| {
+            let users = [&acting.state.credentials, &credentials].map(|login| login.username.clone());
             acting.state.credentials = credentials;
-            acting.state.sessions.end_all();
             acting.state.redfish.own_login_replaced();
-            acting.log(Event::CredentialsRotated);
+            acting.log_rotated(&users);
+            redfish::end_sessions(acting, Ended::CredentialsRotated);
             acting.end_ipmi_sessions(Ended::CredentialsRotated);
         });
     }

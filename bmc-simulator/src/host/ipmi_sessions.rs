@@ -3,7 +3,7 @@
 use super::Acting;
 use super::IpmiSnapshot;
 use crate::counters::bump;
-use crate::ipmi::Ended;
+use crate::journal::Ended;
 
 impl Acting<'_> {
     pub(super) fn ipmi_snapshot(&self) -> Option<IpmiSnapshot> {

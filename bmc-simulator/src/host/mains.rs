@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Acting;
-use crate::ipmi::Ended;
-use crate::journal::Event;
+use crate::journal::{Ended, Event};
 use crate::power::{Power, PowerRestorePolicy};
+use crate::redfish;
 
 /// From an order to take the mains away to that: who gave it gets an answer.
 const GRACE: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ impl Acting<'_> {
         self.state.outage = None;
         self.log(Event::MainsLost);
         self.state.controller.lose_power();
-        self.state.sessions.end_all();
+        redfish::end_sessions(self, Ended::BmcGone);
         self.state.redfish.forget(self.now);
         self.cure_by_restart();
         self.end_ipmi_sessions(Ended::BmcGone);

@@ -8,6 +8,7 @@ mod faults;
 mod handle;
 mod ipmi_sessions;
 mod listening;
+mod logging;
 mod machine;
 mod machines;
 mod mains;

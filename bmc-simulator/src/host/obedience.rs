@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Acting;
 use crate::fault::Injection;
-use crate::ipmi::Ended;
-use crate::journal::Event;
+use crate::journal::{Ended, Event};
+use crate::redfish;
 
 impl Acting<'_> {
     /// Replaces all faults that were injected; those of the personality stay.
@@ -52,7 +52,7 @@ impl Acting<'_> {
             return;
         }
         self.state.controller.boot(self.now);
-        self.state.sessions.end_all();
+        redfish::end_sessions(self, Ended::BmcGone);
         self.state.redfish.forget(self.now);
         self.end_ipmi_sessions(Ended::BmcGone);
         self.cure_by_restart();

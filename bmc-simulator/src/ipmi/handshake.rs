@@ -1,17 +1,19 @@
 //! Opening a session: Open Session and RAKP 1 to 4 (sections 13.15 to 13.23).
 
+use std::sync::Arc;
+
 use super::crypto::{Suite, Transcript};
 use super::session::Claim;
 use super::spec::Privilege;
-use super::state::{Bmc, Ended};
+use super::state::Bmc;
 use super::wire::{Envelope, OpenSession, PayloadType, Proposed, Rakp1, Rakp3};
 use crate::counters::{RequestClass, bump};
 use crate::fault::IpmiEffect;
-use crate::journal::Event;
+use crate::journal::{Delivery, Ended, Event};
 
 /// RMCP+ status codes (table 13-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
+pub(super) enum Status {
     NoErrors,
     InsufficientResources,
     InvalidSessionId,
@@ -30,7 +32,7 @@ enum Status {
 }
 
 impl Status {
-    fn number(self) -> u8 {
+    pub(super) fn number(self) -> u8 {
         match self {
             Self::NoErrors => 0x00,
             Self::InsufficientResources => 0x01,
@@ -159,7 +161,9 @@ impl Bmc<'_, '_> {
             Err(status) => {
                 self.ipmi.sessions.abandon(message.managed_id);
                 if status == Status::UnauthorizedName {
-                    self.login_failed(RequestClass::IpmiRakp1);
+                    let salt = &self.acting.core.journal.salt;
+                    let tried = salt.name_only(message.name().unwrap_or_default(), message.role);
+                    self.login_failed(RequestClass::IpmiRakp1, tried, status);
                 }
                 status.refusal(kind, message.tag, console_id)
             }
@@ -210,8 +214,11 @@ impl Bmc<'_, '_> {
 
     /// Forgets an attempt that the console gave up (section 13.22).
     pub(super) fn give_up(&mut self, message: &Rakp3<'_>) {
+        let opening = self.ipmi.sessions.opening(message.managed_id);
+        let claim = opening.and_then(|opening| opening.claim.as_ref());
+        let name = claim.map(|claim| claim.transcript.name.clone());
         self.ipmi.sessions.abandon(message.managed_id);
-        self.login_failed(RequestClass::IpmiRakp3);
+        self.login_given_up(&name.unwrap_or_default());
     }
 
     /// Answers RAKP Message 3 with RAKP Message 4 (sections 13.22 and 13.23), when the console did not
@@ -222,12 +229,12 @@ impl Bmc<'_, '_> {
         let refuse = |status: Status, console_id| status.refusal(kind, message.tag, console_id);
         if let Some(session) = self.ipmi.sessions.find(id) {
             // It was sent twice, or the answer was lost.
-            let (keys, console_id) = (&session.keys.keys, session.console_id);
-            return if keys.rakp3 == message.code {
-                accepted(message.tag, console_id, &keys.rakp4)
-            } else {
-                refuse(Status::InvalidSessionId, console_id)
-            };
+            let (keys, console_id) = (Arc::clone(&session.keys), session.console_id);
+            if keys.keys.rakp3 != message.code {
+                return refuse(Status::InvalidSessionId, console_id);
+            }
+            self.accepted_again(id);
+            return accepted(message.tag, console_id, &keys.keys.rakp4);
         }
         let Some(opening) = self.ipmi.sessions.opening(id) else {
             return refuse(Status::InvalidSessionId, 0);
@@ -237,9 +244,11 @@ impl Bmc<'_, '_> {
             return refuse(Status::InvalidSessionId, console_id);
         };
         let (proved, check_value) = (claim.keys.rakp3 == message.code, claim.keys.rakp4.clone());
+        let (name, role) = (claim.transcript.name.clone(), claim.transcript.role);
         if !proved {
             self.ipmi.sessions.abandon(id);
-            self.login_failed(RequestClass::IpmiRakp3);
+            let tried = self.acting.core.journal.salt.wrong_password(&name);
+            self.login_failed(RequestClass::IpmiRakp3, tried, Status::InvalidCheckValue);
             return refuse(Status::InvalidCheckValue, console_id);
         }
         if self.ipmi.sessions.is_full() {
@@ -250,20 +259,23 @@ impl Bmc<'_, '_> {
         let Some(session) = self.ipmi.sessions.establish(id, now, peer) else {
             return refuse(Status::InsufficientResources, console_id);
         };
-        let event = Event::IpmiSessionOpened {
-            session: session.name(),
-            username: session.username.clone(),
-            limit: session.limit,
-            cipher_suite: session.keys.suite.id,
-        };
+        let (limit, cipher_suite) = (session.limit, session.keys.suite.id);
+        let (session, username) = (session.name(), session.username.clone());
         bump(&mut self.acting.state.counters.ipmi.sessions_opened);
-        self.acting.log(event);
+        self.login_succeeded(&name, role);
+        let opened = self.tell(0, |status, delivery| Event::IpmiSessionOpened {
+            session,
+            username,
+            limit,
+            cipher_suite,
+            status,
+            delivery,
+        });
+        let unknown = (self.delivery != Delivery::Sent).then_some(opened);
+        if let Some(session) = self.ipmi.sessions.find(id) {
+            session.unanswered = unknown;
+        }
         accepted(message.tag, console_id, &check_value)
-    }
-
-    fn login_failed(&mut self, class: RequestClass) {
-        bump(&mut self.acting.state.counters.ipmi.auth_failures);
-        self.acting.log(Event::AuthFailed { class });
     }
 
     /// Ends a session and tells of it.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{self, Completion};
-use super::state::Bmc;
+use super::deliver::delivery;
+use super::state::{Awaited, Bmc};
 use super::wire::{self, Datagram, Enveloped, PayloadType, Request};
 use crate::counters::{RequestClass, bump};
 use crate::fault::{IpmiEffect, ReplyFault};
 use crate::host::{HostCore, Stage};
+use crate::journal::Delivery;
 
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub(crate) struct Outgoing {
     /// The life of the BMC in which it was made: a later one does not send it.
     pub(crate) life: u64,
     pub(crate) bytes: Vec<u8>,
+    /// Entries of the journal that wait for it to be sent.
+    pub(crate) awaited: Vec<Awaited>,
 }
 
 /// Deals with one datagram at this instant.
@@ -35,6 +39,8 @@ pub(crate) fn receive(core: &HostCore, peer: SocketAddr, datagram: &[u8]) -> Vec
             acting,
             ipmi: &mut ipmi,
             peer,
+            delivery: Delivery::Sent,
+            awaited: Vec::new(),
         };
         let outgoing = bmc.receive(datagram);
         acting.state.ipmi = Some(ipmi);
@@ -54,9 +60,7 @@ impl Bmc<'_, '_> {
 
     fn understand(&mut self, datagram: &Datagram<'_>) -> Result<Vec<Outgoing>, wire::Malformed> {
         match datagram {
-            Datagram::Ping { tag } => {
-                Ok(self.answer(RequestClass::IpmiPing, |_, _| Some(wire::asf_pong(*tag))))
-            }
+            Datagram::Ping { tag } => Ok(self.answer(RequestClass::IpmiPing, |_| Some(wire::asf_pong(*tag)))),
             Datagram::Ipmi15 {
                 authentication_type: 0,
                 session_id: 0,
@@ -85,13 +89,13 @@ impl Bmc<'_, '_> {
             }
             PayloadType::OpenSessionRequest => {
                 let request = wire::open_session(packet.payload)?;
-                Ok(self.answer(RequestClass::IpmiOpenSession, |bmc, _| {
+                Ok(self.answer(RequestClass::IpmiOpenSession, |bmc| {
                     Some(bmc.open_session(&request))
                 }))
             }
             PayloadType::Rakp1 => {
                 let message = wire::rakp1(packet.payload)?;
-                Ok(self.answer(RequestClass::IpmiRakp1, |bmc, _| Some(bmc.rakp1(&message))))
+                Ok(self.answer(RequestClass::IpmiRakp1, |bmc| Some(bmc.rakp1(&message))))
             }
             PayloadType::Rakp3 => {
                 let message = wire::rakp3(packet.payload)?;
@@ -104,7 +108,7 @@ impl Bmc<'_, '_> {
                     self.give_up(&message);
                     return Ok(Vec::new());
                 }
-                Ok(self.answer_in_session(class, None, |bmc, _| Some(bmc.rakp3(&message))))
+                Ok(self.answer_in_session(class, None, |bmc| Some(bmc.rakp3(&message))))
             }
             // What a BMC sends and never gets.
             PayloadType::OpenSessionResponse | PayloadType::Rakp2 | PayloadType::Rakp4 => Ok(self.discard()),
@@ -119,9 +123,7 @@ impl Bmc<'_, '_> {
         if self.is_lost(class) || self.is_ignored(class, request) {
             return Vec::new();
         }
-        self.answer_in_session(class, None, |bmc, answered| {
-            Some(wrap(bmc.message(class, request, None, answered)))
-        })
+        self.answer_in_session(class, None, |bmc| Some(wrap(bmc.message(class, request, None))))
     }
 
     fn inside(&mut self, packet: &Enveloped<'_>) -> Result<Vec<Outgoing>, wire::Malformed> {
@@ -138,7 +140,7 @@ impl Bmc<'_, '_> {
         }
         let stale = self.ipmi.sessions.find(id).map(|one| one.last_reply.clone());
         let stale = stale.filter(|reply| !reply.is_empty());
-        Ok(self.answer_in_session(class, stale, |bmc, answered| {
+        Ok(self.answer_in_session(class, stale, |bmc| {
             // Close Session has to be answered with the keys that it throws away.
             let keys = Arc::clone(&bmc.ipmi.sessions.find(id)?.keys);
             let iv = bmc.ipmi.sessions.random();
@@ -154,7 +156,7 @@ impl Bmc<'_, '_> {
                 session.skip_outbound(skipped.unwrap_or(0));
                 (session.console_id, session.next_outbound())
             };
-            let message = bmc.message(class, &request, Some(id), answered);
+            let message = bmc.message(class, &request, Some(id));
             let sealed = keys.seal(console_id, sequence, iv, &message);
             if let Some(session) = bmc.ipmi.sessions.find(id) {
                 session.last_reply.clone_from(&sealed);
@@ -180,25 +182,23 @@ impl Bmc<'_, '_> {
     }
 
     /// Executes a request and returns the message that answers it.
-    fn message(
-        &mut self,
-        class: RequestClass,
-        request: &Request<'_>,
-        session: Option<u32>,
-        answered: bool,
-    ) -> Vec<u8> {
+    fn message(&mut self, class: RequestClass, request: &Request<'_>, session: Option<u32>) -> Vec<u8> {
         let busy = self.fault(class, |effect| (effect == IpmiEffect::Busy).then_some(()));
+        let shifted = self.fault(class, |effect| (effect == IpmiEffect::WrongRqSeq).then_some(()));
+        let damaged = self.fault(class, |effect| (effect == IpmiEffect::BadChecksum).then_some(()));
+        if shifted.is_some() || damaged.is_some() {
+            // To the console it is the answer to another request, or none.
+            self.delivery = Delivery::Lost;
+        }
         let done = match busy {
             Some(()) => Err(Completion::Busy),
-            None => command::execute(self, request, session, answered),
+            None => command::execute(self, request, session),
         };
-        let shifted = self.fault(class, |effect| (effect == IpmiEffect::WrongRqSeq).then_some(()));
         let rq_seq = shifted.map_or(request.rq_seq, |()| request.rq_seq.wrapping_add(1) & 0x3f);
         let mut message = match done {
             Ok(data) => wire::response(request, rq_seq, 0x00, &data),
             Err(completion) => wire::response(request, rq_seq, completion.number(), &[]),
         };
-        let damaged = self.fault(class, |effect| (effect == IpmiEffect::BadChecksum).then_some(()));
         if let (Some(()), Some(checksum)) = (damaged, message.last_mut()) {
             *checksum = !*checksum;
         }
@@ -226,7 +226,7 @@ impl Bmc<'_, '_> {
     fn answer(
         &mut self,
         class: RequestClass,
-        make: impl FnOnce(&mut Self, bool) -> Option<Vec<u8>>,
+        make: impl FnOnce(&mut Self) -> Option<Vec<u8>>,
     ) -> Vec<Outgoing> {
         if self.is_lost(class) {
             return Vec::new();
@@ -239,7 +239,7 @@ impl Bmc<'_, '_> {
         &mut self,
         class: RequestClass,
         stale: Option<Vec<u8>>,
-        make: impl FnOnce(&mut Self, bool) -> Option<Vec<u8>>,
+        make: impl FnOnce(&mut Self) -> Option<Vec<u8>>,
     ) -> Vec<Outgoing> {
         let can_be_stale = stale.is_some();
         let fate = self.fault(class, |effect| match effect {
@@ -253,11 +253,8 @@ impl Bmc<'_, '_> {
             | IpmiEffect::RefuseSuite { .. }
             | IpmiEffect::Exhausted => None,
         });
-        let reaches = !matches!(
-            fate,
-            Some(ReplyFault::Lose | ReplyFault::Stale | ReplyFault::Corrupt)
-        );
-        let Some(bytes) = make(self, reaches) else {
+        self.delivery = delivery(fate);
+        let Some(bytes) = make(self) else {
             return Vec::new();
         };
         self.deliver(fate, bytes, stale)

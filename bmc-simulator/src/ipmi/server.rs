@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::net::UdpSocket;
 use tokio::time::Instant;
 
+use super::deliver;
 use super::receive::{self, Outgoing};
 use super::wire::MAX_DATAGRAM;
 use crate::SimError;
@@ -67,11 +68,13 @@ fn drain(socket: &UdpSocket, core: &HostCore, delayed: &mut Vec<Delayed>) {
         for reply in receive::receive(core, peer, datagram) {
             if reply.after.is_zero() {
                 send(socket, &reply);
-            } else if let (Some(due), true) = (
-                Instant::now().checked_add(reply.after),
-                delayed.len() < MOST_DELAYED,
-            ) {
-                delayed.push(Delayed { due, reply });
+                continue;
+            }
+            match Instant::now().checked_add(reply.after) {
+                Some(due) if delayed.len() < MOST_DELAYED => delayed.push(Delayed { due, reply }),
+                Some(_) | None => {
+                    core.act(|acting| deliver::settle(acting, &reply, false));
+                }
             }
         }
     }
@@ -83,8 +86,10 @@ fn send_due(socket: &UdpSocket, core: &HostCore, delayed: &mut Vec<Delayed>) {
     due.sort_by_key(|one| one.due);
     // Under the lock: a BMC that goes down meanwhile has sent them before.
     core.act(|acting| {
-        for one in due.iter().filter(|one| acting.lives_in(one.reply.life)) {
-            send(socket, &one.reply);
+        for one in &due {
+            if deliver::settle(acting, &one.reply, true) {
+                send(socket, &one.reply);
+            }
         }
     });
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::crypto::Suite;
 use super::receive::Outgoing;
@@ -12,7 +12,7 @@ use super::spec::{IpmiSpec, IpmiUser, LONGEST_PASSWORD, Privilege};
 use crate::counters::{RequestClass, bump};
 use crate::fault::IpmiEffect;
 use crate::host::Acting;
-use crate::journal::Event;
+use crate::journal::{Delivery, Ended, Event};
 use crate::per_machine::Slot;
 use crate::seed::Seeded;
 
@@ -83,20 +83,6 @@ impl IpmiState {
     }
 }
 
-/// Why a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ended {
-    /// By Close Session.
-    Closed,
-    /// Nothing valid came for too long.
-    Idle,
-    /// The BMC's login changed.
-    CredentialsRotated,
-    /// The BMC rebooted or lost its power.
-    BmcGone,
-}
-
 impl Ended {
     pub(super) fn of(self, session: &Session) -> Event {
         Event::IpmiSessionEnded {
@@ -154,9 +140,32 @@ pub(super) struct Bmc<'a, 'b> {
     pub(super) acting: &'a mut Acting<'b>,
     pub(super) ipmi: &'a mut IpmiState,
     pub(super) peer: SocketAddr,
+    /// What becomes of the answer.
+    pub(super) delivery: Delivery,
+    /// Entries of the journal whose answer takes long.
+    pub(super) awaited: Vec<Awaited>,
+}
+
+/// An entry of the journal whose answer takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(super) of: u64,
+    /// The code that is answered.
+    pub(super) status: u16,
 }
 
 impl Bmc<'_, '_> {
+    /// Writes to the journal what is answered with this code. Returns the entry's number.
+    pub(super) fn tell(&mut self, code: u8, event: impl FnOnce(Option<u16>, Delivery) -> Event) -> u64 {
+        let (delivery, status) = (self.delivery, u16::from(code));
+        let at_once = (delivery == Delivery::Sent).then_some(status);
+        let of = self.acting.log(event(at_once, delivery));
+        if delivery == Delivery::Late {
+            self.awaited.push(Awaited { of, status });
+        }
+        of
+    }
+
     /// Uses a fault that is wanted and selects `class`, and writes so to the journal.
     pub(super) fn fault<T>(
         &mut self,

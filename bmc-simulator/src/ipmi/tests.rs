@@ -125,7 +125,11 @@ fn core() -> std::sync::Arc<crate::host::HostCore> {
             authority: std::sync::Arc::new(Authority::new("y").unwrap()),
             tls: std::sync::Arc::new(TlsSlot::new(authority.issue(address.ip(), "a", None).unwrap())),
             epoch: tokio::time::Instant::now(),
-            journal: std::sync::Arc::new(crate::journal::Journal::new(jiff::Timestamp::UNIX_EPOCH, 100)),
+            journal: std::sync::Arc::new(crate::journal::Journal::new(
+                jiff::Timestamp::UNIX_EPOCH,
+                100,
+                crate::journal::Salt::new().unwrap(),
+            )),
             stop: tokio_util::sync::CancellationToken::new(),
             seed: 1,
             behind_one_port: false,

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::response::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures::stream;
 use serde_json::Value;
 
+use super::late::UnderWay;
 use super::message::Base;
-use super::{Call, events, reply};
+use super::{Call, auth, fate, reply};
 use crate::fault::{Aftermath, LARGEST_ANSWER};
 
 /// What a fault comes to at one answer.
-enum Change {
+#[derive(Debug)]
+pub(super) enum Change {
     Delay(Duration),
     Status(StatusCode),
     Header(HeaderName, HeaderValue),
@@ -24,37 +26,30 @@ enum Change {
     Dribble(Bytes, Duration),
 }
 
-/// Does to an answer what the first fault says that changes it. A stream of events has no body that could
-/// be changed, and an answer to HEAD has none.
-pub(super) async fn apply(call: &Call<'_>, response: Response<Body>) -> Response<Body> {
-    if !call.core.act(|acting| acting.state.faults.may_change_answers()) {
-        return response;
-    }
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let is_stream = kind.is_some_and(|kind| kind == events::STREAM_TYPE);
-    let (parts, mut body) = response.into_parts();
-    let mut shown = Bytes::new();
-    if !is_stream {
-        let bytes = read(body).await;
-        if call.parts.method != Method::HEAD {
-            shown = bytes.clone();
-        }
-        body = Body::from(bytes);
-    }
-    let change = call.core.act(|acting| {
-        let wanted = |what| change(what, &parts, &shown);
-        let (fault, change) = acting.state.faults.take_aftermath(call.asked, wanted)?;
+/// Does to an answer what the first fault says that changes it.
+pub(super) async fn apply(call: &Call<'_>, mut response: Response<Body>) -> Response<Body> {
+    let hit = call.core.act(|acting| {
+        call.decision.make(call, acting, &mut response);
+        let (fault, change) = call.decision.take()?;
         acting.log_fault(fault, call.class);
+        if let (Change::Status(StatusCode::UNAUTHORIZED), Some(tried)) = (&change, call.admitted.get()) {
+            // All that the client gets to know is that its credentials are rejected.
+            acting.log(auth::told_wrong(call.class, Some(tried.clone())));
+        }
         Some(change)
     });
-    match change {
-        Some(change) => changed(parts, body, change).await,
-        None => Response::from_parts(parts, body),
-    }
+    let Some(change) = hit else {
+        return response;
+    };
+    let bodiless = call.parts.method == Method::HEAD;
+    let (of, status) = (call.entries.take(), response.status().as_u16());
+    let under_way = UnderWay::new(call.core, of, status, bodiless);
+    let (parts, body) = response.into_parts();
+    changed(parts, body, change, under_way).await
 }
 
 /// What a fault would change; absent when the answer stays as it is.
-fn change(what: Aftermath, parts: &Parts, body: &Bytes) -> Option<Change> {
+pub(super) fn change(what: Aftermath, headers: &HeaderMap, body: &Bytes) -> Option<Change> {
     match what {
         Aftermath::Delay(by) => Some(Change::Delay(by)),
         Aftermath::Status(status) => StatusCode::from_u16(status).ok().map(Change::Status),
@@ -63,7 +58,7 @@ fn change(what: Aftermath, parts: &Parts, body: &Bytes) -> Option<Change> {
                 HeaderName::try_from(name).ok()?,
                 HeaderValue::try_from(value).ok()?,
             );
-            let differs = parts.headers.get(&name) != Some(&value);
+            let differs = headers.get(&name) != Some(&value);
             differs.then_some(Change::Header(name, value))
         }
         Aftermath::Truncate => {
@@ -79,11 +74,11 @@ fn change(what: Aftermath, parts: &Parts, body: &Bytes) -> Option<Change> {
     }
 }
 
-async fn changed(mut parts: Parts, body: Body, change: Change) -> Response<Body> {
+async fn changed(mut parts: Parts, body: Body, change: Change, under_way: UnderWay) -> Response<Body> {
     match change {
         Change::Delay(by) => {
             tokio::time::sleep(by).await;
-            Response::from_parts(parts, body)
+            Response::from_parts(parts, under_way.body(body))
         }
         Change::Status(status) => reply::error(status, Base::GeneralError.message(&[])),
         Change::Header(name, value) => {
@@ -92,26 +87,20 @@ async fn changed(mut parts: Parts, body: Body, change: Change) -> Response<Body>
         }
         Change::Body(bytes) => Response::from_parts(parts, Body::from(bytes)),
         Change::Cut(bytes, after) => cut(parts, &bytes, after),
-        Change::Dribble(bytes, every) => dribble(parts, bytes, every),
+        Change::Dribble(bytes, every) => dribble(parts, bytes, every, under_way),
     }
 }
 
 /// The error with its first message in place of the list of messages.
-pub(super) async fn first_message_alone(response: Response<Body>) -> Response<Body> {
+pub(super) fn first_message_alone(response: &mut Response<Body>) {
     const PLACE: &str = "/error/@Message.ExtendedInfo";
-    let (parts, body) = response.into_parts();
-    let bytes = read(body).await;
+    let bytes = fate::bytes(response);
     let first = serde_json::from_slice::<Value>(&bytes)
         .ok()
         .and_then(|document| document.pointer(&format!("{PLACE}/0")).cloned());
-    let edited = first.and_then(|message| edit(&bytes, PLACE, Some(message)));
-    Response::from_parts(parts, Body::from(edited.unwrap_or(bytes)))
-}
-
-async fn read(body: Body) -> Bytes {
-    axum::body::to_bytes(body, LARGEST_ANSWER)
-        .await
-        .unwrap_or_default()
+    if let Some(edited) = first.and_then(|message| edit(&bytes, PLACE, Some(message))) {
+        *response.body_mut() = Body::from(edited);
+    }
 }
 
 /// Announces the whole body and breaks off: hyper closes the connection at the error.
@@ -132,18 +121,24 @@ fn cut(mut parts: Parts, bytes: &Bytes, after: usize) -> Response<Body> {
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 
-fn dribble(mut parts: Parts, bytes: Bytes, every: Duration) -> Response<Body> {
+fn dribble(mut parts: Parts, bytes: Bytes, every: Duration, under_way: UnderWay) -> Response<Body> {
     parts
         .headers
         .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-    let pieces = stream::unfold(bytes, move |mut rest| async move {
-        if rest.is_empty() {
-            return None;
-        }
-        tokio::time::sleep(every).await;
-        let byte = rest.split_to(1);
-        Some((Ok::<_, Infallible>(byte), rest))
-    });
+    let pieces = stream::unfold(
+        (bytes, Some(under_way)),
+        move |(mut rest, mut under_way)| async move {
+            if rest.is_empty() {
+                return None;
+            }
+            tokio::time::sleep(every).await;
+            let byte = rest.split_to(1);
+            if let Some(under_way) = under_way.take_if(|_| rest.is_empty()) {
+                under_way.sent();
+            }
+            Some((Ok::<_, Infallible>(byte), (rest, under_way)))
+        },
+    );
     Response::from_parts(parts, Body::from_stream(pieces))
 }
 

@@ -42,6 +42,11 @@ pub(super) fn is_known(headers: &HeaderMap, current: &str) -> bool {
     values(headers, &header::IF_NONE_MATCH).any(|value| matches(value, |tag, _| tag == current))
 }
 
+/// Whether `If-None-Match` is `*`, which any tag is: such a client need not know one.
+pub(super) fn names_anything(headers: &HeaderMap) -> bool {
+    values(headers, &header::IF_NONE_MATCH).any(|value| value.trim() == "*")
+}
+
 fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     // A value that is no text names no tag of ours; it must still count as given.
     headers

@@ -8,10 +8,10 @@ use super::auth::{self, Caller};
 use super::message::{Base, vendor_error};
 use super::route::Route;
 use super::{Call, Refusal, access, accounts, body, events, manager, patch, read, reply, reset, schema};
-use super::{oem, sessions, tasks};
+use super::{oem, sessions, system, tasks};
 use crate::counters::RequestClass;
 use crate::host::Acting;
-use crate::power::Power;
+use crate::journal::Ended;
 
 /// Methods that DSP0266 knows; any other is answered 501.
 const METHODS: [Method; 6] = [
@@ -39,7 +39,10 @@ pub(super) async fn dispatch(call: &Call<'_>, body: Body) -> Response<Body> {
             Err(refusal) => *refusal,
         };
     }
-    if call.route.is_public() {
+    // Links are followed for those only who may see what is behind them.
+    let follows = *call.route == Route::ServiceRoot && call.parts.uri.query().is_some();
+    let follows = follows && auth::has_credentials(&call.parts.headers);
+    if call.route.is_public() && !follows {
         return match allow(call) {
             Ok(()) => public(call),
             Err(refusal) => *refusal,
@@ -68,26 +71,30 @@ fn understand(call: &Call<'_>) -> Result<(), Refusal> {
 
 /// Refuses a caller that may not ask this.
 fn admit(call: &Call<'_>, caller: Caller) -> Result<Caller, Refusal> {
-    let method = &call.parts.method;
-    let refusal = call.core.act(|acting| {
-        let required = accounts::password_change(acting, caller.account);
-        if let Some(message) = required
-            && !access::permits_before_password_change(&caller, call.route, method)
-        {
-            return Some(reply::error(StatusCode::FORBIDDEN, message));
+    let refused = call.core.act(|acting| {
+        let mut refusal = refusal(call, acting, &caller)?;
+        if let (Route::Reset(system), &Method::POST) = (call.route, &call.parts.method) {
+            let reason = "not allowed to this account";
+            reset::log_refusal(call, acting, (system, None), &caller.via, &mut refusal, reason);
         }
-        let known = call.route.method_allowed(method) && *call.route != Route::Unknown;
-        (known && !access::permits(acting, &caller, call.route, method)).then(reply::forbidden)
+        Some(refusal)
     });
-    let Some(refusal) = refusal else {
-        return allow(call).map(|()| caller);
-    };
-    if let (Route::Reset(system), &Method::POST) = (call.route, method) {
-        let reason = "not allowed to this account";
-        let refused = reset::refusal(system, &caller.via, refusal.status(), reason);
-        call.core.act(|acting| acting.log(refused));
+    match refused {
+        Some(refusal) => Err(Box::new(refusal)),
+        None => allow(call).map(|()| caller),
     }
-    Err(Box::new(refusal))
+}
+
+fn refusal(call: &Call<'_>, acting: &Acting<'_>, caller: &Caller) -> Option<Response<Body>> {
+    let method = &call.parts.method;
+    let required = accounts::password_change(acting, caller.account);
+    if let Some(message) = required
+        && !access::permits_before_password_change(caller, call.route, method)
+    {
+        return Some(reply::error(StatusCode::FORBIDDEN, message));
+    }
+    let known = call.route.method_allowed(method) && *call.route != Route::Unknown;
+    (known && !access::permits(acting, caller, call.route, method)).then(reply::forbidden)
 }
 
 /// Refuses a method that the resource does not have, and a media type that it cannot be served in.
@@ -135,7 +142,7 @@ fn get(call: &Call<'_>, caller: &Caller) -> Response<Body> {
         tasks::monitor(call, *id)
     } else if *call.route == Route::EventStream {
         events::open(call)
-    } else if call.core.act(|acting| is_unavailable(acting, call.route)) {
+    } else if call.core.act(|acting| system::is_unavailable(acting, call.route)) {
         unavailable(call)
     } else {
         read::get(call, Some(&caller.via))
@@ -147,17 +154,6 @@ fn unavailable(call: &Call<'_>) -> Response<Body> {
         Some(error) => vendor_error(error),
         None => reply::error(StatusCode::SERVICE_UNAVAILABLE, Base::GeneralError.message(&[])),
     }
-}
-
-/// Whether it is a decoy that cannot be asked while the machine has no power.
-fn is_unavailable(acting: &Acting<'_>, route: &Route) -> bool {
-    let Route::System(id) = route else {
-        return false;
-    };
-    let of_decoy = acting.core.identities.decoy(id).is_some();
-    let mut machines = acting.state.machines.iter();
-    let off = machines.all(|machine| machine.power.truth().power == Power::Off);
-    of_decoy && off && acting.state.redfish.decoys_unavailable_while_off()
 }
 
 async fn post(call: &Call<'_>, caller: &Caller, body: Body) -> Response<Body> {
@@ -207,7 +203,7 @@ fn delete(call: &Call<'_>) -> Response<Body> {
                 let message = Base::ResourceCannotBeDeleted.message(&[]);
                 return reply::error(StatusCode::FORBIDDEN, message);
             }
-            acting.state.sessions.end_of(*id, None);
+            sessions::end_of(acting, *id, None, Ended::AccountDeleted);
             removed
         } else {
             false

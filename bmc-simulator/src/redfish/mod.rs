@@ -14,6 +14,8 @@ mod class;
 mod conditional;
 mod dispatch;
 mod events;
+mod fate;
+mod late;
 mod manager;
 mod message;
 mod network;
@@ -29,6 +31,7 @@ mod root;
 mod route;
 mod schema;
 mod sessions;
+mod shown;
 mod spec;
 mod state;
 mod system;
@@ -39,13 +42,13 @@ pub(crate) use class::{SEGMENT, class_of, is_public, methods, templates};
 pub(crate) use network::discoverable;
 pub use oem::OemAction;
 pub use quirks::{ETags, ExtendedInfo, LastResetTime, LockoutBy, ResetType, ServiceRootSpec, SessionsAt};
-pub(crate) use sessions::Sessions;
+pub(crate) use sessions::{Sessions, end_all as end_sessions};
 pub use spec::{LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
 pub(crate) use state::{RedfishState, changed, respecify, settle};
 pub(crate) use system::SystemNotes;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, request::Parts};
@@ -53,7 +56,10 @@ use axum::http::{Request, Response, StatusCode, request::Parts};
 use crate::counters::RequestClass;
 use crate::fault::{Answer, Asked};
 use crate::host::{Acting, HostCore, Stage};
+use crate::journal::Tried;
 use crate::server::Line;
+use fate::Decision;
+use late::Entries;
 use message::Base;
 use route::Route;
 
@@ -72,8 +78,14 @@ struct Call<'a> {
     line: Line,
     /// The same, for the selectors of faults.
     asked: Asked<'a>,
-    /// Whether the answer will reach the client.
-    answered: bool,
+    /// Whether a fault closes the connection instead of answering.
+    dropped: bool,
+    /// What another one does to the answer.
+    decision: Decision,
+    /// Entries of the journal whose answer takes long.
+    entries: Entries,
+    /// Stands for the credentials that were accepted, if there were any.
+    admitted: OnceLock<Tried>,
 }
 
 impl Call<'_> {
@@ -121,7 +133,12 @@ pub(crate) async fn serve(
         return Err(HangUp);
     }
     if let Some(answer) = arrive(&core, asked, line)? {
-        return Ok(finish(&core, instead(&core, answer).await).await);
+        if matches!(answer, Answer::Status { status: 401, .. }) {
+            auth::told_unauthorized(&core, &parts.headers, class, body).await;
+        }
+        let mut response = instead(&core, answer).await;
+        core.act(|acting| finish(acting, &mut response));
+        return Ok(response);
     }
     let dropped = core.act(|acting| acting.state.faults.take_drop(asked));
     let call = Call {
@@ -131,14 +148,17 @@ pub(crate) async fn serve(
         class,
         line,
         asked,
-        answered: dropped.is_none(),
+        dropped: dropped.is_some(),
+        decision: Decision::default(),
+        entries: Entries::default(),
+        admitted: OnceLock::new(),
     };
-    let response = dispatch::dispatch(&call, body).await;
+    let mut response = dispatch::dispatch(&call, body).await;
     let hangs_up = core.act(|acting| !acting.lives_in(line.life) || acting.log_hit(dropped, class));
     if hangs_up {
         return Err(HangUp);
     }
-    let response = finish(&core, response).await;
+    core.act(|acting| finish(acting, &mut response));
     Ok(aftermath::apply(&call, response).await)
 }
 
@@ -204,14 +224,14 @@ async fn instead(core: &HostCore, answer: Answer) -> Response<Body> {
 }
 
 /// Gives an error the form that this service has for its messages.
-async fn finish(core: &HostCore, response: Response<Body>) -> Response<Body> {
+fn finish(acting: &Acting<'_>, response: &mut Response<Body>) {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
-        return response;
+        return;
     }
-    match core.act(|acting| acting.state.redfish.spec.extended_info) {
-        ExtendedInfo::List => response,
-        ExtendedInfo::Object => aftermath::first_message_alone(response).await,
+    match acting.state.redfish.spec.extended_info {
+        ExtendedInfo::List => {}
+        ExtendedInfo::Object => aftermath::first_message_alone(response),
     }
 }
 

@@ -8,10 +8,9 @@ use super::body_of::set;
 use super::query::{Query, Refused, expand, select};
 use super::route::Route;
 use super::{Call, accounts, chassis, conditional, events, manager, message, network, reply, root, schema};
-use super::{oem, sessions, system, tasks, update};
+use super::{oem, sessions, shown, system, tasks, update};
 use crate::host::Acting;
-use crate::journal::{Event, Via};
-use crate::per_machine::Slot;
+use crate::journal::Via;
 
 /// A resource as it is served, and its entity tag.
 pub(super) struct Tagged {
@@ -47,46 +46,51 @@ pub(super) fn get(call: &Call<'_>, via: Option<&Via>) -> Response<Body> {
         Err(refused) => return reply::error(refused.status, *refused.message),
     };
     call.act(|acting| {
-        let mut seen = Vec::new();
-        let answer = answer(call, acting, &query, &mut seen);
-        for shown in seen {
-            if let Some(via) = via {
-                observe(acting, shown, via);
-            }
+        let (mut answer, found) = answer(call, acting, &query, via);
+        if let (Some(via), Some(found)) = (via, found) {
+            shown::observe(call, acting, via, &found.body, &mut answer);
         }
         answer
     })
 }
 
-fn answer(call: &Call<'_>, acting: &Acting<'_>, query: &Query, seen: &mut Vec<Shown>) -> Response<Body> {
+fn answer(
+    call: &Call<'_>,
+    acting: &Acting<'_>,
+    query: &Query,
+    via: Option<&Via>,
+) -> (Response<Body>, Option<Tagged>) {
     let Some(mut found) = tagged(acting, call.route) else {
-        return reply::not_found(call.path());
+        return (reply::not_found(call.path()), None);
     };
-    note(call.route, acting, seen);
     if !query.is_plain() {
-        found = match queried(acting, found, query, seen) {
+        found = match queried(acting, found, query, via) {
             Ok(found) => found,
-            Err(refused) => return reply::error(refused.status, *refused.message),
+            Err(refused) => return (reply::error(refused.status, *refused.message), None),
         };
     }
-    if conditional::is_known(&call.parts.headers, &found.tag) {
-        return reply::not_modified(&found);
-    }
-    reply::resource(call.route.allow(), &found)
+    let answer = if conditional::is_known(&call.parts.headers, &found.tag) {
+        reply::not_modified(&found)
+    } else {
+        reply::resource(call.route.allow(), &found)
+    };
+    (answer, Some(found))
 }
 
 fn queried(
     acting: &Acting<'_>,
     mut found: Tagged,
     query: &Query,
-    seen: &mut Vec<Shown>,
+    via: Option<&Via>,
 ) -> Result<Tagged, Refused> {
-    let mut follow = |uri: &str| {
+    let follow = |uri: &str| {
         let route = Route::of(uri);
+        // What cannot be asked for itself cannot be had by asking for another.
+        if via.is_none() && !route.is_public() || system::is_unavailable(acting, &route) {
+            return None;
+        }
         // A registry is large, an event stream endless; neither is a resource to expand.
-        let found = tagged(acting, &route).filter(|found| found.body.get("@odata.id").is_some())?;
-        note(&route, acting, seen);
-        Some(found)
+        tagged(acting, &route).filter(|found| found.body.get("@odata.id").is_some())
     };
     if query.only {
         let Some(members) = found.body.get("Members").and_then(Value::as_array) else {
@@ -94,7 +98,7 @@ fn queried(
             return Err(Refused::bad(message));
         };
         let only = match members.as_slice() {
-            [one] => one.get("@odata.id").and_then(Value::as_str).and_then(&mut follow),
+            [one] => one.get("@odata.id").and_then(Value::as_str).and_then(follow),
             _ => None,
         };
         return Ok(only.unwrap_or(found));
@@ -107,43 +111,6 @@ fn queried(
         select(&mut found.body, paths);
     }
     Ok(found)
-}
-
-/// A power state that an answer shows.
-enum Shown {
-    /// Of this system.
-    System(String),
-    /// Of a chassis, which is that of the one machine in it.
-    Chassis(Slot),
-}
-
-/// Remembers whose power state this resource shows.
-fn note(route: &Route, acting: &Acting<'_>, seen: &mut Vec<Shown>) {
-    if let Route::System(id) = route {
-        seen.push(Shown::System(id.clone()));
-    } else if let Route::Chassis(id) = route {
-        seen.extend(chassis::shown(acting, id).map(Shown::Chassis));
-    }
-}
-
-fn observe(acting: &mut Acting<'_>, shown: Shown, via: &Via) {
-    let (system, (reported, truth)) = match shown {
-        Shown::System(id) => {
-            let power = system::power(acting, &id);
-            (id, power)
-        }
-        Shown::Chassis(slot) => {
-            let id = acting.core.identities.real(slot).id.clone();
-            let power = (acting.chassis_power(slot), acting.truth(slot).power);
-            (id, power)
-        }
-    };
-    acting.log(Event::Observed {
-        system,
-        via: via.clone(),
-        reported,
-        truth,
-    });
 }
 
 fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {

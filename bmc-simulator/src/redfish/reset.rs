@@ -22,28 +22,64 @@ struct Wanted<'a> {
     reset_type: ResetType,
 }
 
-/// Accepts or refuses a reset; either way it is journalled.
-pub(super) async fn post(call: &Call<'_>, id: &str, via: &Via, body: Body) -> Response<Body> {
-    let parsed = parse(call, id, body).await;
-    call.act(|acting| {
-        let done = parsed.and_then(|wanted| execute(call, acting, &wanted, via));
-        done.unwrap_or_else(|refused| {
-            let reason = refused.reason();
-            let response = refused.into_response(call.path());
-            acting.log(refusal(id, via, response.status(), reason));
-            response
-        })
-    })
+impl Wanted<'_> {
+    fn condition(&self, acting: &Acting<'_>) -> Condition {
+        match self.slot {
+            Some(slot) => acting.power(slot).condition(),
+            None => Condition::Off,
+        }
+    }
+
+    /// The command that it is in the present condition.
+    fn command(&self, acting: &Acting<'_>) -> Command {
+        self.reset_type.command(self.condition(acting))
+    }
 }
 
-/// That a reset had no effect, for the journal.
-pub(super) fn refusal(id: &str, via: &Via, status: StatusCode, reason: &str) -> Event {
-    Event::CommandRefused {
-        system: id.to_owned(),
-        via: via.clone(),
-        status: status.as_u16(),
-        reason: reason.to_owned(),
+/// Accepts or refuses a reset; either way it is journalled.
+pub(super) async fn post(call: &Call<'_>, id: &str, via: &Via, body: Body) -> Response<Body> {
+    match parse(call, id, body).await {
+        Ok(wanted) => call.act(|acting| {
+            let command = wanted.command(acting);
+            let done = execute(call, acting, (&wanted, command), via);
+            done.unwrap_or_else(|refused| refuse(call, acting, (id, Some(command)), via, refused))
+        }),
+        Err(refused) => call.act(|acting| refuse(call, acting, (id, None), via, refused)),
     }
+}
+
+fn refuse(
+    call: &Call<'_>,
+    acting: &mut Acting<'_>,
+    about: (&str, Option<Command>),
+    via: &Via,
+    refused: Refused,
+) -> Response<Body> {
+    let reason = refused.reason();
+    let mut response = refused.into_response(call.path());
+    log_refusal(call, acting, about, via, &mut response, reason);
+    response
+}
+
+/// Journals that a reset had no effect.
+pub(super) fn log_refusal(
+    call: &Call<'_>,
+    acting: &mut Acting<'_>,
+    (system, command): (&str, Option<Command>),
+    via: &Via,
+    response: &mut Response<Body>,
+    reason: &str,
+) {
+    let sent = call.sends_head(acting, response);
+    let event = Event::CommandRefused {
+        system: system.to_owned(),
+        command,
+        via: via.clone(),
+        status: sent.status,
+        delivery: sent.delivery,
+        reason: reason.to_owned(),
+    };
+    call.entries.log(acting, event, sent.delivery);
 }
 
 async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a>, Refused> {
@@ -71,7 +107,7 @@ async fn parse<'a>(call: &Call<'_>, id: &'a str, body: Body) -> Result<Wanted<'a
 fn execute(
     call: &Call<'_>,
     acting: &mut Acting<'_>,
-    wanted: &Wanted<'_>,
+    (wanted, command): (&Wanted<'_>, Command),
     via: &Via,
 ) -> Result<Response<Body>, Refused> {
     // An action is no change of a resource that a client has read: If-Match is for nothing here.
@@ -80,11 +116,7 @@ fn execute(
         return Err(Refused::IfMatch);
     }
     offered(&acting.state.redfish.spec, wanted.reset_type)?;
-    let condition = match wanted.slot {
-        Some(slot) => acting.power(slot).condition(),
-        None => Condition::Off,
-    };
-    let command = wanted.reset_type.command(condition);
+    let condition = wanted.condition(acting);
     if already_there(condition, command) {
         let fault = acting.state.faults.take_conflict(call.asked);
         if acting.log_hit(fault, call.class) {
@@ -112,26 +144,43 @@ fn execute(
         }
         None => Outcome::Ignored,
     };
-    let status = match acting.state.redfish.spec.reset_answer {
-        ResetAnswer::NoContent => StatusCode::NO_CONTENT,
-        ResetAnswer::SuccessAsError => StatusCode::OK,
-        ResetAnswer::Task | ResetAnswer::AcceptedWithoutTask => StatusCode::ACCEPTED,
-    };
-    acting.log(Event::Command {
-        system: wanted.system.to_owned(),
-        command,
-        via: via.clone(),
-        outcome,
-        status: call.answered.then_some(status.as_u16()),
-    });
-    Ok(match acting.state.redfish.spec.reset_answer {
-        ResetAnswer::NoContent | ResetAnswer::AcceptedWithoutTask => reply::bare(status, Body::empty()),
-        ResetAnswer::SuccessAsError => reply::error(status, Base::Success.message(&[])),
+    let mut response = match acting.state.redfish.spec.reset_answer {
+        ResetAnswer::NoContent => reply::no_content(),
+        ResetAnswer::AcceptedWithoutTask => reply::bare(StatusCode::ACCEPTED, Body::empty()),
+        ResetAnswer::SuccessAsError => reply::error(StatusCode::OK, Base::Success.message(&[])),
         ResetAnswer::Task => {
             let task = tasks::begin(acting, reached, call.path(), wanted.reset_type);
             tasks::accepted(acting, task)
         }
-    })
+    };
+    log_accepted(
+        call,
+        acting,
+        (wanted.system, command, outcome),
+        via,
+        &mut response,
+    );
+    Ok(response)
+}
+
+/// Journals that a power command was accepted.
+pub(super) fn log_accepted(
+    call: &Call<'_>,
+    acting: &mut Acting<'_>,
+    (system, command, outcome): (&str, Command, Outcome),
+    via: &Via,
+    response: &mut Response<Body>,
+) {
+    let sent = call.sends_head(acting, response);
+    let event = Event::Command {
+        system: system.to_owned(),
+        command,
+        via: via.clone(),
+        outcome,
+        status: sent.status,
+        delivery: sent.delivery,
+    };
+    call.entries.log(acting, event, sent.delivery);
 }
 
 /// Refuses what is not offered, and what is offered in vain.

@@ -8,6 +8,7 @@ use super::body_of::{collection as collection_of, reference, resource, set};
 use super::boot::{self, BootChange, BootOverride};
 use super::message::{Base, Message};
 use super::patch::{Change, Plan, flag, text};
+use super::route::Route;
 use super::{chassis, manager, oem, schema};
 use crate::fault::Fault;
 use crate::host::Acting;
@@ -114,6 +115,17 @@ pub(super) fn power(acting: &Acting<'_>, id: &str) -> (Option<String>, Power) {
         Some(slot) => (acting.reported(slot), acting.truth(slot).power),
         None => (Some("Off".to_owned()), Power::Off),
     }
+}
+
+/// Whether it is a decoy that cannot be asked while the machine has no power.
+pub(super) fn is_unavailable(acting: &Acting<'_>, route: &Route) -> bool {
+    let Route::System(id) = route else {
+        return false;
+    };
+    let of_decoy = acting.core.identities.decoy(id).is_some();
+    let mut machines = acting.state.machines.iter();
+    let off = machines.all(|machine| machine.power.truth().power == Power::Off);
+    of_decoy && off && acting.state.redfish.decoys_unavailable_while_off()
 }
 
 /// `/redfish/v1/Systems/{id}`.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Command, DecoySpec, Delays, Event, Fault, HostSpec, Outcome, Power, RequestClass};
+use bmc_simulator::{
+    Command, DecoySpec, Delays, Delivery, Event, Fault, HostSpec, Outcome, Power, RequestClass,
+};
 use serde_json::{Value, json};
 
 use crate::client::{Client, one, soon, status};
@@ -34,6 +36,8 @@ async fn lie_off_while_on() {
         via: bmc_simulator::Via::RedfishBasic,
         reported: Some("Off".to_owned()),
         truth: Power::On,
+        status: Some(200),
+        delivery: Delivery::Sent,
     };
     assert!(host.journal().iter().any(|entry| entry.event == lied));
     host.clear_faults();

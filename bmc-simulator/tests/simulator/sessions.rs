@@ -131,7 +131,7 @@ async fn wrong_logins_are_refused_and_counted() {
     );
     assert_eq!(host.counters().auth_failures, 6);
     let classes = |class| {
-        let failed = |event: &Event| *event == Event::AuthFailed { class };
+        let failed = |event: &Event| matches!(event, Event::AuthFailed { class: of, .. } if *of == class);
         host.journal().iter().filter(|entry| failed(&entry.event)).count()
     };
     assert_eq!(

@@ -22,13 +22,18 @@ pub(super) fn status(bmc: &mut Bmc<'_, '_>, id: u32) -> Vec<u8> {
     let truth = bmc.acting.truth(Slot::FIRST);
     let on = reported(bmc) == Power::On;
     let by_command = bmc.ipmi.chassis.commanded_on == Some(truth.off_to_on);
-    let event = Event::Observed {
-        system: bmc.acting.core.identities.real(Slot::FIRST).id.clone(),
-        via: via(bmc, id),
+    let (system, via) = (
+        bmc.acting.core.identities.real(Slot::FIRST).id.clone(),
+        via(bmc, id),
+    );
+    bmc.tell(0, |status, delivery| Event::Observed {
+        system,
+        via,
         reported: Some(if on { "On" } else { "Off" }.to_owned()),
         truth: truth.power,
-    };
-    bmc.acting.log(event);
+        status,
+        delivery,
+    });
     let power = if on { POWER_IS_ON } else { 0 } | (restore_bits(bmc) << 5);
     vec![power, if by_command { ON_BY_COMMAND } else { 0 }, 0]
 }
@@ -49,53 +54,69 @@ pub(super) fn control(
     id: u32,
     permitted: Result<(), Completion>,
     data: &[u8],
-    answered: bool,
 ) -> Done {
-    let parsed = permitted.and_then(|()| parse(bmc, data));
+    let parsed = parse(bmc, data);
     let (system, via) = (
         bmc.acting.core.identities.real(Slot::FIRST).id.clone(),
         via(bmc, id),
     );
-    let event = match parsed {
+    match permitted.and(parsed) {
         Ok(command) => {
             let outcome = command_machine(bmc, command);
-            Event::Command {
+            bmc.tell(0, |status, delivery| Event::Command {
                 system,
                 command,
                 via,
                 outcome,
-                status: answered.then_some(0),
-            }
+                status,
+                delivery,
+            });
+            Ok(Vec::new())
         }
-        Err(completion) => Event::CommandRefused {
-            system,
-            via,
-            status: u16::from(completion.number()),
-            reason: reason(completion).to_owned(),
-        },
+        Err(completion) => {
+            bmc.tell(completion.number(), |status, delivery| Event::CommandRefused {
+                system,
+                command: asked(data),
+                via,
+                status,
+                delivery,
+                reason: reason(completion).to_owned(),
+            });
+            Err(completion)
+        }
+    }
+}
+
+/// The command that a request is about, whether it can be obeyed or not.
+fn asked(data: &[u8]) -> Option<Command> {
+    let &[control] = data else {
+        return None;
     };
-    bmc.acting.log(event);
-    parsed.map(|_| Vec::new())
+    match control & 0x0f {
+        0 => Some(Command::ForceOff),
+        1 => Some(Command::On),
+        2 => Some(Command::PowerCycle),
+        3 => Some(Command::ForceRestart),
+        5 => Some(Command::GracefulShutdown),
+        // 4 is the diagnostic interrupt, which this machine does not have.
+        _ => None,
+    }
 }
 
 fn parse(bmc: &Bmc<'_, '_>, data: &[u8]) -> Result<Command, Completion> {
-    let &[control] = data else {
+    if data.len() != 1 {
         return Err(Completion::InvalidLength);
-    };
-    match control & 0x0f {
-        0 => Ok(Command::ForceOff),
-        1 => Ok(Command::On),
+    }
+    let off = reported(bmc) == Power::Off;
+    match asked(data) {
         // Section 28.3 recommends this code for a cycle while off.
-        2 if reported(bmc) == Power::Off => Err(Completion::NotInPresentState),
-        2 => Ok(Command::PowerCycle),
+        Some(Command::PowerCycle) if off => Err(Completion::NotInPresentState),
         // While off this is accepted and does nothing, as on Supermicro (bmc-toolbox/bmclib#211).
-        3 if bmc.ipmi.settings.reset_while_off_refused && reported(bmc) == Power::Off => {
+        Some(Command::ForceRestart) if off && bmc.ipmi.settings.reset_while_off_refused => {
             Err(Completion::NotInPresentState)
         }
-        3 => Ok(Command::ForceRestart),
-        5 => Ok(Command::GracefulShutdown),
-        // 4 is the diagnostic interrupt, which this machine does not have.
-        _ => Err(Completion::InvalidField),
+        Some(command) => Ok(command),
+        None => Err(Completion::InvalidField),
     }
 }
 

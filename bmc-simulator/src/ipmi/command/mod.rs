@@ -143,12 +143,7 @@ pub(crate) fn class_of(net_fn: u8, command: u8) -> RequestClass {
 }
 
 /// Does what a request asks for. `session: None` = outside of any.
-pub(super) fn execute(
-    bmc: &mut Bmc<'_, '_>,
-    request: &Request<'_>,
-    session: Option<u32>,
-    answered: bool,
-) -> Done {
+pub(super) fn execute(bmc: &mut Bmc<'_, '_>, request: &Request<'_>, session: Option<u32>) -> Done {
     if request.rs_addr != BMC_ADDRESS {
         return Err(Completion::DestinationUnavailable);
     }
@@ -159,7 +154,7 @@ pub(super) fn execute(
     let permitted = permitted(bmc, known, session);
     if let (Known::ChassisControl, Some(id)) = (known, session) {
         // A power command that is refused belongs into the journal, too.
-        return chassis::control(bmc, id, permitted, request.data, answered);
+        return chassis::control(bmc, id, permitted, request.data);
     }
     permitted?;
     perform(bmc, known, session, request.data)

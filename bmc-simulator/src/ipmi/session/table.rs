@@ -50,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) keys: Arc<SessionKeys>,
     pub(crate) inbound: Window,
     pub(crate) last_reply: Vec<u8>,
+    /// The journal's entry of its opening, while the console may not know of it.
+    pub(crate) unanswered: Option<u64>,
     outbound: u32,
     last_used: Duration,
 }
@@ -173,6 +175,7 @@ impl Sessions {
             }),
             inbound: Window::default(),
             last_reply: Vec::new(),
+            unanswered: None,
             outbound: 0,
             last_used: now,
         });

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::lock::Lock;
-use super::{FIRST, Login, PASSWORD_LENGTH, Policy, Role};
+use super::{Login, PASSWORD_LENGTH, Policy, Role};
 use crate::host::Acting;
-use crate::journal::Event;
+use crate::journal::Ended;
 use crate::redfish::message::{Base, Message};
 use crate::redfish::patch::{Change, Plan, flag, text, whole};
+use crate::redfish::sessions;
 use crate::spec::Credentials;
 
 /// A property of `AccountService`.
@@ -135,35 +136,43 @@ impl AccountChange {
             return;
         };
         account.revision = account.revision.wrapping_add(1);
-        let mut login_changed = false;
+        let mut ends = None;
+        let mut users = Vec::new();
         let login: &mut Credentials = match &mut account.login {
             Login::Bmc => &mut state.credentials,
             Login::Own(own) => own,
         };
         match self {
             Self::UserName(name) => {
+                users.extend([login.username.clone(), name.clone()]);
                 login.username = name;
-                login_changed = true;
+                ends = Some(Ended::CredentialsRotated);
             }
             Self::Password(password) => {
+                users.push(login.username.clone());
                 login.password = password;
-                login_changed = true;
+                ends = Some(Ended::CredentialsRotated);
                 account.password_change_required = false;
                 account.lock = Lock::default();
             }
             Self::Role(role) => account.role = role,
             Self::Enabled(enabled) => {
+                if enabled {
+                    users.push(login.username.clone());
+                } else {
+                    ends = Some(Ended::AccountDisabled);
+                }
                 account.enabled = enabled;
-                login_changed = !enabled;
             }
-            Self::Unlock => account.lock = Lock::default(),
+            Self::Unlock => {
+                users.push(login.username.clone());
+                account.lock = Lock::default();
+            }
             Self::PasswordChangeRequired(required) => account.password_change_required = required,
         }
-        if login_changed {
-            state.sessions.end_of(id, session);
-            if id == FIRST {
-                acting.log(Event::CredentialsRotated);
-            }
+        acting.log_rotated(&users);
+        if let Some(reason) = ends {
+            sessions::end_of(acting, id, session, reason);
         }
     }
 }

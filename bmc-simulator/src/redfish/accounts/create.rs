@@ -24,7 +24,9 @@ pub(in crate::redfish) fn create(acting: &mut Acting<'_>, object: &Map<String, V
         Ok(account) => account,
         Err(messages) => return reply::errors(StatusCode::BAD_REQUEST, &messages),
     };
+    let user = account.credentials(&acting.state.credentials).username.clone();
     let id = acting.state.redfish.accounts.add(account);
+    acting.log_rotated(&[user]);
     match read::tagged(acting, &Route::Account(id)) {
         Some(created) => reply::created(&format!("{ACCOUNTS}/{id}"), &created),
         None => reply::no_content(),

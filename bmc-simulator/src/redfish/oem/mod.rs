@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::message::Base;
-use super::{Call, body, reply};
+use super::{Call, body, reply, reset};
 use crate::host::Acting;
-use crate::journal::{Event, Via};
+use crate::journal::Via;
 use crate::per_machine::Slot;
 use crate::power::{Command, Outcome};
 
@@ -149,12 +149,9 @@ fn execute(
             Outcome::Started
         }
     };
-    acting.log(Event::Command {
-        system: acting.core.identities.real(slot).id.clone(),
-        command: Command::PowerCycle,
-        via: via.clone(),
-        outcome,
-        status: call.answered.then_some(StatusCode::NO_CONTENT.as_u16()),
-    });
-    reply::no_content()
+    let system = acting.core.identities.real(slot).id.clone();
+    let about = (system.as_str(), Command::PowerCycle, outcome);
+    let mut response = reply::no_content();
+    reset::log_accepted(call, acting, about, via, &mut response);
+    response
 }

@@ -13,7 +13,7 @@ use super::auth::Caller;
 use super::message::{self, Base, Message};
 use super::route::Route;
 use super::{Call, Refusal, access, body, conditional, events, read, reply, sessions};
-use super::{accounts, network, oem, system};
+use super::{accounts, network, oem, shown, system};
 use crate::host::Acting;
 use crate::per_machine::Slot;
 use crate::power::PowerRestorePolicy;
@@ -109,7 +109,9 @@ fn change(
     if let Some(body) = after.body.as_object_mut() {
         message::annotate(body, &plan.refused);
     }
-    Ok(reply::resource(call.route.allow(), &after))
+    let mut answer = reply::resource(call.route.allow(), &after);
+    shown::observe(call, acting, &caller.via, &after.body, &mut answer);
+    Ok(answer)
 }
 
 /// Checks the preconditions of a PATCH against the resource as it is at this instant.

@@ -27,15 +27,21 @@ pub(in crate::redfish) fn create(call: &Call<'_>, body: &Map<String, Value>) -> 
             let what = Base::CreateFailedMissingReqProperties.message(&[missing]);
             return reply::error(StatusCode::BAD_REQUEST, what.about(missing));
         };
+        let tried = acting
+            .core
+            .journal
+            .salt
+            .login(username.as_bytes(), password.as_bytes());
         let starting = acting.state.controller.rejects_login(acting.now);
         let account = (!starting).then(|| auth::log_in(call, acting, username, password));
         let Some(account) = account.flatten().filter(|_| !acting.rejects(call.asked)) else {
-            return auth::unauthorized(acting, call.class);
+            return auth::unauthorized(call, acting, Some(tried));
         };
+        auth::admitted(call, acting, Some(tried));
         if acting.state.sessions.ids().len() >= usize::from(acting.state.redfish.spec.session_limit) {
             return full(acting);
         }
-        open(acting, account)
+        open(call, acting, account)
     })
 }
 
@@ -50,9 +56,8 @@ pub(in crate::redfish) fn full(acting: &Acting<'_>) -> Response<Body> {
     }
 }
 
-fn open(acting: &mut Acting<'_>, account: u64) -> Response<Body> {
+fn open(call: &Call<'_>, acting: &mut Acting<'_>, account: u64) -> Response<Body> {
     let (id, token) = acting.state.sessions.start(account, acting.now);
-    acting.log(Event::SessionCreated { session: id.clone() });
     let Some(mut session) = read::tagged(acting, &Route::Session(id.clone())) else {
         return reply::not_found(place(acting));
     };
@@ -67,5 +72,13 @@ fn open(acting: &mut Acting<'_>, account: u64) -> Response<Body> {
         let name = HeaderName::from_static("x-auth-token");
         response.headers_mut().insert(name, token);
     }
+    // Token and location are in the headers.
+    let sent = call.sends_head(acting, &mut response);
+    let event = Event::SessionCreated {
+        session: id,
+        status: sent.status,
+        delivery: sent.delivery,
+    };
+    call.entries.log(acting, event, sent.delivery);
     response
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::host::Acting;
-use crate::journal::Event;
+use crate::journal::{Ended, Event};
 use crate::seed::Seeded;
 
 /// One open session.
@@ -48,10 +48,6 @@ impl Sessions {
         self.open.keys().map(u64::to_string).collect()
     }
 
-    pub(crate) fn end_all(&mut self) {
-        self.open.clear();
-    }
-
     /// When the next one ends if it is not used.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
         let idle_since = self.open.values().map(|open| open.last_used).min()?;
@@ -81,10 +77,12 @@ impl Sessions {
         self.find(id).map(|open| open.account)
     }
 
-    /// Ends the sessions of an account, but for one.
-    pub(super) fn end_of(&mut self, account: u64, spared: Option<&str>) {
-        self.open
-            .retain(|id, open| open.account != account || spared == Some(id.to_string().as_str()));
+    /// Takes out those that are not spared, and says which they were.
+    fn take(&mut self, spared: impl Fn(&str, &Open) -> bool) -> Vec<String> {
+        let taken = self
+            .open
+            .extract_if(.., |id, open| !spared(id.to_string().as_str(), open));
+        taken.map(|(id, _)| id.to_string()).collect()
     }
 
     fn find(&self, id: &str) -> Option<&Open> {
@@ -117,6 +115,25 @@ impl Sessions {
 /// Whether the service is there at all.
 pub(super) fn offered(acting: &Acting<'_>) -> bool {
     !acting.state.faults.has(&Fault::NoSessionService)
+}
+
+/// Ends all sessions.
+pub(crate) fn end_all(acting: &mut Acting<'_>, reason: Ended) {
+    let ended = acting.state.sessions.take(|_, _| false);
+    tell(acting, ended, reason);
+}
+
+/// Ends the sessions of an account, but for one.
+pub(super) fn end_of(acting: &mut Acting<'_>, account: u64, spared: Option<&str>, reason: Ended) {
+    let stays = |id: &str, open: &Open| open.account != account || spared == Some(id);
+    let ended = acting.state.sessions.take(stays);
+    tell(acting, ended, reason);
+}
+
+fn tell(acting: &mut Acting<'_>, ended: Vec<String>, reason: Ended) {
+    for session in ended {
+        acting.log(Event::SessionEnded { session, reason });
+    }
 }
 
 /// Ends one session at the wish of its owner or an administrator; false when it is not open.

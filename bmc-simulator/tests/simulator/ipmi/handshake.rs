@@ -1,6 +1,6 @@
 //! Opening sessions, and every way in which that fails.
 
-use bmc_simulator::{Ended, Event, IpmiSpec, Privilege};
+use bmc_simulator::{Delivery, Ended, Event, IpmiSpec, Privilege};
 
 use super::console::{Console, Login, Refused};
 use super::frames::{PING, open_session, outside, rakp1};
@@ -24,6 +24,8 @@ async fn every_cipher_suite_opens_a_session_that_works() {
             username: "admin".to_owned(),
             limit: Privilege::Administrator,
             cipher_suite: suite,
+            status: Some(0),
+            delivery: Delivery::Sent,
         };
         assert_eq!(count(&host, |event| *event == opened), 1);
     }

@@ -35,7 +35,13 @@ async fn wrong_logins_are_refused_counted_and_journalled() {
     assert_eq!(again[1], 0x02, "the half-open session is gone");
 
     for class in [RequestClass::IpmiRakp1, RequestClass::IpmiRakp3] {
-        assert_eq!(count(&host, |event| *event == Event::AuthFailed { class }), 1);
+        assert_eq!(
+            count(
+                &host,
+                |event| matches!(event, Event::AuthFailed { class: of, .. } if *of == class)
+            ),
+            1
+        );
     }
     assert_eq!(host.counters().ipmi.sessions_opened, 0);
     host.inject(Fault::RejectCredentials.times(1)).unwrap();

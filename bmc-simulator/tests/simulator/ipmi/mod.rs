@@ -15,6 +15,7 @@ mod frames;
 mod handshake;
 mod logins;
 mod machines;
+mod oracle;
 mod personalities;
 mod policy;
 mod reboots;

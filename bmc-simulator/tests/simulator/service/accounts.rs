@@ -61,7 +61,7 @@ async fn the_password_of_the_bmc_is_rotated_for_the_next_login() {
         401
     );
     assert_eq!(client.login().await.status(), 201);
-    let rotated = |event: &Event| *event == Event::CredentialsRotated;
+    let rotated = |event: &Event| matches!(event, Event::CredentialsRotated { .. });
     assert!(host.journal().iter().any(|entry| rotated(&entry.event)));
 }
 

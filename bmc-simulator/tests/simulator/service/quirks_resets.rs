@@ -60,7 +60,15 @@ async fn what_is_offered_may_be_broken() {
         (500, vec!["InternalError".to_owned()])
     );
     assert_eq!(host.truth().power, Power::On);
-    let refused = |event: &Event| matches!(event, Event::CommandRefused { status: 500, .. });
+    let refused = |event: &Event| {
+        matches!(
+            event,
+            Event::CommandRefused {
+                status: Some(500),
+                ..
+            }
+        )
+    };
     assert!(host.journal().iter().any(|entry| refused(&entry.event)));
 }
 

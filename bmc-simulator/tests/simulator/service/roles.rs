@@ -73,7 +73,15 @@ async fn each_role_may_do_what_its_privileges_say() {
         );
     }
     assert_eq!(host.truth().on_to_off, 1);
-    let refused = |event: &Event| matches!(event, Event::CommandRefused { status: 403, .. });
+    let refused = |event: &Event| {
+        matches!(
+            event,
+            Event::CommandRefused {
+                status: Some(403),
+                ..
+            }
+        )
+    };
     assert_eq!(
         host.journal()
             .iter()
