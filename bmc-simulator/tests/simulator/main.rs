@@ -15,6 +15,7 @@ mod client;
 mod control;
 mod control_input;
 mod expiry;
+mod determinism;
 mod faults_answer;
 mod faults_connection;
 mod faults_everywhere;

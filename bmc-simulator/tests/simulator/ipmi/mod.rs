@@ -22,7 +22,7 @@ mod reboots;
 mod sessions;
 mod wiring;
 
-use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, PowerRestorePolicy, Privilege, Simulator};
+use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, PowerRestorePolicy, Privilege, Simulator, Stage};
 
 use crate::client::one;
 use console::Login;
@@ -58,4 +58,24 @@ fn admin() -> Login<'static> {
 
 fn count(host: &Host, wanted: impl Fn(&Event) -> bool) -> usize {
     host.journal().iter().filter(|entry| wanted(&entry.event)).count()
+}
+
+/// Something that is asked over IPMI.
+pub(crate) enum Asked {
+    Status,
+    Control(u8),
+}
+
+/// Asks in a session of its own, whatever the answer is.
+pub(crate) async fn ask(host: &Host, asked: Asked) {
+    let mut console = console::Console::to(host).await;
+    if host.snapshot().bmc != Stage::Up || console.open(admin()).await.is_err() {
+        return;
+    }
+    console.code(APP, 0x3b, &[4]).await;
+    match asked {
+        Asked::Status => console.code(CHASSIS, STATUS, &[]).await,
+        Asked::Control(control) => console.code(CHASSIS, CONTROL, &[control]).await,
+    };
+    console.code(APP, 0x3c, &console.managed_id().to_le_bytes()).await;
 }
