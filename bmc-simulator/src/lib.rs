@@ -34,6 +34,8 @@ mod counters;
 mod error;
 mod fault;
 mod fleet;
+#[doc(hidden)]
+pub mod fuzzing;
 mod host;
 mod human;
 pub mod ipmi;

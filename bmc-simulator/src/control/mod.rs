@@ -10,6 +10,7 @@ mod refusal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Path, Query, State, rejection::QueryRejection};
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -132,4 +133,44 @@ async fn ca_pem(State(controlled): Shared) -> impl IntoResponse {
         [(header::CONTENT_TYPE, "application/x-pem-file")],
         controlled.ca_pem.clone(),
     )
+}
+
+/// A request that changes a host, without its route.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    Faults,
+    Redfish,
+    Delays,
+    Power,
+    Bmc,
+    Mains,
+    Credentials,
+}
+
+impl Change {
+    /// All of them.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Faults,
+        Self::Redfish,
+        Self::Delays,
+        Self::Power,
+        Self::Bmc,
+        Self::Mains,
+        Self::Credentials,
+    ];
+}
+
+/// Changes a host as a request does; whether it was not refused.
+pub(crate) async fn change(controlled: Arc<Controlled>, host: &str, change: Change, body: Body) -> bool {
+    let (state, path) = (State(controlled), Path(host.to_owned()));
+    let changed = match change {
+        Change::Faults => actions::set_faults(state, path, body).await,
+        Change::Redfish => actions::set_redfish(state, path, body).await,
+        Change::Delays => actions::delays(state, path, body).await,
+        Change::Power => actions::power(state, path, body).await,
+        Change::Bmc => actions::bmc(state, path, body).await,
+        Change::Mains => actions::mains(state, path, body).await,
+        Change::Credentials => actions::credentials(state, path, body).await,
+    };
+    changed.is_ok()
 }

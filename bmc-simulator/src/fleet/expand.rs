@@ -31,7 +31,16 @@ pub(super) fn expand(file: &File, text: &str) -> Result<Fleet, FleetError> {
     }
     for (number, group) in file.hosts.value.iter().enumerate() {
         let traits = group.traits(&file.defaults);
-        for index in 0..count(group)? {
+        let count = count(group)?;
+        // Before they are made: a number in a file must not cost more than the fleet that may be.
+        if hosts.len().saturating_add(usize::from(count)) > MOST_HOSTS {
+            let reason = format!("these are more than {MOST_HOSTS} hosts: run several simulators");
+            return Err(match &group.count {
+                Some(count) => FleetError::of(count, "count", &reason),
+                None => FleetError::of(&group.name, "hosts", &reason),
+            });
+        }
+        for index in 0..count {
             let host = host(group, &traits, index, file.one_port.is_some())
                 .map_err(|flaw| flaw.placed(text, number, &group.name))?;
             if !names.insert(host.name.clone()) {
@@ -39,14 +48,6 @@ pub(super) fn expand(file: &File, text: &str) -> Result<Fleet, FleetError> {
                 return Err(FleetError::of(&group.name, "name", &reason));
             }
             hosts.push(host);
-        }
-        if hosts.len() > MOST_HOSTS {
-            let reason = format!("these are more than {MOST_HOSTS} hosts: run several simulators");
-            let count = group.count.as_ref();
-            return Err(match count {
-                Some(count) => FleetError::of(count, "count", &reason),
-                None => FleetError::of(&group.name, "hosts", &reason),
-            });
         }
     }
     Ok(Fleet {

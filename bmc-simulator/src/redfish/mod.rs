@@ -235,5 +235,10 @@ fn finish(acting: &Acting<'_>, response: &mut Response<Body>) {
     }
 }
 
+/// Reads the query of a URI, for tests of its reader.
+pub(crate) fn read_query(text: &str) {
+    let _ = query::Query::parse(Some(text));
+}
+
 /// A refusal on its way up; boxed because it is rare and large.
 type Refusal = Box<Response<Body>>;
