@@ -67,6 +67,11 @@ simulator-conformance: ## Let tools of others judge bmc-simulator, and print a t
 	@$(SIMULATOR_TOOLS)
 	@cargo run --quiet -p simulator-conformance -- $(TOOL)
 
+.PHONY: simulator-bench
+simulator-bench: ## Measure how long fleets of BMCs take to start, and how much memory each takes (HOSTS="1000 5000")
+	@cargo build --release -p bmc-simulator
+	@bmc-simulator/bench.sh $(HOSTS)
+
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against
 	@$(SUSHY)
