@@ -3,6 +3,7 @@
 //! the order in which things took effect.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -93,6 +94,8 @@ pub(crate) struct HostCore {
     pub(crate) stop: CancellationToken,
     pub(crate) wake: Notify,
     pub(crate) closing: watch::Sender<u64>,
+    /// HTTPS connections that it has now.
+    pub(crate) connections: AtomicUsize,
     pub(crate) tick: watch::Sender<u64>,
     pub(crate) door: watch::Sender<Door>,
     pub(crate) generated_password: bool,
@@ -150,6 +153,7 @@ impl HostCore {
             stop: setup.stop,
             wake: Notify::new(),
             closing: watch::Sender::new(0),
+            connections: AtomicUsize::new(0),
             tick: watch::Sender::new(0),
             door: watch::Sender::new(Door {
                 listening: Listening::Open,

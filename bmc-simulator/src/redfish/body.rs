@@ -1,5 +1,7 @@
 //! Reading what the client sent.
 
+use std::time::Duration;
+
 use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value};
@@ -9,6 +11,8 @@ use super::{Refusal, reply};
 
 /// No request of a power client is larger.
 const LARGEST_REQUEST: usize = 16 * 1024;
+/// Who takes longer to send it gets 408.
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The body as a JSON object, or the refusal to send.
 pub(super) async fn json_object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Refusal> {
@@ -19,7 +23,12 @@ pub(super) async fn json_object(headers: &HeaderMap, body: Body) -> Result<Map<S
         let message = Base::HeaderInvalid.message(&["Content-Type"]);
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
     }
-    let Ok(bytes) = axum::body::to_bytes(body, LARGEST_REQUEST).await else {
+    let read = axum::body::to_bytes(body, LARGEST_REQUEST);
+    let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, read).await else {
+        let message = Base::GeneralError.message(&[]);
+        return refuse(StatusCode::REQUEST_TIMEOUT, message);
+    };
+    let Ok(bytes) = read else {
         let message = Base::PayloadTooLarge.message(&[]);
         return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
     };

@@ -14,6 +14,9 @@ use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
 use crate::power::{Command, Condition, Outcome, Power};
 
+/// Ids are shorter; of what is none this much is journalled.
+const LONGEST_ID: usize = 64;
+
 /// A reset that makes sense.
 struct Wanted<'a> {
     system: &'a str,
@@ -72,7 +75,8 @@ pub(super) fn log_refusal(
 ) {
     let sent = call.sends_head(acting, response);
     let event = Event::CommandRefused {
-        system: system.to_owned(),
+        // It is as the client wrote it, and the journal keeps many.
+        system: system.chars().take(LONGEST_ID).collect(),
         command,
         via: via.clone(),
         status: sent.status,

@@ -23,6 +23,9 @@ pub struct RedfishSpec {
     pub service_root: Option<ServiceRootSpec>,
     /// Where sessions are opened.
     pub sessions_at: SessionsAt,
+    /// Open HTTPS connections at one time; the next is reset. So no client of one BMC takes the files that
+    /// others need.
+    pub connection_limit: u16,
     /// Open sessions at one time; the next login is answered 503 with `SessionLimitExceeded` (iDRAC: 8).
     pub session_limit: u16,
     /// What that answer is instead (iDRAC: `rac0218`).
@@ -93,6 +96,7 @@ impl Default for RedfishSpec {
         Self {
             service_root: None,
             sessions_at: SessionsAt::default(),
+            connection_limit: 256,
             session_limit: 64,
             session_limit_error: None,
             not_ready_error: None,
@@ -125,6 +129,12 @@ impl Default for RedfishSpec {
 
 impl RedfishSpec {
     pub(crate) fn check(&self) -> Result<(), Wrong> {
+        if self.connection_limit == 0 {
+            return Err(Wrong::of(
+                "connectionLimit",
+                "nobody could ever connect: write a limit of 1 or more",
+            ));
+        }
         if self.session_limit == 0 {
             return Err(Wrong::of(
                 "sessionLimit",
@@ -251,5 +261,10 @@ mod tests {
             ..RedfishSpec::default()
         };
         assert!(no_sessions.check().is_err());
+        let no_connections = RedfishSpec {
+            connection_limit: 0,
+            ..RedfishSpec::default()
+        };
+        assert!(no_connections.check().is_err());
     }
 }

@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::{StartHandshake, TlsStream};
 
 use super::arrival::{Line, arrive};
+use super::patient::Patient;
 use crate::counters::bump;
 use crate::fault::{Connection, Fault};
 use crate::host::HostCore;
@@ -24,6 +25,10 @@ use crate::{SimError, redfish, tls};
 /// A peer that takes longer is cut off.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
+/// So is one who takes no byte of an answer for so long.
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
+/// Longest head of a request, in bytes; a longer one is answered 431.
+const LONGEST_HEAD: usize = 64 * 1024;
 
 /// A fatal `handshake_failure` (RFC 8446 sections 5.1 and 6).
 pub(super) const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
@@ -136,6 +141,7 @@ async fn serve(
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service)
+        .max_buf_size(LONGEST_HEAD)
+        .serve_connection(TokioIo::new(Patient::new(stream, WRITE_TIMEOUT)), service)
         .await;
 }

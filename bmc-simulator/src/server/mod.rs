@@ -3,8 +3,10 @@
 mod arrival;
 mod connection;
 mod control;
+mod patient;
 mod port;
 mod shared;
+mod waiting;
 
 pub(crate) use arrival::Line;
 pub(crate) use control::run_control;

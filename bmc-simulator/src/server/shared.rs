@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arrival::{Line, arrive};
 use super::connection::{self, ALERT, HANDSHAKE_TIMEOUT};
+use super::waiting::{Ticket, Waiting};
 use crate::fault::Connection;
 use crate::host::{Host, HostCore};
 
@@ -29,12 +30,13 @@ pub(crate) type Behind = Arc<BTreeMap<String, Host>>;
 /// Serves until the simulator stops, then closes every connection.
 pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: CancellationToken) {
     let mut connections = JoinSet::new();
+    let waiting = Waiting::default();
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(route(stream, Arc::clone(&behind)));
+                    connections.spawn(route(stream, Arc::clone(&behind), waiting.enter()));
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
             },
@@ -46,11 +48,16 @@ pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: Cancellatio
 }
 
 /// Hands a connection to the BMC whose name is asked for. Nobody has another one: it ends with an alert.
-async fn route(stream: TcpStream, behind: Behind) {
+async fn route(stream: TcpStream, behind: Behind, mut ticket: Ticket) {
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
-    let Ok(Ok(mut start)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, hello).await else {
+    let hello = tokio::select! {
+        hello = tokio::time::timeout(HANDSHAKE_TIMEOUT, hello) => hello,
+        _ = &mut ticket.pushed_out => return,
+    };
+    drop(ticket);
+    let Ok(Ok(mut start)) = hello else {
         return;
     };
     let named = start.client_hello().server_name().map(host_name);

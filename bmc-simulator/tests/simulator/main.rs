@@ -25,6 +25,7 @@ mod faults_power;
 mod faults_selected;
 mod fleet;
 mod fleet_mistakes;
+mod hostile;
 mod ipmi;
 mod journal;
 mod lifecycle;
