@@ -285,7 +285,18 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> Result<()> {
     let transport = json!({"bmc": {"minimumTransport": "None"}});
     let says = ["spec.bmc.minimumTransport", "VerifiedTLS"];
     kinds.refuses(kind, "default", &transport, &says).await?;
-    let good = json!({"bmc": {"allowedNetworks": ["10.0.0.0/8", "2001:db8::/32"]}});
+    for (protocols, says) in [
+        (json!(["Telnet"]), "Unsupported value"),
+        (json!(["IPMI", "IPMI"]), "Duplicate value"),
+        (json!([]), "at least 1 items"),
+    ] {
+        let spec = json!({"bmc": {"protocols": protocols}});
+        let says = ["spec.bmc.protocols", says];
+        kinds.refuses(kind, "default", &spec, &says).await?;
+    }
+    let good = json!({"bmc": {
+        "allowedNetworks": ["10.0.0.0/8", "2001:db8::/32"], "protocols": ["Redfish", "IPMI"],
+    }});
     kinds.try_out(kind, "default", &good).await?;
     Ok(())
 }
@@ -314,7 +325,9 @@ async fn defaults_are_filled_in() -> Result<()> {
     });
     assert_eq!(remediation.data["spec"], strategy);
     assert_eq!(template.data["spec"]["template"]["spec"], strategy);
-    let limits = json!({"paused": false, "bmc": {"allowedNetworks": [], "minimumTransport": "VerifiedTLS"}});
+    let limits = json!({"paused": false, "bmc": {
+        "allowedNetworks": [], "protocols": ["Redfish"], "minimumTransport": "VerifiedTLS",
+    }});
     assert_eq!(policy.data["spec"], limits);
     assert_eq!(endpoint.data["spec"]["tls"], json!({"insecureSkipVerify": false}));
     Ok(())

@@ -61,11 +61,13 @@ pub struct BMCEndpointSpec {
     #[schemars(length(min = 1, max = 253))]
     pub node_name: Option<String>,
     /// Address of the BMC as BareMetalHosts write it, such as
-    /// `redfish+https://10.0.0.7/redfish/v1/Systems/1`. Without credentials.
+    /// `redfish+https://10.0.0.7/redfish/v1/Systems/1`, or `ipmi://10.0.0.7` where the policy allows
+    /// IPMI. Without credentials.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "!self.contains('@')", "message": "must not contain credentials; put them into the Secret"}]))]
     #[schemars(length(min = 1, max = 2048))]
     pub address: String,
-    /// Secret in the same namespace with the keys `username` and `password`.
+    /// Secret in the same namespace with the keys `username` and `password`; for IPMI perhaps `kg`, the
+    /// key of the BMC.
     pub credentials_secret: SecretReference,
     /// How the BMC's certificate is verified. Default: the system's trust roots.
     #[serde(default, skip_serializing_if = "Option::is_none")]

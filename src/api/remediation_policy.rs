@@ -51,16 +51,46 @@ pub struct RemediationPolicySpec {
 }
 
 /// Rules for talking to BMCs.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BmcRules {
     /// Networks, in CIDR form, in which BMC addresses must lie. Empty allows none. Loopback,
     /// link-local and similar ranges are only allowed by networks that lie within them.
     #[schemars(with = "Vec<Cidr>", length(max = 256), default)]
     pub allowed_networks: Vec<IpNet>,
-    /// The weakest transport over which credentials may be sent.
+    /// The protocols that BMCs may be spoken to with. Which one is used is up to the BMC's address;
+    /// none is ever tried instead of another.
+    #[serde(default = "redfish_only")]
+    #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
+    pub protocols: Vec<Protocol>,
+    /// The weakest transport over which credentials may be sent to a Redfish service.
     #[schemars(default)]
     pub minimum_transport: Transport,
+}
+
+impl Default for BmcRules {
+    fn default() -> Self {
+        Self {
+            allowed_networks: Vec::new(),
+            protocols: redfish_only(),
+            minimum_transport: Transport::default(),
+        }
+    }
+}
+
+fn redfish_only() -> Vec<Protocol> {
+    vec![Protocol::Redfish]
+}
+
+/// A protocol of BMCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Protocol {
+    /// DMTF Redfish.
+    Redfish,
+    /// IPMI 2.0 over LAN with cipher suite 17 or 3. Both sides prove that they know the password; beyond
+    /// that it is not known who the BMC is, and a BMC that speaks it lets anybody who reaches it try
+    /// passwords offline (CVE-2013-4786).
+    IPMI,
 }
 
 /// Text of a network in CIDR form, checked by the API server.

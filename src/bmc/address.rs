@@ -57,9 +57,9 @@ pub enum Privilege {
     Callback,
     /// May read.
     User,
-    /// May also control power.
+    /// May also control power; what is asked for unless the address says otherwise.
     Operator,
-    /// May do everything; the default of metal3.
+    /// May do everything.
     Administrator,
 }
 
@@ -202,7 +202,7 @@ impl FromStr for BmcAddress {
                     host,
                     port: port.unwrap_or(default),
                     system_path,
-                    privilege: Privilege::Administrator,
+                    privilege: Privilege::Operator,
                 })
             }
             Kind::Ipmi => {
@@ -324,9 +324,11 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), AddressError>
     Ok((host, port))
 }
 
+/// metal3 asks for ADMINISTRATOR where the address says nothing. Power control needs no more than
+/// OPERATOR, and there are BMCs that refuse the other to accounts that have it (ipmitool#376).
 fn privilege(query: Option<&str>) -> Result<Privilege, AddressError> {
     let Some(query) = query else {
-        return Ok(Privilege::Administrator);
+        return Ok(Privilege::Operator);
     };
     let Some(level) = query.strip_prefix("privilegelevel=") else {
         return Err(AddressError::Query);

@@ -5,16 +5,22 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Longest user name or password, in bytes. IPMI ends at 20, Redfish services at 127 or less.
+/// Longest user name or password, in bytes. Redfish services end at 127 or less.
 const MAX_LENGTH: usize = 256;
+/// Longest user name over IPMI, in bytes (IPMI 2.0, section 13.20).
+const IPMI_NAME: usize = 16;
+/// Longest password and KG over IPMI 2.0, in bytes (sections 22.30 and 22.25).
+const IPMI_KEY: usize = 20;
 
-/// A user name and password, and the version of the Secret they came from.
+/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret
+/// they came from.
 ///
-/// The password is wiped when the last owner drops it, and `Debug` shows neither.
+/// All are wiped when the last owner drops them, and `Debug` shows none.
 #[derive(Clone, PartialEq)]
 pub struct Credentials {
     username: Zeroizing<String>,
     password: Zeroizing<String>,
+    kg: Option<Zeroizing<Vec<u8>>>,
     /// `metadata.resourceVersion` of the Secret. A version that a BMC rejected once is not tried
     /// again, because BMCs lock accounts.
     pub version: String,
@@ -49,6 +55,32 @@ pub enum CredentialsError {
         /// The key.
         key: &'static str,
     },
+    /// More than IPMI can carry.
+    #[error(
+        "the key {key:?} of the Secret is longer than {limit} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
+    )]
+    TooLongForIpmi {
+        /// The key.
+        key: &'static str,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A user name of IPMI is ASCII.
+    #[error(
+        "the key {key:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
+    )]
+    NotAscii {
+        /// The key.
+        key: &'static str,
+    },
+    /// A KG that cannot be one.
+    #[error(
+        "the key {key:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
+    )]
+    BadKg {
+        /// The key.
+        key: &'static str,
+    },
     /// More than 256 bytes.
     #[error("the key {key:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
     TooLong {
@@ -58,7 +90,7 @@ pub enum CredentialsError {
 }
 
 impl Credentials {
-    /// Reads the keys `username` and `password`, trimming white space around both as
+    /// Reads the keys `username` and `password`, and `kg` if it is there, trimming white space around them as
     /// metal3-io/baremetal-operator does (`pkg/hardwareutils/bmc/credentials.go`).
     ///
     /// # Errors
@@ -74,8 +106,32 @@ impl Credentials {
         Ok(Self {
             username,
             password: value(data, "password")?,
+            kg: kg(data)?,
             version: version.into(),
         })
+    }
+
+    /// Whether IPMI can carry them.
+    pub(crate) fn check_for_ipmi(&self) -> Result<(), CredentialsError> {
+        let fits = |text: &str, key, limit| {
+            if text.len() > limit {
+                Err(CredentialsError::TooLongForIpmi { key, limit })
+            } else {
+                Ok(())
+            }
+        };
+        fits(&self.username, "username", IPMI_NAME)?;
+        fits(&self.password, "password", IPMI_KEY)?;
+        if self.username.is_ascii() {
+            Ok(())
+        } else {
+            Err(CredentialsError::NotAscii { key: "username" })
+        }
+    }
+
+    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
+    pub(crate) fn kg(&self) -> Option<&[u8]> {
+        self.kg.as_deref().map(Vec::as_slice)
     }
 
     pub(crate) fn username(&self) -> &str {
@@ -85,6 +141,36 @@ impl Credentials {
     pub(crate) fn password(&self) -> &str {
         &self.password
     }
+}
+
+/// Reads KG as ipmitool's `-k` and `-y` together do: text, or hexadecimal after `0x`.
+fn kg<Bytes: AsRef<[u8]>>(
+    data: &BTreeMap<String, Bytes>,
+) -> Result<Option<Zeroizing<Vec<u8>>>, CredentialsError> {
+    const KEY: &str = "kg";
+    if !data.contains_key(KEY) {
+        return Ok(None);
+    }
+    let text = value(data, KEY)?;
+    let bytes = match text.strip_prefix("0x") {
+        None => Zeroizing::new(text.as_bytes().to_vec()),
+        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg { key: KEY })?,
+    };
+    if (1..=IPMI_KEY).contains(&bytes.len()) {
+        Ok(Some(bytes))
+    } else {
+        Err(CredentialsError::BadKg { key: KEY })
+    }
+}
+
+fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len()));
+    for pair in digits.as_bytes().chunks(2) {
+        let [high, low] = pair else { return None };
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        bytes.push(u8::try_from((digit(high)? << 4) | digit(low)?).ok()?);
+    }
+    Some(bytes)
 }
 
 fn value<Bytes: AsRef<[u8]>>(

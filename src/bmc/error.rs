@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::address::Protocol;
+use super::credentials::CredentialsError;
+use super::ipmi::IpmiError;
 use super::tls::TlsFailure;
 use super::{PowerCommand, TransportSecurity};
 use crate::core::identity::SystemUuid;
@@ -13,12 +15,23 @@ use crate::core::identity::SystemUuid;
 /// Every message ends with what to do, and holds neither password nor token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BmcError {
-    /// A protocol that is not built in.
-    #[error("{protocol} is not supported yet. Give the BMC a redfish:// address.")]
-    ProtocolNotSupported {
+    /// The policy does not allow the protocol of the address. Nothing was sent.
+    #[error(
+        "the RemediationPolicy does not allow {protocol}. Add {protocol} to its spec.bmc.protocols, or give the BMC an address of an allowed protocol."
+    )]
+    ProtocolNotAllowed {
         /// The protocol asked for.
         protocol: Protocol,
     },
+    /// The credentials do not fit into the protocol. Nothing was sent.
+    #[error("{error}")]
+    CredentialsUnusable {
+        /// Which key of the Secret, and why.
+        error: CredentialsError,
+    },
+    /// What can go wrong over IPMI only.
+    #[error(transparent)]
+    Ipmi(#[from] IpmiError),
     /// The transport is weaker than the policy allows. Nothing was sent.
     #[error(
         "the BMC would be spoken to over {offered}, but the policy demands {required}. Set up a verified https address, or allow this in the RemediationPolicy."
@@ -210,7 +223,9 @@ impl BmcError {
     /// The reason for conditions, events and metrics: CamelCase, stable, of a closed set.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::ProtocolNotSupported { .. } => "BmcProtocolNotSupported",
+            Self::ProtocolNotAllowed { .. } => "BmcProtocolNotAllowed",
+            Self::CredentialsUnusable { .. } => "BmcCredentialsUnusable",
+            Self::Ipmi(error) => error.reason(),
             Self::InsecureTransport { .. } => "BmcTransportNotAllowed",
             Self::AddressNotAllowed { .. } => "BmcAddressNotAllowed",
             Self::Unresolvable { .. } => "BmcUnresolvable",
@@ -251,7 +266,9 @@ impl BmcError {
             // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
             // "not ready yet"; what a 4xx otherwise says does not change by itself.
             Self::Http { status, busy, .. } => *busy || *status >= 500 || matches!(status, 408 | 425 | 429),
-            Self::ProtocolNotSupported { .. }
+            Self::Ipmi(error) => error.is_transient(),
+            Self::ProtocolNotAllowed { .. }
+            | Self::CredentialsUnusable { .. }
             | Self::InsecureTransport { .. }
             | Self::AddressNotAllowed { .. }
             | Self::TrustUnusable { .. }
@@ -276,7 +293,9 @@ impl BmcError {
         match self {
             Self::Unreachable { .. } | Self::NoAnswer { .. } | Self::UnknownOutcome { .. } => true,
             Self::Tls { failure } => failure.is_transient(),
-            Self::ProtocolNotSupported { .. }
+            Self::Ipmi(error) => error.is_silence(),
+            Self::ProtocolNotAllowed { .. }
+            | Self::CredentialsUnusable { .. }
             | Self::InsecureTransport { .. }
             | Self::AddressNotAllowed { .. }
             | Self::Unresolvable { .. }

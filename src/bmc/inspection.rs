@@ -11,8 +11,9 @@ impl Inspection {
             ServerTrust::Fingerprints(_) | ServerTrust::Unverified => false,
         };
         let login = match self.login {
-            Login::Session => "a session",
-            Login::Basic => "HTTP Basic",
+            Login::Session => "a session".to_owned(),
+            Login::Basic => "HTTP Basic".to_owned(),
+            Login::CipherSuite(number) => format!("cipher suite {number}"),
         };
         Found {
             how: format!("{} with {login}", target.address.protocol),

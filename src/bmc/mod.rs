@@ -13,6 +13,7 @@ mod address;
 mod credentials;
 mod error;
 mod inspection;
+mod ipmi;
 mod network;
 mod redact;
 mod redfish;
@@ -30,16 +31,20 @@ pub use address::{
 };
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
+pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::AllowedNetworks;
 pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};
 
 use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
+use ipmi::Ipmi;
 use redfish::Redfish;
 
 /// What a BMC said about its host, in one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
+    /// Which protocol it came by.
+    pub source: Protocol,
     /// The power state, as fencing has to see it.
     pub power: PowerState,
     /// The word the BMC used: printable, at most 64 characters.
@@ -48,7 +53,7 @@ pub struct Reading {
     pub uuid: Option<String>,
     /// The serial number as the BMC writes it: printable, at most 64 characters.
     pub serial: Option<String>,
-    /// Which system was read: the path of the resource.
+    /// Which system was read: the path of the resource, or `ipmi` for the one behind an IPMI address.
     pub system: String,
     /// The session in which it was read, to be ended by a successor if need be; `None` without one.
     pub session: Option<String>,
@@ -94,6 +99,8 @@ pub enum Login {
     Session,
     /// By HTTP Basic.
     Basic,
+    /// By an IPMI session with the cipher suite of this number.
+    CipherSuite(u8),
 }
 
 /// A power command. Absolute verbs only: what they ask for does not depend on the present state,
@@ -213,7 +220,10 @@ pub struct BmcTarget {
     pub expected_uuid: Option<SystemUuid>,
     /// Where BMCs may be.
     pub allowed: AllowedNetworks,
-    /// The least protection under which credentials are sent.
+    /// Which protocols may be used. Which one is used is up to the address; none stands in for another.
+    pub protocols: Vec<Protocol>,
+    /// The least protection under which credentials are sent over HTTP. IPMI has its own, which
+    /// allowing the protocol accepts.
     pub minimum_transport: TransportSecurity,
 }
 
@@ -261,10 +271,11 @@ pub struct Bmc {
     driver: Driver,
 }
 
-/// The protocols. IPMI is to stand beside Redfish.
+/// The protocols.
 #[derive(Debug)]
 enum Driver {
     Redfish(Box<Redfish>),
+    Ipmi(Box<Ipmi>),
 }
 
 impl Bmc {
@@ -273,14 +284,18 @@ impl Bmc {
     /// logs in with the first reading.
     ///
     /// # Errors
-    /// [`BmcError`]: `ProtocolNotSupported`, `InsecureTransport`, `Unresolvable`,
+    /// [`BmcError`]: `ProtocolNotAllowed`, `CredentialsUnusable`, `InsecureTransport`, `Unresolvable`,
     /// `AddressNotAllowed`, `TrustUnusable`.
     pub async fn connect(target: BmcTarget) -> Result<Self, BmcError> {
         Self::connect_within(target, Deadlines::default()).await
     }
 
     async fn connect_within(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        match target.address.protocol {
+        let protocol = target.address.protocol;
+        if !target.protocols.contains(&protocol) {
+            return Err(BmcError::ProtocolNotAllowed { protocol });
+        }
+        match protocol {
             Protocol::Redfish => {
                 let offered = target.transport_security();
                 if offered < target.minimum_transport {
@@ -294,7 +309,12 @@ impl Bmc {
                     driver: Driver::Redfish(Box::new(redfish)),
                 })
             }
-            protocol @ Protocol::Ipmi => Err(BmcError::ProtocolNotSupported { protocol }),
+            Protocol::Ipmi => {
+                let ipmi = Ipmi::prepare(target, deadlines).await?;
+                Ok(Self {
+                    driver: Driver::Ipmi(Box::new(ipmi)),
+                })
+            }
         }
     }
 
@@ -305,6 +325,7 @@ impl Bmc {
     pub async fn read(&mut self) -> Result<Reading, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.read().await,
+            Driver::Ipmi(ipmi) => ipmi.read().await,
         }
     }
 
@@ -316,17 +337,20 @@ impl Bmc {
     pub async fn inspect(&mut self) -> Result<Inspection, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.inspect().await,
+            Driver::Ipmi(ipmi) => ipmi.inspect().await,
         }
     }
 
     /// Ends the session at this place, which a reading named and whose holder is gone. Answers whether it
-    /// was still there.
+    /// was still there. Readings over IPMI name none: their sessions can only be ended by who has their keys,
+    /// and end by themselves within a minute.
     ///
     /// # Errors
     /// [`BmcError`]: the session may still be there.
     pub async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.end_session(path).await,
+            Driver::Ipmi(_) => Ok(false),
         }
     }
 
@@ -339,6 +363,7 @@ impl Bmc {
     pub async fn power_off(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(PowerCommand::ForceOff, not_after).await,
+            Driver::Ipmi(ipmi) => ipmi.command(PowerCommand::ForceOff, not_after).await,
         }
     }
 
@@ -349,6 +374,7 @@ impl Bmc {
     pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(PowerCommand::On, not_after).await,
+            Driver::Ipmi(ipmi) => ipmi.command(PowerCommand::On, not_after).await,
         }
     }
 
@@ -359,6 +385,7 @@ impl Bmc {
     pub async fn close(self) -> Result<bool, BmcError> {
         match self.driver {
             Driver::Redfish(redfish) => redfish.close().await,
+            Driver::Ipmi(ipmi) => ipmi.close().await,
         }
     }
 }

@@ -12,9 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::api_call::{ShellError, within};
-use super::caches::Guarded;
+use super::bmc_access::protocol;
+use super::caches::{self, Guarded};
 use super::context::Context;
 use super::host;
+use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::{BMCEndpoint, RemediationPolicy};
 use crate::bmc::Protocol;
 use crate::core::facts::Obstacle;
@@ -22,6 +24,8 @@ use crate::core::phase::Reason;
 
 /// The condition: whether the object can be used as it stands.
 const ACCEPTED: &str = "Accepted";
+/// How soon an endpoint that depends on the policy is judged anew.
+const POLICY_CHANGES: Duration = Duration::from_secs(30);
 
 /// Looks at one BMCEndpoint.
 pub(super) async fn endpoint(
@@ -39,17 +43,23 @@ pub(super) async fn endpoint(
         .unwrap_or_default();
     let api =
         Api::<BMCEndpoint>::namespaced(context.client.clone(), &endpoint.namespace().unwrap_or_default());
-    state(&context, &api, endpoint, present, verdict).await
+    state(&context, &api, endpoint, present, verdict).await?;
+    // The policy is part of the verdict on an IPMI address, and its changes do not lead here.
+    Ok(match host::resolve_endpoint(endpoint) {
+        Ok(resolved) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
+        Ok(_) | Err(_) => Action::await_change(),
+    })
 }
 
 fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
         Protocol::Redfish => {}
+        Protocol::Ipmi if allows(context, Protocol::Ipmi) => {}
         Protocol::Ipmi => {
             return Err(Obstacle::new(
                 Reason::BmcProtocolNotAllowed,
-                "spec.address names an IPMI BMC",
+                "spec.address names an IPMI BMC, and the RemediationPolicy does not allow IPMI",
             ));
         }
     }
@@ -69,6 +79,16 @@ fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, O
         }
         None => Ok(format!("the BMC is at {}", resolved.host.bmc)),
     }
+}
+
+/// Whether the policy in force lists the protocol.
+fn allows(context: &Context, wanted: Protocol) -> bool {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
+        return false;
+    };
+    let mut listed = policy.spec.bmc.protocols.iter().copied().map(protocol);
+    listed.any(|listed| listed == wanted)
 }
 
 /// Looks at the RemediationPolicy.

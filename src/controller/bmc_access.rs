@@ -10,8 +10,10 @@ use kube::{Client, ResourceExt as _};
 use super::api_call::{ShellError, within};
 use super::host::{HostTrust, ResolvedHost, fingerprints};
 use crate::api::bmc_endpoint::{CaSource, CaSourceKind};
-use crate::api::remediation_policy::{BmcRules, Transport};
-use crate::bmc::{AllowedNetworks, AuthMethod, BmcTarget, Credentials, ServerTrust, TransportSecurity};
+use crate::api::remediation_policy::{self as policy, BmcRules, Transport};
+use crate::bmc::{
+    AllowedNetworks, AuthMethod, BmcTarget, Credentials, Protocol, ServerTrust, TransportSecurity,
+};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::phase::Reason;
@@ -97,12 +99,21 @@ pub(crate) async fn target(
         auth: AuthMethod::Auto,
         expected_uuid,
         allowed: AllowedNetworks::new(rules.allowed_networks),
+        protocols: rules.protocols.into_iter().map(protocol).collect(),
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
             Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
             Transport::PlainHTTP => TransportSecurity::PlainHttp,
         },
     }))
+}
+
+/// A protocol of the policy as the power-control layer knows it.
+pub(super) fn protocol(allowed: policy::Protocol) -> Protocol {
+    match allowed {
+        policy::Protocol::Redfish => Protocol::Redfish,
+        policy::Protocol::IPMI => Protocol::Ipmi,
+    }
 }
 
 /// The CA certificates that a ConfigMap or Secret holds.

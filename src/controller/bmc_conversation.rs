@@ -14,7 +14,7 @@ use super::host::ResolvedHost;
 use super::latch::Latched;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
-use crate::bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
+use crate::bmc::{BmcError, BmcLine, CommandAnswer, IpmiError, PowerCommand, Refusal, Urgency};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::journal::Verb;
@@ -200,7 +200,9 @@ fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
 /// What an error of the power-control layer means for a remediation.
 pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
     let reason = match error {
-        BmcError::ProtocolNotSupported { .. } => Reason::BmcProtocolNotAllowed,
+        BmcError::ProtocolNotAllowed { .. } => Reason::BmcProtocolNotAllowed,
+        BmcError::CredentialsUnusable { .. } => Reason::BmcCredentialsMissing,
+        BmcError::Ipmi(error) => over_ipmi(error),
         BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
         BmcError::AddressNotAllowed { .. } => Reason::BmcAddressNotAllowed,
         BmcError::Unresolvable { .. }
@@ -226,4 +228,19 @@ pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
     };
     Obstacle::new(reason, format!("{place}: {error}"))
+}
+
+/// What an error that only IPMI has means for a remediation.
+fn over_ipmi(error: &IpmiError) -> Reason {
+    match error {
+        IpmiError::LoginRejected { .. } => Reason::BmcCredentialsRejected,
+        // It may be the network: the version of the Secret is not given up for it. Trying again later
+        // cannot lock the account, because the proof of a wrong password is never sent.
+        IpmiError::LoginUnanswered { .. } => Reason::BmcUnreachable,
+        IpmiError::PrivilegeDenied { .. } => Reason::BmcForbidden,
+        IpmiError::Refused { busy: true, .. } | IpmiError::EarlierCommandUnderWay => Reason::BmcNotReady,
+        IpmiError::NoCipherSuite { .. }
+        | IpmiError::Refused { busy: false, .. }
+        | IpmiError::Malformed { .. } => Reason::BmcProtocolError,
+    }
 }

@@ -180,7 +180,7 @@ reasons! {
     /// The BMC address is outside the networks that the policy allows.
     BmcAddressNotAllowed => "Add the BMC's network to spec.bmc.allowedNetworks of the RemediationPolicy \"default\".",
     /// The protocol is not among those the policy allows.
-    BmcProtocolNotAllowed => "Use a Redfish address.",
+    BmcProtocolNotAllowed => "Add the protocol to spec.bmc.protocols of the RemediationPolicy \"default\", or use a Redfish address.",
     /// The Secret does not exist or lacks a key.
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
@@ -193,8 +193,8 @@ reasons! {
     BmcUnreachable => "Check the BMC's network and whether it hangs; it may need a reset or a power drain.",
     /// The BMC answers, but is busy or not ready.
     BmcNotReady => "Nothing to do if it passes; else reset the BMC.",
-    /// The BMC answered something that is not Redfish, or with an error.
-    BmcProtocolError => "Check that the address is a Redfish service; update or reset the BMC.",
+    /// The BMC answered something that is neither Redfish nor IPMI 2.0, or with an error.
+    BmcProtocolError => "Check that the address is a BMC of that protocol; update or reset the BMC.",
     /// Several systems are behind the BMC and none is named.
     BmcSystemAmbiguous => "Name the system in the BMC address, such as /redfish/v1/Systems/1.",
     /// The BMC refused the power command.

@@ -93,7 +93,7 @@ fn cases() -> Vec<Case> {
         address(
             "IPMI",
             Reason::BmcProtocolNotAllowed,
-            &["BMCEndpoint/{host}", "not supported yet"],
+            &["BMCEndpoint/{host}", "spec.bmc.protocols"],
             "ipmi://127.0.0.1",
         ),
         address(

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Bmcs, Urgency};
 use crate::bmc::{
     AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, PowerCommand,
-    ServerTrust, TransportSecurity,
+    Protocol, ServerTrust, TransportSecurity,
 };
 use crate::core::power::PowerState;
 
@@ -37,6 +37,7 @@ fn target(host: &Host) -> BmcTarget {
         auth: AuthMethod::Auto,
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+        protocols: vec![Protocol::Redfish],
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }

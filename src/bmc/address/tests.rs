@@ -121,10 +121,10 @@ fn what_is_stricter_than_upstream() {
 fn the_privilege_is_read() {
     let privilege = |text| read(text).map(|address| address.privilege);
     assert_eq!(
-        privilege("ipmi://192.0.2.1?privilegelevel=OPERATOR"),
-        Ok(Privilege::Operator)
+        privilege("ipmi://192.0.2.1?privilegelevel=ADMINISTRATOR"),
+        Ok(Privilege::Administrator)
     );
-    assert_eq!(privilege("ipmi://192.0.2.1"), Ok(Privilege::Administrator));
+    assert_eq!(privilege("ipmi://192.0.2.1"), Ok(Privilege::Operator));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::resource::{Chassis, Collection, Root, System};
 use super::{Control, Redfish, own};
 use crate::bmc::Reading;
-use crate::bmc::address::ResourcePath;
+use crate::bmc::address::{Protocol, ResourcePath};
 use crate::bmc::error::BmcError;
 use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
@@ -51,6 +51,7 @@ impl Redfish {
         };
         let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
         let reading = Reading {
+            source: Protocol::Redfish,
             power: if contradiction.is_some() {
                 PowerState::Unknown
             } else {

@@ -18,7 +18,7 @@ use axum::http::Response;
 use serde_json::{Value, json};
 
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, ServerTrust,
+    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Protocol, ServerTrust,
     TransportSecurity,
 };
 use fake::{Fake, Seen, json as answer, reply};
@@ -53,6 +53,7 @@ fn target(address: SocketAddr, authority: &str, path: &str) -> BmcTarget {
         auth: AuthMethod::Basic,
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+        protocols: vec![Protocol::Redfish],
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }

@@ -111,7 +111,8 @@ pub(super) struct DirectArguments {
     /// Address of the BMC, such as redfish://192.0.2.10/redfish/v1/Systems/1 or ipmi://192.0.2.10.
     #[arg(long, requires = "username")]
     pub(super) address: Option<String>,
-    /// User name at the BMC. The password is read from --password-file, or from BMC_PASSWORD.
+    /// User name at the BMC. The password is read from --password-file, or from BMC_PASSWORD, and the key KG
+    /// that some IPMI BMCs have from BMC_KG.
     #[arg(long, requires = "address")]
     pub(super) username: Option<String>,
     /// File with the password; - for standard input.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::arguments::{CheckArguments, Output};
 use super::cluster::{Cluster, ClusterHost};
 use super::{direct, farewell, show};
-use crate::bmc::{BmcTarget, Bmcs, Inspection, Login, Urgency};
+use crate::bmc::{BmcTarget, Bmcs, Inspection, Urgency};
 use crate::controller::obstacle;
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
@@ -192,10 +192,7 @@ fn row(one: &Checked) -> Vec<String> {
 fn object(one: &Checked) -> Value {
     let found = one.found.as_ref();
     let certificate = found.and_then(|found| found.certificate.as_ref());
-    let login = found.map(|found| match found.login {
-        Login::Session => "session",
-        Login::Basic => "basic",
-    });
+    let login = found.map(|found| show::login(found.login));
     json!({
         "host": one.host,
         "bmc": one.bmc,

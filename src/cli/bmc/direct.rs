@@ -17,6 +17,8 @@ use crate::core::identity::SystemUuid;
 
 /// Where a password may stand besides a file: not in an argument, which every user of the machine sees.
 const PASSWORD_VARIABLE: &str = "BMC_PASSWORD";
+/// Where the key KG of an IPMI BMC may stand.
+const KG_VARIABLE: &str = "BMC_KG";
 /// Longest password file in bytes.
 const LONGEST_FILE: u64 = 4096;
 
@@ -26,7 +28,7 @@ const LONGEST_FILE: u64 = 4096;
 /// Names the argument.
 pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Result<BmcTarget> {
     let address: crate::bmc::BmcAddress = address.parse().context("--address")?;
-    let transport = address.transport;
+    let (transport, protocol) = (address.transport, address.protocol);
     let trust = trust(arguments)?;
     Ok(BmcTarget {
         address,
@@ -45,6 +47,8 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
         trust,
         auth: AuthMethod::Auto,
         expected_uuid: expected(arguments)?,
+        // Here, too, whoever writes it means it.
+        protocols: vec![protocol],
         allowed: AllowedNetworks::new(everywhere().into_iter().chain(arguments.allow_network.clone())),
     })
 }
@@ -97,10 +101,14 @@ fn credentials(arguments: &DirectArguments) -> anyhow::Result<Credentials> {
             ),
         },
     };
-    let data = BTreeMap::from([
+    let kg = std::env::var(KG_VARIABLE).ok().map(Zeroizing::new);
+    let mut data = BTreeMap::from([
         ("username".to_owned(), username.as_bytes()),
         ("password".to_owned(), password.as_slice()),
     ]);
+    if let Some(kg) = &kg {
+        data.insert("kg".to_owned(), kg.as_bytes());
+    }
     Credentials::from_secret(&data, "command line").map_err(|error| {
         let text = error.to_string().replace("of the Secret ", "");
         anyhow::anyhow!(

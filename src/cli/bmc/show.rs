@@ -45,13 +45,19 @@ pub(super) fn power(host: &str, bmc: &str, reading: &Reading) -> Vec<(&'static s
     ]
 }
 
+/// How we are logged in, as it is printed.
+pub(super) fn login(login: Login) -> String {
+    match login {
+        Login::Session => "session".to_owned(),
+        Login::Basic => "basic".to_owned(),
+        Login::CipherSuite(number) => format!("cipher-suite-{number}"),
+    }
+}
+
 /// Everything that an inspection found, by the names it is printed with.
 pub(super) fn facts(host: &str, bmc: &str, found: &Inspection) -> Vec<(&'static str, Value)> {
     let reading = &found.reading;
-    let login = match found.login {
-        Login::Session => "session",
-        Login::Basic => "basic",
-    };
+    let login = login(found.login);
     let certificate = found.certificate.as_ref();
     let mut facts = power(host, bmc, reading);
     facts.extend([

@@ -137,7 +137,7 @@ async fn a_name_is_verified_as_the_name() {
 }
 
 #[tokio::test]
-async fn ipmi_is_refused_for_now() {
+async fn a_protocol_that_is_not_allowed_is_refused() {
     let fake = Fake::start(well_behaved()).await;
     let ipmi = BmcTarget {
         address: "ipmi://127.0.0.1".parse().unwrap(),
@@ -145,7 +145,7 @@ async fn ipmi_is_refused_for_now() {
     };
     assert_eq!(
         Bmc::connect(ipmi).await.unwrap_err().reason(),
-        "BmcProtocolNotSupported"
+        "BmcProtocolNotAllowed"
     );
 }
 
@@ -158,7 +158,9 @@ async fn a_command_goes_to_the_address_that_was_read_and_to_no_other() {
         ..of(&read)
     })
     .await;
-    let Driver::Redfish(redfish) = &mut bmc.driver;
+    let Driver::Redfish(redfish) = &mut bmc.driver else {
+        panic!("{bmc:?}")
+    };
     redfish.wire.peers.push(other.address);
     bmc.read().await.unwrap();
     drop(read);

@@ -1,0 +1,206 @@
+//! Who gets in, with what, and how often that is tried.
+
+use bmc_simulator::{Event, Fault, Privilege};
+
+use super::*;
+use crate::core::power::PowerState;
+
+async fn read(target: BmcTarget) -> Result<PowerState, BmcError> {
+    let mut bmc = connect(target).await;
+    let reading = bmc.read().await;
+    bmc.close().await.unwrap();
+    reading.map(|reading| reading.power)
+}
+
+fn suite_used(host: &Host) -> Vec<u8> {
+    let journal = host.journal();
+    let suite = |event: &Event| {
+        if let Event::IpmiSessionOpened { cipher_suite, .. } = event {
+            Some(*cipher_suite)
+        } else {
+            None
+        }
+    };
+    journal.iter().filter_map(|entry| suite(&entry.event)).collect()
+}
+
+#[tokio::test]
+async fn the_best_common_suite_is_used_and_none_below_three() {
+    for (offered, used) in [
+        (&[0, 1, 2, 3, 17][..], Some(17)),
+        (&[3, 17], Some(17)),
+        (&[3, 8], Some(3)),
+        (&[0], None),
+        (&[0, 1, 2], None),
+        (&[16], None),
+    ] {
+        let ipmi = IpmiSpec::new().cipher_suites(offered.iter().copied());
+        let (_simulator, host) = start(spec().ipmi(ipmi)).await;
+        let outcome = read(target(host.ipmi_address().unwrap())).await;
+        assert_eq!(suite_used(&host), used.into_iter().collect::<Vec<u8>>());
+        match used {
+            Some(_) => assert_eq!(outcome, Ok(PowerState::On)),
+            None => {
+                let error = outcome.unwrap_err();
+                assert_eq!(error.reason(), "BmcNoCipherSuite");
+                assert!(error.to_string().contains("17: RMCP+ status 0x11"), "{error}");
+                assert_fit_to_show(&error);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_found_out_here_and_not_counted_there() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    let mut bmc = connect(BmcTarget {
+        credentials: secret(&[("username", "admin"), ("password", "canary-wrong")]),
+        ..target(host.ipmi_address().unwrap())
+    })
+    .await;
+    for _ in 0..2 {
+        let error = bmc.read().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcCredentialsRejected");
+        assert!(!error.is_transient());
+        assert_fit_to_show(&error);
+    }
+    let seen = host.counters().ipmi;
+    assert_eq!((seen.open_session, seen.rakp3, seen.auth_failures), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn an_unknown_user_is_tried_once() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    let mut bmc = connect(BmcTarget {
+        credentials: secret(&[("username", "nobody"), ("password", CANARY)]),
+        ..target(host.ipmi_address().unwrap())
+    })
+    .await;
+    for _ in 0..2 {
+        let error = bmc.read().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcCredentialsRejected");
+        assert!(error.to_string().contains("0x0d"), "{error}");
+    }
+    assert_eq!(host.counters().ipmi.rakp1, 1);
+    assert_eq!(host.counters().ipmi.auth_failures, 1);
+}
+
+#[tokio::test]
+async fn a_bmc_that_rejects_right_credentials_for_a_while_is_believed_once() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    host.inject(Fault::RejectCredentials).unwrap();
+    let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
+    for _ in 0..2 {
+        assert_eq!(bmc.read().await.unwrap_err().reason(), "BmcCredentialsRejected");
+    }
+    assert_eq!(host.counters().ipmi.rakp1, 1);
+}
+
+#[tokio::test]
+async fn kg_is_needed_where_the_bmc_has_one() {
+    const KG: &str = "canary-kg";
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new().kg(KG))).await;
+    let address = host.ipmi_address().unwrap();
+    let with = |kg: &str| BmcTarget {
+        credentials: secret(&[("username", "admin"), ("password", CANARY), ("kg", kg)]),
+        ..target(address)
+    };
+    assert_eq!(read(with(KG)).await, Ok(PowerState::On));
+    assert_eq!(read(with("0x63616e6172792d6b67")).await, Ok(PowerState::On));
+    for wrong in [with("canary-other"), target(address)] {
+        let error = read(wrong).await.unwrap_err();
+        assert_eq!(error.reason(), "BmcCredentialsRejected");
+        assert!(error.to_string().contains("\"kg\""), "{error}");
+        assert_fit_to_show(&error);
+    }
+}
+
+#[tokio::test]
+async fn passwords_of_twenty_bytes_and_names_of_sixteen_work() {
+    let (name, password) = ("sixteen-bytes-ab", "canary-twenty-bytes!");
+    let ipmi = IpmiSpec::new().user(name, password, Privilege::Operator);
+    let (_simulator, host) = start(spec().ipmi(ipmi)).await;
+    let outcome = read(BmcTarget {
+        credentials: secret(&[("username", name), ("password", password)]),
+        ..target(host.ipmi_address().unwrap())
+    })
+    .await;
+    assert_eq!(outcome, Ok(PowerState::On));
+}
+
+#[tokio::test]
+async fn what_ipmi_cannot_carry_is_refused_before_anything_is_sent() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    for (name, password, says) in [
+        ("admin", "canary-twenty-bytes!x", "\"password\""),
+        ("seventeen-bytes-x", CANARY, "\"username\""),
+        ("ädmin", CANARY, "\"username\""),
+    ] {
+        let target = BmcTarget {
+            credentials: secret(&[("username", name), ("password", password)]),
+            ..target(host.ipmi_address().unwrap())
+        };
+        let error = Bmc::connect(target).await.unwrap_err();
+        assert_eq!(error.reason(), "BmcCredentialsUnusable");
+        assert!(error.to_string().contains(says), "{error}");
+        assert_fit_to_show(&error);
+    }
+    assert_eq!(host.counters().ipmi.datagrams, 0);
+}
+
+#[tokio::test]
+async fn what_is_not_allowed_is_refused_before_anything_is_sent() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    let target = || target(host.ipmi_address().unwrap());
+    let elsewhere = BmcTarget {
+        allowed: AllowedNetworks::new(["192.0.2.0/24".parse().unwrap()]),
+        ..target()
+    };
+    let redfish_only = BmcTarget {
+        protocols: vec![Protocol::Redfish],
+        ..target()
+    };
+    for (target, reason) in [
+        (elsewhere, "BmcAddressNotAllowed"),
+        (redfish_only, "BmcProtocolNotAllowed"),
+    ] {
+        let error = Bmc::connect(target).await.unwrap_err();
+        assert_eq!(error.reason(), reason);
+        assert_fit_to_show(&error);
+    }
+    assert_eq!(host.counters().ipmi.datagrams, 0);
+}
+
+#[tokio::test]
+async fn the_privilege_asked_for_is_operator_or_what_the_address_says() {
+    let ipmi = IpmiSpec::new().user("reader", CANARY, Privilege::User);
+    let (_simulator, host) = start(spec().ipmi(ipmi)).await;
+    let address = host.ipmi_address().unwrap();
+    let target = |query: &str| BmcTarget {
+        address: format!("ipmi://{address}{query}").parse().unwrap(),
+        credentials: secret(&[("username", "reader"), ("password", CANARY)]),
+        ..target(address)
+    };
+    let denied = read(target("")).await.unwrap_err();
+    assert_eq!(denied.reason(), "BmcForbidden");
+    assert_fit_to_show(&denied);
+    let ended = |snapshot: &bmc_simulator::Snapshot| snapshot.counters.ipmi.sessions_ended == 1;
+    host.wait_for(ended).await.unwrap();
+
+    let mut bmc = connect(target("?privilegelevel=USER")).await;
+    assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
+    assert_eq!(bmc.power_off(soon()).await.unwrap_err().reason(), "BmcForbidden");
+    bmc.close().await.unwrap();
+
+    let limits = host.journal();
+    let opened = limits.iter().filter_map(|entry| {
+        if let Event::IpmiSessionOpened { limit, .. } = &entry.event {
+            Some(*limit)
+        } else {
+            None
+        }
+    });
+    assert!(opened.eq([Privilege::User, Privilege::User]));
+    let seen = host.counters().ipmi;
+    assert_eq!((seen.rakp1, seen.auth_failures), (2, 0));
+}
