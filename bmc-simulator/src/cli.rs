@@ -39,7 +39,7 @@ Examples:
 pub(crate) struct Arguments {
     /// YAML file that describes the fleet; the README tells its format
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "hosts", "name_prefix", "bind", "first_address", "first_port", "first_ipmi_port", "username",
+        "hosts", "machines", "name_prefix", "bind", "first_address", "first_port", "first_ipmi_port", "username",
         "password_file", "personality", "off_delay", "on_delay", "boot_delay", "graceful_delay",
     ])]
     pub(crate) fleet: Option<PathBuf>,
@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     /// How many hosts, each with its own BMC; 5000 at most
     #[arg(long, default_value_t = 1, value_parser = hosts)]
     pub(crate) hosts: u16,
+
+    /// Puts so many machines behind each BMC, as systems Node0, Node1, ...; one, system 1, when not given
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) machines: Option<u16>,
 
     /// Hosts are named PREFIX1, PREFIX2, ...
     #[arg(long, default_value = "worker-", value_name = "PREFIX")]

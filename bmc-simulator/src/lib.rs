@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `power` | the machine: pure, knows no protocol and no clock |
 //! | `fault` | what can be broken |
-//! | `host` | one BMC and its machine: the lock under which everything takes effect |
+//! | `host` | one BMC and its machines: the lock under which everything takes effect |
 //! | `journal`, `oracle` | the order in which it did, and which rules of care were broken |
 //! | `redfish`, `server`, `tls` | the one protocol and its transport |
 //! | [`ipmi`] | the other |

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bmc_simulator::{Fleet, HostSpec, IpmiSpec, SSDP_PORT, Simulator};
+use bmc_simulator::{Fleet, HostSpec, IpmiSpec, MachineSpec, SSDP_PORT, Simulator};
 
 use crate::cli::{Arguments, Problem};
 
@@ -44,6 +44,9 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
             .bind(address(arguments, number)?)
             .port(arguments.port_of(number)?)
             .usual_delays(arguments.usual_delays());
+        for machine in 0..arguments.machines.unwrap_or(0) {
+            spec = spec.machine(MachineSpec::new(format!("Node{machine}")));
+        }
         spec = match &password {
             Some(password) => spec.credentials(&arguments.username, password),
             None => spec.username(&arguments.username),

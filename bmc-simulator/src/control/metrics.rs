@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::counters::Counters;
-use crate::host::{Snapshot, Stage};
+use crate::host::{MachineSnapshot, Snapshot, Stage};
 use crate::power::Power;
 
 /// What the metrics are made of. Summed up over all hosts: a series for each of 5,000 would be more than
@@ -17,10 +17,13 @@ pub(super) fn text(hosts: &[Snapshot]) -> String {
 }
 
 fn states(text: &mut String, hosts: &[Snapshot]) {
-    let power = |wanted: Power| count(hosts, |host| host.truth.power == wanted);
+    let power = |wanted: Power| {
+        let all = machines(hosts).filter(|machine| machine.truth.power == wanted);
+        to_u64(all.count())
+    };
     let powers = [("on", power(Power::On)), ("off", power(Power::Off))];
-    let name = "bmc_simulator_hosts";
-    family(text, name, ["gauge", "Hosts by true power."], "power", &powers);
+    let name = "bmc_simulator_machines";
+    family(text, name, ["gauge", "Machines by true power."], "power", &powers);
     let stage = |wanted: Stage| count(hosts, |host| host.bmc == wanted);
     let stages = [
         ("dead", stage(Stage::Dead)),
@@ -97,9 +100,12 @@ fn requests(text: &mut String, hosts: &[Snapshot]) {
 
 fn changes(text: &mut String, hosts: &[Snapshot]) {
     let transitions = [
-        ("off", hosts.iter().map(|host| host.truth.on_to_off).sum()),
-        ("on", hosts.iter().map(|host| host.truth.off_to_on).sum()),
-        ("reset", hosts.iter().map(|host| host.truth.resets).sum()),
+        (
+            "off",
+            machines(hosts).map(|machine| machine.truth.on_to_off).sum(),
+        ),
+        ("on", machines(hosts).map(|machine| machine.truth.off_to_on).sum()),
+        ("reset", machines(hosts).map(|machine| machine.truth.resets).sum()),
     ];
     let name = "bmc_simulator_power_changes_total";
     family(
@@ -118,9 +124,17 @@ fn changes(text: &mut String, hosts: &[Snapshot]) {
     );
 }
 
-fn count(hosts: &[Snapshot], wanted: impl Fn(&Snapshot) -> bool) -> u64 {
-    let count = hosts.iter().filter(|host| wanted(host)).count();
+/// The machines of all BMCs.
+fn machines(hosts: &[Snapshot]) -> impl Iterator<Item = &MachineSnapshot> {
+    hosts.iter().flat_map(|host| &host.machines)
+}
+
+fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+fn count(hosts: &[Snapshot], wanted: impl Fn(&Snapshot) -> bool) -> u64 {
+    to_u64(hosts.iter().filter(|host| wanted(host)).count())
 }
 
 fn family(text: &mut String, name: &str, [kind, help]: [&str; 2], label: &str, values: &[(&str, u64)]) {

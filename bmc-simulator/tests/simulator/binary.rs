@@ -152,6 +152,24 @@ fn ipmi_when_asked_for() {
 }
 
 #[test]
+fn several_machines_behind_each_bmc() {
+    let running = Running::start(&["--hosts", "2", "--machines", "3"], 2);
+    for line in &running.lines {
+        let machines = line["machines"].as_array().unwrap();
+        let paths: Vec<&str> = machines
+            .iter()
+            .map(|one| one["systemPath"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            paths,
+            [0, 1, 2].map(|node| format!("/redfish/v1/Systems/Node{node}"))
+        );
+        assert_eq!(line["systemUuid"], machines[0]["systemUuid"]);
+    }
+    assert_eq!(running.stop("-TERM"), (Some(0), String::new()));
+}
+
+#[test]
 fn mistakes_end_it_with_a_reason() {
     for (arguments, reason) in [
         (

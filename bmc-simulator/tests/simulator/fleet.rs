@@ -75,5 +75,5 @@ async fn a_fleet_is_what_its_file_says() {
 #[test]
 fn the_example_is_a_fleet() {
     let fleet = Fleet::from_yaml(include_str!("../../examples/fleet.yaml")).unwrap();
-    assert_eq!(fleet.names().count(), 42);
+    assert_eq!(fleet.names().count(), 43);
 }

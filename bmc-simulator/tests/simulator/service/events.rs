@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use bmc_simulator::{Delays, Fault, HostSpec, Power, RedfishSpec, ResetAnswer, Simulator};
+use bmc_simulator::{Delays, Fault, HostSpec, MachineSpec, Power, RedfishSpec, ResetAnswer, Simulator};
 use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -268,4 +268,22 @@ async fn a_test_event_is_sent_as_it_is_given() {
         (&json!("Mine.1.0.Hello"), &json!("e7"))
     );
     assert_eq!(record["MessageArgs"], json!(["a", "b"]));
+}
+
+#[tokio::test]
+async fn each_of_several_machines_is_told_of_by_its_own_name() {
+    let spec = HostSpec::new("a").machine(MachineSpec::new("Node0"));
+    let (_sim, host) = one(spec.machine(MachineSpec::new("Node1"))).await;
+    let client = Client::of(&host);
+    let mut stream = open(&client).await;
+    for (system, power) in [("Node1", Power::Off), ("Node0", Power::Off), ("Node1", Power::On)] {
+        host.machine(system).unwrap().press_power(power).unwrap();
+    }
+    let events = read(&mut stream, 3).await;
+    let origin = |event: &Value| event["Events"][0]["OriginOfCondition"]["@odata.id"].clone();
+    let origins: Vec<Value> = events.iter().map(|(_, event)| origin(event)).collect();
+    assert_eq!(
+        origins,
+        ["Node1", "Node0", "Node1"].map(|id| format!("/redfish/v1/Systems/{id}"))
+    );
 }
