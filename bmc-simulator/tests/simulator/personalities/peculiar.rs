@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bmc_simulator::{Personality, Power, Stage, VendorError};
+use bmc_simulator::{Event, Fault, Injection, Personality, Power, Stage, VendorError};
 use serde_json::{Value, json};
 
 use super::of;
@@ -246,4 +246,32 @@ async fn the_mains_of_a_gb200_are_in_its_chassis() {
     pass(Duration::from_secs(1)).await;
     soon(host.wait_for(|now| now.bmc == Stage::Dead)).await.unwrap();
     assert_eq!(host.truth().power, Power::Off);
+}
+
+#[tokio::test]
+async fn a_supermicro_without_a_licence_says_what_it_wants() {
+    let (_sim, host, client) = of(Personality::SmcX13).await;
+    let unlicensed = Injection::from(Fault::VendorError(VendorError::OemLicenseNotPassed));
+    host.inject(unlicensed.path("/redfish/v1/Systems/*")).unwrap();
+    let wanted = VendorError::OemLicenseNotPassed.message_id().to_owned();
+    assert_eq!(told(client.get(&host.system_path())).await, (403, wanted.clone()));
+    assert_eq!(told(client.reset("ForceOff")).await, (403, wanted));
+    assert_eq!(status(client.get("/redfish/v1/Systems")).await, 200);
+    assert_eq!(host.truth().power, Power::On);
+}
+
+#[tokio::test]
+async fn what_is_allowed_may_take_long_to_be_told() {
+    let (_sim, host, client) = of(Personality::Openbmc).await;
+    let by = Duration::from_hours(1);
+    let slow = Injection::from(Fault::SlowAnswer { by }).path("*/ResetActionInfo");
+    host.inject(slow).unwrap();
+    let info = client.system().await["Actions"]["#ComputerSystem.Reset"]["@Redfish.ActionInfo"].clone();
+    let asked = tokio::spawn(client.get(info.as_str().unwrap()).send());
+    let applied =
+        |event: &Event| matches!(event, Event::FaultApplied { fault, .. } if fault == "slow-answer");
+    soon(host.wait_for_entry(0, applied)).await.unwrap();
+    assert!(!asked.is_finished());
+    asked.abort();
+    assert_eq!(client.send_reset("ForceOff").await, 204, "nothing else is slow");
 }
