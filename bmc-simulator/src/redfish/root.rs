@@ -111,6 +111,8 @@ fn introduce(acting: &Acting<'_>, root: &mut Value) {
         }
     }
     if let Some(oem) = &maker.oem {
-        set(root, "Oem", json!({oem: {}}));
+        // DSP0266, "OEM property format": each vendor's object names its type.
+        let kind = format!("#{oem}ServiceRoot.v1_0_0.{oem}ServiceRoot");
+        set(root, "Oem", json!({oem: {"@odata.type": kind}}));
     }
 }

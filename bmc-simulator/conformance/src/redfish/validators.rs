@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use bmc_simulator::{RedfishSpec, ResetAnswer, ResetValues};
+use bmc_simulator::{OemAction, RedfishSpec, ResetAnswer, ResetValues};
 
 use super::bench::{Bench, PASSWORD, USER};
 use crate::check::Tally;
@@ -15,11 +15,14 @@ pub(super) async fn service_plain() -> Result<Tally> {
     service(bench).await
 }
 
-/// A BMC with a decoy, with action info, and with a task, an account and subscriptions in it.
+/// A BMC with a decoy, with action info and BIOS settings, and with a task, an account and subscriptions in
+/// it.
 pub(super) async fn service_in_use() -> Result<Tally> {
     let spec = RedfishSpec {
         reset_values: ResetValues::Both,
         reset_answer: ResetAnswer::Task,
+        // Of the vendors' ways the only one that needs no schema that is the vendor's.
+        oem_actions: vec![OemAction::DellFullPowerCycle],
         ..RedfishSpec::default()
     };
     used(Bench::with_decoy(spec).await?).await

@@ -13,7 +13,9 @@ pub(in crate::redfish) fn in_system(acting: &Acting<'_>, path: &str, system: &mu
         match action {
             OemAction::HpeSystemReset => {
                 let offered = offered(*action, &format!("{place}/Hpe"));
-                set(system, "Oem", json!({"Hpe": {"Actions": offered}}));
+                let kind = "#HpeComputerSystemExt.v2_12_0.HpeComputerSystemExt";
+                let own = json!({"@odata.type": kind, "Actions": offered});
+                set(system, "Oem", json!({"Hpe": own}));
             }
             OemAction::SupermicroReset | OemAction::LenovoSystemReset => {
                 into_actions(system, offered(*action, &place));
