@@ -201,7 +201,10 @@ impl Shared {
                 (Some(port), address)
             }
         };
-        let slot = Arc::new(TlsSlot::new(authority.issue(address.ip(), &spec.name, None)?));
+        let slot = Arc::new(TlsSlot::new(
+            Arc::clone(authority),
+            authority.issue(address.ip(), &spec.name, None)?,
+        ));
         let ipmi = match &spec.ipmi {
             Some(wanted) => Some(ipmi::bind(SocketAddr::new(spec.bind, wanted.port)).await?),
             None => None,
@@ -210,7 +213,6 @@ impl Shared {
             address,
             ipmi_address: ipmi.as_ref().map(|(_, address)| *address),
             tls: slot,
-            authority: Arc::clone(authority),
             epoch: self.epoch,
             journal: Arc::clone(&self.journal),
             stop: self.stop.clone(),

@@ -10,7 +10,7 @@ use crate::SimError;
 use crate::builder::SimulatorBuilder;
 use crate::control::Controlled;
 use crate::host::Host;
-use crate::journal::Page;
+use crate::journal::{Most, Page};
 use crate::oracle::{Breach, Oracle};
 
 /// Running BMCs. Dropping it stops them; [`shutdown`](Self::shutdown) also waits until they have.
@@ -64,7 +64,7 @@ impl Simulator {
             .hosts
             .iter()
             .for_each(|host| host.core.act(|_| ()));
-        self.controlled.journal.page(None, after)
+        self.controlled.journal.page(None, after, Most::ALL)
     }
 
     /// Which of these rules clients have broken so far, by the journal's order; see [`Host::judge`].

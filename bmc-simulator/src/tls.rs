@@ -25,6 +25,13 @@ pub(crate) struct Authority {
     pem: String,
 }
 
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not derived: its key is in there.
+        formatter.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
 impl Authority {
     pub(crate) fn new(common_name: &str) -> Result<Self, SimError> {
         let mut params = CertificateParams::new(Vec::new())?;
@@ -115,15 +122,18 @@ pub(crate) struct TlsSlot {
 
 #[derive(Debug)]
 struct Certificates {
+    /// Signs what is presented.
+    authority: Arc<Authority>,
     proper: Presented,
     /// Presented instead while a fault says so.
     defective: Option<(CertificateDefect, Presented)>,
 }
 
 impl TlsSlot {
-    pub(crate) fn new(presented: Presented) -> Self {
+    pub(crate) fn new(authority: Arc<Authority>, presented: Presented) -> Self {
         Self {
             certificates: RwLock::new(Certificates {
+                authority,
                 proper: presented,
                 defective: None,
             }),
@@ -136,8 +146,23 @@ impl TlsSlot {
         defective.unwrap_or(&held.proper).clone()
     }
 
-    pub(crate) fn swap(&self, presented: Presented) {
-        self.held().proper = presented;
+    /// Presents certificates of another authority from now on.
+    pub(crate) fn swap(
+        &self,
+        authority: Authority,
+        proper: Presented,
+        defective: Option<(CertificateDefect, Presented)>,
+    ) {
+        *self.held() = Certificates {
+            authority: Arc::new(authority),
+            proper,
+            defective,
+        };
+    }
+
+    /// The authority that signs what is presented.
+    pub(crate) fn authority(&self) -> Arc<Authority> {
+        Arc::clone(&self.held().authority)
     }
 
     /// What is wrong with the certificate that is presented now.

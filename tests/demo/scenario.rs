@@ -66,7 +66,7 @@ impl Scenario {
             Self::PowerCycle => {}
             Self::LyingBmc => host.inject(Fault::LieOffWhileOn)?,
             Self::WrongHost => host.inject(Fault::WrongUuid)?,
-            Self::WrongPassword => host.rotate_credentials("admin", "changed-by-somebody"),
+            Self::WrongPassword => host.rotate_credentials("admin", "changed-by-somebody")?,
             Self::Recovers => host.inject(Fault::http_status(503).on(RequestClass::SystemGet))?,
         }
         Ok(())

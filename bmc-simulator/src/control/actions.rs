@@ -139,7 +139,8 @@ struct Login {
 pub(super) async fn credentials(State(controlled): Shared, Path(name): Path<String>, body: Body) -> Changed {
     let host = controlled.host(&name)?;
     let Login { username, password } = input::json(body).await?;
-    host.rotate_credentials(username, password);
+    host.rotate_credentials(username, password)
+        .map_err(|error| Refusal::from_sim(&error, ""))?;
     Ok(Json(host.snapshot()))
 }
 

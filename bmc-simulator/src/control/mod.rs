@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::host::{Host, Snapshot};
-use crate::journal::{Journal, Page};
+use crate::journal::{Journal, Most, Page};
 use crate::oracle::{Breach, Oracle};
 use refusal::Refusal;
 
@@ -94,27 +94,50 @@ async fn host(State(controlled): Shared, Path(name): Path<String>) -> Result<Jso
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct After {
+struct Wanted {
     #[serde(default)]
     after: u64,
+    #[serde(default = "most_entries")]
+    limit: usize,
 }
 
-type AfterQuery = Result<Query<After>, QueryRejection>;
+/// Entries on a page.
+fn most_entries() -> usize {
+    10_000
+}
+
+/// Entries that are looked at for a page.
+const MOST_LOOKED_AT: usize = 100_000;
+
+type WantedQuery = Result<Query<Wanted>, QueryRejection>;
+
+/// The page that was asked for, of one host or of all. What is due by now belongs to the answer.
+fn page(controlled: &Controlled, host: Option<&Host>, wanted: WantedQuery) -> Result<Json<Page>, Refusal> {
+    let Query(Wanted { after, limit }) = wanted.map_err(|rejection| Refusal::bad_query(&rejection))?;
+    if limit == 0 || limit > most_entries() {
+        return Err(Refusal::bad_limit());
+    }
+    let most = Most {
+        entries: limit,
+        looked_at: MOST_LOOKED_AT,
+    };
+    match host {
+        Some(host) => host.core.act(|_| ()),
+        None => controlled.hosts.iter().for_each(|host| host.core.act(|_| ())),
+    }
+    Ok(Json(controlled.journal.page(host.map(Host::name), after, most)))
+}
 
 async fn host_journal(
     State(controlled): Shared,
     Path(name): Path<String>,
-    after: AfterQuery,
+    wanted: WantedQuery,
 ) -> Result<Json<Page>, Refusal> {
-    let Query(After { after }) = after.map_err(|rejection| Refusal::bad_query(&rejection))?;
-    Ok(Json(controlled.host(&name)?.journal_after(after)))
+    page(&controlled, Some(controlled.host(&name)?), wanted)
 }
 
-async fn journal(State(controlled): Shared, after: AfterQuery) -> Result<Json<Page>, Refusal> {
-    let Query(After { after }) = after.map_err(|rejection| Refusal::bad_query(&rejection))?;
-    // What is due by now belongs to the answer.
-    controlled.hosts.iter().for_each(|host| host.core.act(|_| ()));
-    Ok(Json(controlled.journal.page(None, after)))
+async fn journal(State(controlled): Shared, wanted: WantedQuery) -> Result<Json<Page>, Refusal> {
+    page(&controlled, None, wanted)
 }
 
 /// Every rule of every oracle that was broken so far.
@@ -125,7 +148,10 @@ async fn breaches(State(controlled): Shared) -> Json<Value> {
 async fn metrics_text(State(controlled): Shared) -> impl IntoResponse {
     let hosts: Vec<Snapshot> = controlled.hosts.iter().map(Host::snapshot).collect();
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], metrics::text(&hosts))
+    (
+        [(header::CONTENT_TYPE, kind)],
+        metrics::text(&hosts, &controlled.judge(&Oracle::ALL)),
+    )
 }
 
 async fn ca_pem(State(controlled): Shared) -> impl IntoResponse {

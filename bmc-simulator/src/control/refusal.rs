@@ -59,14 +59,26 @@ impl Refusal {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", None, message)
     }
 
+    /// A query that is no number where it should be; serde tells of which field in its text.
     pub(super) fn bad_query(rejection: &QueryRejection) -> Self {
-        let message = format!("{}: write ?after=NUMBER or leave it out", rejection.body_text());
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "bad-query",
-            Some("after".to_owned()),
-            message,
-        )
+        let reason = rejection.body_text();
+        let field = if reason.contains("limit:") {
+            "limit"
+        } else {
+            "after"
+        };
+        let message = format!("{reason}: write ?after=NUMBER, ?limit=NUMBER, or leave it out");
+        Self::in_query(field, message)
+    }
+
+    pub(super) fn bad_limit() -> Self {
+        let message = "a page has 1 to 10000 entries: write such a limit, or leave it out".to_owned();
+        Self::in_query("limit", message)
+    }
+
+    fn in_query(field: &str, message: String) -> Self {
+        let field = Some(field.to_owned());
+        Self::new(StatusCode::BAD_REQUEST, "bad-query", field, message)
     }
 
     pub(super) fn bad_body(field: Option<String>, message: String) -> Self {

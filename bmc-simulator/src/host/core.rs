@@ -26,7 +26,7 @@ use crate::redfish::{RedfishState, Sessions, SystemNotes};
 use crate::seed::Seeded;
 use crate::server::SUFFIX;
 use crate::spec::{Credentials, HostSpec, Identities};
-use crate::tls::{Authority, TlsSlot};
+use crate::tls::TlsSlot;
 
 /// What all hosts of a simulator share, and what is known once the listener is open.
 pub(crate) struct Setup {
@@ -34,7 +34,6 @@ pub(crate) struct Setup {
     /// Where IPMI listens; absent = it does not.
     pub(crate) ipmi_address: Option<SocketAddr>,
     pub(crate) tls: Arc<TlsSlot>,
-    pub(crate) authority: Arc<Authority>,
     pub(crate) epoch: Instant,
     pub(crate) journal: Arc<Journal>,
     pub(crate) stop: CancellationToken,
@@ -102,7 +101,6 @@ pub(crate) struct HostCore {
     /// What faults meet here.
     pub(crate) target: Target,
     pub(crate) ssdp_port: Option<u16>,
-    pub(super) authority: Arc<Authority>,
     /// Made for the first who asks: most hosts of a fleet have no subscriber.
     pub(super) events: OnceLock<broadcast::Sender<HostEvent>>,
     epoch: Instant,
@@ -162,7 +160,6 @@ impl HostCore {
             generated_password: spec.password.is_none(),
             target,
             ssdp_port: setup.ssdp_port,
-            authority: setup.authority,
             events: OnceLock::new(),
             epoch: setup.epoch,
             state: Mutex::new(state),

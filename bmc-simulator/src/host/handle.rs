@@ -8,13 +8,11 @@ use tokio::sync::broadcast;
 use super::{HostCore, HostEvent, Snapshot};
 use crate::SimError;
 use crate::counters::Counters;
-use crate::journal::{Ended, Entry, Event, Page};
+use crate::journal::{Entry, Event, Most, Page};
 use crate::oracle::{Breach, Oracle};
 use crate::per_machine::Slot;
 use crate::power::{Delays, Power, Truth};
-use crate::redfish;
 use crate::spec::Credentials;
-use crate::tls::Authority;
 
 /// One BMC and its machine; where it has several, what is asked here about a machine is about the first, and
 /// [`machine`](Self::machine) gives the others. Cheap to clone; outlives the simulator, whose BMCs then no longer answer.
@@ -158,6 +156,9 @@ impl Host {
                 return Ok(entry);
             }
             seen = seen.max(page.last_seq);
+            if page.more {
+                continue;
+            }
             tokio::select! {
                 () = self.core.stop.cancelled() => return Err(SimError::Stopped),
                 _ = tick.changed() => {}
@@ -167,14 +168,20 @@ impl Host {
 
     /// This host's part of the journal, oldest first.
     pub fn journal(&self) -> Vec<Arc<Entry>> {
-        self.journal_after(0).entries
+        let mut page = self.journal_after(0);
+        let mut entries = std::mem::take(&mut page.entries);
+        while page.more {
+            page = self.journal_after(page.last_seq);
+            entries.append(&mut page.entries);
+        }
+        entries
     }
 
     /// This host's part of the journal after number `after`.
     pub fn journal_after(&self, after: u64) -> Page {
         // What is due by now belongs to the answer.
-        self.core
-            .act(|acting| acting.core.journal.page(Some(&acting.core.name), after))
+        self.core.act(|_| ());
+        self.core.journal.page(Some(&self.core.name), after, Most::ALL)
     }
 
     /// Which of these rules clients of this BMC have broken so far, by the journal's order; at most 100
@@ -202,42 +209,6 @@ impl Host {
     /// [`SimError::NoMains`] while the mains are off; then nothing has changed.
     pub fn press_power(&self, to: Power) -> Result<(), SimError> {
         self.core.act(|acting| acting.press(Slot::FIRST, to))
-    }
-
-    /// Changes the login and ends all sessions. Over IPMI nobody can log in with a password of
-    /// more than 20 bytes or a user name of more than 16.
-    pub fn rotate_credentials(&self, username: impl Into<String>, password: impl Into<String>) {
-        let credentials = Credentials {
-            username: username.into(),
-            password: password.into(),
-        };
-        self.core.act(|acting| {
-            let users = [&acting.state.credentials, &credentials].map(|login| login.username.clone());
-            acting.state.credentials = credentials;
-            acting.state.redfish.own_login_replaced();
-            acting.log_rotated(&users);
-            redfish::end_sessions(acting, Ended::CredentialsRotated);
-            acting.end_ipmi_sessions(Ended::CredentialsRotated);
-        });
-    }
-
-    /// Presents a certificate of a new, unknown authority from now on and closes all connections.
-    /// Returns its SHA-256 as [`certificate_sha256_fingerprint`](Self::certificate_sha256_fingerprint).
-    ///
-    /// # Errors
-    /// [`SimError::Certificate`] or [`SimError::Tls`] when it cannot be made.
-    pub fn swap_certificate(&self) -> Result<String, SimError> {
-        let authority = Authority::new("another authority")?;
-        let presented = authority.issue(self.core.address.ip(), &self.core.name, None)?;
-        let sha256 = presented.sha256.clone();
-        self.core.act(|acting| {
-            acting.core.tls.swap(presented);
-            acting.log(Event::CertificateSwapped {
-                sha256: sha256.clone(),
-            });
-        });
-        self.core.close_connections();
-        Ok(sha256)
     }
 
     /// The BMC itself reboots: sessions and connections are gone, and it comes back in its stages. The

@@ -15,6 +15,7 @@ mod mains;
 mod obedience;
 mod rate;
 mod report;
+mod secrets;
 mod snapshot;
 mod switches;
 

@@ -38,7 +38,10 @@ impl Acting<'_> {
             return;
         }
         let defective = wanted.and_then(|defect| {
-            let issued = core.authority.issue(core.address.ip(), &core.name, Some(defect));
+            let issued = core
+                .tls
+                .authority()
+                .issue(core.address.ip(), &core.name, Some(defect));
             Some((defect, issued.ok()?))
         });
         core.tls.set_defective(defective);
@@ -70,6 +73,6 @@ impl Acting<'_> {
     /// Counts a request; whether it is one too many for the BMC.
     pub(crate) fn is_overwhelmed(&mut self) -> bool {
         let limit = self.state.faults.rate_limit();
-        limit.is_some_and(|limit| self.state.rate.count(self.now) > limit)
+        limit.is_some_and(|limit| self.state.rate.exceeds(limit, self.now))
     }
 }

@@ -22,7 +22,7 @@ pub mod wire;
 pub(crate) use command::class_of;
 pub use counters::IpmiCounters;
 pub(crate) use server::{bind, run};
-pub(crate) use spec::LONGEST_PASSWORD;
 pub use spec::{IpmiSpec, Privilege};
+pub(crate) use spec::{LONGEST_NAME, LONGEST_PASSWORD};
 pub use state::IpmiSession;
 pub(crate) use state::IpmiState;

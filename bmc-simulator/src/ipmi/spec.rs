@@ -11,7 +11,7 @@ use crate::per_machine::Slot;
 use crate::spec::{Layered, Wrong};
 
 /// Longest user name that IPMI carries, in bytes (section 13.20).
-const LONGEST_NAME: usize = 16;
+pub(crate) const LONGEST_NAME: usize = 16;
 /// Longest password of IPMI 2.0, in bytes (section 22.30).
 pub(crate) const LONGEST_PASSWORD: usize = 20;
 /// Longest KG, in bytes (section 22.25).

@@ -112,7 +112,7 @@ fn core() -> std::sync::Arc<crate::host::HostCore> {
     use crate::host::{HostCore, Setup};
     use crate::tls::{Authority, TlsSlot};
     let address = SocketAddr::from(([127, 0, 0, 1], 623));
-    let authority = Authority::new("x").unwrap();
+    let authority = std::sync::Arc::new(Authority::new("x").unwrap());
     let spec = crate::HostSpec::new("a")
         .credentials("admin", "secret")
         .ipmi(super::IpmiSpec::new().cipher_suites([0, 3, 17]));
@@ -122,8 +122,10 @@ fn core() -> std::sync::Arc<crate::host::HostCore> {
             address,
             ipmi_address: Some(address),
             ssdp_port: None,
-            authority: std::sync::Arc::new(Authority::new("y").unwrap()),
-            tls: std::sync::Arc::new(TlsSlot::new(authority.issue(address.ip(), "a", None).unwrap())),
+            tls: std::sync::Arc::new(TlsSlot::new(
+                std::sync::Arc::clone(&authority),
+                authority.issue(address.ip(), "a", None).unwrap(),
+            )),
             epoch: tokio::time::Instant::now(),
             journal: std::sync::Arc::new(crate::journal::Journal::new(
                 jiff::Timestamp::UNIX_EPOCH,

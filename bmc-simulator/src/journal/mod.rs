@@ -41,22 +41,52 @@ pub struct Page {
     /// Matching entries, oldest first.
     #[serde(serialize_with = "plain")]
     pub entries: Vec<Arc<Entry>>,
-    /// Number of the newest entry of the whole journal, also when it does not match; ask for what
-    /// comes after it next time.
+    /// Number of the newest entry that was looked at, also when it does not match; ask for what comes
+    /// after it next time.
     pub last_seq: u64,
     /// How many of the oldest entries are no longer kept.
     pub dropped: u64,
+    /// Whether there was more to look at when the page was asked for.
+    pub more: bool,
 }
 
 fn plain<S: Serializer>(entries: &[Arc<Entry>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(entries.iter().map(AsRef::<Entry>::as_ref))
 }
 
+/// How far a page reaches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// Entries on it.
+    pub(crate) entries: usize,
+    /// Entries that are looked at for it.
+    pub(crate) looked_at: usize,
+}
+
+impl Most {
+    /// To the end.
+    pub(crate) const ALL: Self = Self {
+        entries: usize::MAX,
+        looked_at: usize::MAX,
+    };
+}
+
+/// Entries that a reader looks at before writers get their turn.
+const AT_ONCE: usize = 1024;
+
 #[derive(Debug)]
 struct Kept {
     entries: VecDeque<Arc<Entry>>,
     last_seq: u64,
     capacity: usize,
+}
+
+impl Kept {
+    /// How many of the oldest entries are gone.
+    fn dropped(&self) -> u64 {
+        let held = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        self.last_seq.saturating_sub(held)
+    }
 }
 
 /// The journal of one simulator. One lock gives numbers and stores, so no reader sees a gap.
@@ -104,22 +134,39 @@ impl Journal {
         entry
     }
 
-    /// Entries with a number above `after`, of one host or of all.
-    pub(crate) fn page(&self, host: Option<&str>, after: u64) -> Page {
-        let kept = self.kept();
-        let start = kept.entries.partition_point(|entry| entry.seq <= after);
-        let entries = kept
-            .entries
-            .range(start..)
-            .filter(|entry| host.is_none_or(|name| entry.host == name))
-            .cloned()
-            .collect();
-        let held = u64::try_from(kept.entries.len()).unwrap_or(u64::MAX);
-        Page {
-            entries,
-            last_seq: kept.last_seq,
-            dropped: kept.last_seq.saturating_sub(held),
+    /// Entries with a number above `after`, of one host or of all. They are copied a few at a time, so that
+    /// nobody who writes waits for a reader; what is written meanwhile is left to the next page.
+    pub(crate) fn page(&self, host: Option<&str>, after: u64, most: Most) -> Page {
+        let mut page = Page {
+            entries: Vec::new(),
+            last_seq: after,
+            dropped: 0,
+            more: true,
+        };
+        let (mut end, mut looked_at) = (None, 0_usize);
+        while page.more && page.entries.len() < most.entries && looked_at < most.looked_at {
+            let kept = self.kept();
+            let end = *end.get_or_insert(kept.last_seq);
+            page.dropped = kept.dropped();
+            if looked_at > 0 && page.dropped > page.last_seq {
+                // The writers have overtaken us: the next page begins with what is kept.
+                break;
+            }
+            let start = kept.entries.partition_point(|entry| entry.seq <= page.last_seq);
+            for entry in kept.entries.range(start..).take(AT_ONCE) {
+                if entry.seq > end || page.entries.len() >= most.entries {
+                    break;
+                }
+                looked_at = looked_at.saturating_add(1);
+                page.last_seq = entry.seq;
+                if host.is_none_or(|name| entry.host == name) {
+                    page.entries.push(Arc::clone(entry));
+                }
+            }
+            page.last_seq = page.last_seq.max(page.dropped.min(end));
+            page.more = page.last_seq < end;
         }
+        page
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -128,29 +175,4 @@ impl Journal {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Event, Journal, Salt};
-    use std::time::Duration;
-
-    #[test]
-    fn numbers_filters_and_admits_what_it_dropped() {
-        let journal = Journal::new(jiff::Timestamp::UNIX_EPOCH, 3, Salt::new().unwrap());
-        for host in ["a", "b", "a", "b", "a"] {
-            journal.append(host, Duration::from_secs(1), Event::TcpAccepted);
-        }
-        let seqs = |host, after| -> Vec<u64> {
-            journal
-                .page(host, after)
-                .entries
-                .iter()
-                .map(|entry| entry.seq)
-                .collect()
-        };
-        assert_eq!(seqs(None, 0), [3, 4, 5]);
-        assert_eq!(seqs(Some("a"), 3), [5]);
-        assert_eq!(seqs(None, 5), [0_u64; 0]);
-        let page = journal.page(None, 0);
-        assert_eq!((page.last_seq, page.dropped), (5, 2));
-        assert_eq!(page.entries[0].wall.to_string(), "1970-01-01T00:00:01Z");
-    }
-}
+mod tests;

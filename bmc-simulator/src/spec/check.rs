@@ -3,6 +3,7 @@
 use super::layers::Layered;
 use super::{HostSpec, chassis};
 use crate::SimError;
+use crate::ipmi::{LONGEST_NAME, LONGEST_PASSWORD};
 
 /// What is wrong with a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,10 +82,7 @@ impl HostSpec {
             let reason = "no certificate can name the unspecified address: bind one real address";
             return Err(Wrong::of("address", reason).into());
         }
-        if self.username.is_empty() || self.username.contains(':') {
-            let reason = "HTTP Basic cannot carry an empty user name or one with a colon: choose another";
-            return Err(Wrong::of("username", reason).into());
-        }
+        check_login(&self.username, self.password.as_deref(), self.ipmi.is_some())?;
         if let Some(ipmi) = &layered.ipmi {
             ipmi.check(self, &layered)?;
         }
@@ -171,4 +169,33 @@ impl HostSpec {
 fn plain(text: &str) -> bool {
     let mut bytes = text.bytes();
     !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// What of a login no client could send, and what to write instead. A password that is absent is made later.
+pub(crate) fn check_login(username: &str, password: Option<&str>, over_ipmi: bool) -> Result<(), Wrong> {
+    let fits = |text: &str, longest: usize| !over_ipmi || text.len() <= longest;
+    if username.is_empty() || username.contains(':') {
+        let reason = "HTTP Basic cannot carry an empty user name or one with a colon: choose another";
+        return Err(Wrong::of("username", reason));
+    }
+    if username.contains(char::is_control) {
+        let reason = "a user name has no control characters: choose another";
+        return Err(Wrong::of("username", reason));
+    }
+    if !fits(username, LONGEST_NAME) {
+        let reason = "IPMI: user names have 1 to 16 bytes: choose a shorter one";
+        return Err(Wrong::of("username", reason));
+    }
+    let Some(password) = password else {
+        return Ok(());
+    };
+    if password.is_empty() || password.contains(char::is_control) {
+        let reason = "a password is not empty and has no control characters: choose another";
+        return Err(Wrong::of("password", reason));
+    }
+    if !fits(password, LONGEST_PASSWORD) {
+        let reason = "IPMI: passwords have at most 20 bytes: choose a shorter one";
+        return Err(Wrong::of("password", reason));
+    }
+    Ok(())
 }

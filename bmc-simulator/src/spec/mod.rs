@@ -7,7 +7,7 @@ mod layers;
 mod machine;
 
 pub(crate) use chassis::Enclosure;
-pub(crate) use check::{HostFlaw, Wrong};
+pub(crate) use check::{HostFlaw, Wrong, check_login};
 pub(crate) use identity::{Identities, Identity};
 pub(crate) use layers::{Fields, Layered, Misfit};
 pub(crate) use machine::MachinePlan;

@@ -230,6 +230,8 @@ async fn the_bmc_is_rebooted_the_mains_are_cut_and_breaches_and_metrics_are_told
     let (_, metrics) = control.send(Method::GET, "/metrics", "").await;
     for line in [
         "# TYPE bmc_simulator_machines gauge",
+        "bmc_simulator_machines{power=\"on\"} 2",
+        "bmc_simulator_breaches{rule=\"leaked-session\"} 0",
         "bmc_simulator_bmcs{stage=\"dead\"} 2",
         "bmc_simulator_bmc_reboots_total 2",
         "bmc_simulator_power_changes_total{to=\"off\"} 1",

@@ -130,6 +130,9 @@ async fn actions_and_queries() {
         ),
         (Method::GET, "/journal?after=x", "", 400, "after"),
         (Method::GET, "/hosts/a/journal?after=-1", "", 400, "after"),
+        (Method::GET, "/journal?limit=0", "", 400, "limit"),
+        (Method::GET, "/journal?limit=x", "", 400, "limit"),
+        (Method::GET, "/hosts/a/journal?limit=10001", "", 400, "limit"),
     ];
     refuses(&cases).await;
 }

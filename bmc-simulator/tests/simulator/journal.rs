@@ -147,7 +147,7 @@ async fn holds_no_password_and_no_token() {
     let client = Client::of(&host);
     let token = crate::client::header(&client.login().await, "X-Auth-Token");
     client.power_state().await;
-    host.rotate_credentials("admin", "canary-next");
+    host.rotate_credentials("admin", "canary-next").unwrap();
     let text = serde_json::to_string(&host.journal_after(0)).unwrap();
     let shown = format!(
         "{text}{:?}{:?}",

@@ -14,6 +14,7 @@ mod bmc;
 mod client;
 mod control;
 mod control_input;
+mod control_pages;
 mod determinism;
 mod expiry;
 mod faults_answer;

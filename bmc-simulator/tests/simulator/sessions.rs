@@ -148,7 +148,7 @@ async fn rotation_ends_sessions_and_the_old_login() {
     let (_sim, host) = one(HostSpec::new("a").credentials("admin", "old")).await;
     let client = Client::of(&host);
     let token = header(&client.login().await, "X-Auth-Token");
-    host.rotate_credentials("admin", "new");
+    host.rotate_credentials("admin", "new").unwrap();
     let read = || client.http.get(client.url(&host.system_path()));
     assert_eq!(status(read().header("X-Auth-Token", token)).await, 401);
     assert_eq!(status(read().basic_auth("admin", Some("old"))).await, 401);

@@ -1,6 +1,6 @@
 //! Certificates and connections.
 
-use bmc_simulator::{Event, HostSpec};
+use bmc_simulator::{CertificateDefect, Event, Fault, HostSpec};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
@@ -94,4 +94,29 @@ async fn presented_by(host: &bmc_simulator::Host, ca_pem: &str) -> CertificateDe
     stream.get_ref().1.peer_certificates().unwrap()[0]
         .clone()
         .into_owned()
+}
+
+#[tokio::test]
+async fn a_swap_keeps_the_defect_that_a_fault_asks_for() {
+    let (sim, host) = one(HostSpec::new("a")).await;
+    host.inject(Fault::Certificate(CertificateDefect::Expired))
+        .unwrap();
+    let before = host.certificate_sha256_fingerprint();
+    let after = host.swap_certificate().unwrap();
+    assert_ne!(before, after);
+    assert_eq!(host.certificate_sha256_fingerprint(), after, "what is presented");
+    let swapped = Event::CertificateSwapped {
+        sha256: after.clone(),
+    };
+    assert!(host.journal().iter().any(|entry| entry.event == swapped));
+    assert_ne!(host.ca_pem(), sim.ca_pem());
+    let refused = Client::of(&host).get(&host.system_path()).send().await;
+    assert!(refused.unwrap_err().is_connect(), "it has expired");
+    host.clear_faults();
+    assert_ne!(host.certificate_sha256_fingerprint(), after);
+    assert_eq!(status(Client::of(&host).get(&host.system_path())).await, 200);
+    // A defect that comes later is in a certificate of the authority that is trusted now.
+    host.inject(Fault::Certificate(CertificateDefect::WrongName))
+        .unwrap();
+    assert_ne!(host.ca_pem(), sim.ca_pem());
 }

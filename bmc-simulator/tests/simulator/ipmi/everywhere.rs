@@ -104,7 +104,7 @@ async fn what_is_taken_hits() {
                     consoles.push(hits(&host, fault, class).await);
                     // The sessions of earlier consoles are nobody's.
                     let login = host.credentials();
-                    host.rotate_credentials(login.username, login.password);
+                    host.rotate_credentials(login.username, login.password).unwrap();
                     taken += 1;
                 }
                 Err(error) => assert!(

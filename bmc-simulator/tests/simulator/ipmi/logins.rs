@@ -132,7 +132,8 @@ async fn two_keys() {
 #[tokio::test]
 async fn twenty_bytes_of_password_count_and_twenty_one_never_fit() {
     let (_sim, host) = bmc(IpmiSpec::new()).await;
-    host.rotate_credentials("sixteen-bytes-ab", "12345678901234567890");
+    host.rotate_credentials("sixteen-bytes-ab", "12345678901234567890")
+        .unwrap();
     let login = Login {
         username: "sixteen-bytes-ab",
         password: "12345678901234567890",
@@ -145,23 +146,24 @@ async fn twenty_bytes_of_password_count_and_twenty_one_never_fit() {
         ..login
     };
     assert_eq!(console.open(shorter).await, Err(Refused::Rakp2Code));
-    host.rotate_credentials("admin", "123456789012345678901");
-    assert_eq!(
-        console
-            .open(Login {
-                password: "12345678901234567890",
-                ..admin()
-            })
-            .await,
-        Err(Refused::Rakp2(0x0d))
-    );
+    for (username, password, field) in [
+        ("admin", "123456789012345678901", "password"),
+        ("seventeen-bytes-a", "good", "username"),
+    ] {
+        let refused = host.rotate_credentials(username, password).unwrap_err();
+        assert!(
+            matches!(&refused, bmc_simulator::SimError::InvalidHost { field: at, .. } if at == field),
+            "{refused}"
+        );
+    }
+    assert_eq!(console.open(login).await, Ok(()), "nothing has changed");
 }
 
 #[tokio::test]
 async fn rotation_ends_sessions_and_changes_the_login_of_both_protocols() {
     let (_sim, host) = bmc(IpmiSpec::new()).await;
     let mut old = Console::logged_in(&host, admin()).await;
-    host.rotate_credentials("admin", "new-pass");
+    host.rotate_credentials("admin", "new-pass").unwrap();
     let request = old.request(CHASSIS, STATUS, &[]);
     old.send(&request).await;
     old.settle().await;

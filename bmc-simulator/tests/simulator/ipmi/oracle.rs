@@ -136,7 +136,7 @@ async fn a_wrong_password_again_is_found_and_another_one_is_not() {
     let found = host.judge(&[Oracle::TryAfterRejection, Oracle::ThirdRejection]);
     assert_eq!(found.len(), 1, "{found:?}");
     wrong(&host).await;
-    host.rotate_credentials("admin", "new-pass");
+    host.rotate_credentials("admin", "new-pass").unwrap();
     wrong(&host).await;
     let found = host.judge(&[Oracle::TryAfterRejection]);
     assert_eq!(found.len(), 2, "none after the rotation: {found:?}");

@@ -102,7 +102,7 @@ async fn nobody_can_close_what_went_with_the_bmc() {
         match what {
             "reboot" => host.reboot_bmc(),
             "cut" => host.cut_mains(),
-            _ => host.rotate_credentials("admin", "second-password"),
+            _ => host.rotate_credentials("admin", "second-password").unwrap(),
         }
         assert_eq!(ended(&host), [("1".to_owned(), reason), ("2".to_owned(), reason)]);
         assert_eq!(broken(&host), []);

@@ -83,3 +83,39 @@ async fn the_root_announces_what_is_served_and_no_more() {
         assert_eq!(send(client.get(&path)).await.0, status, "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_decoy_that_cannot_be_asked_is_not_had_by_asking_for_all() {
+    let redfish = RedfishSpec {
+        decoys_unavailable_while_off: true,
+        ..RedfishSpec::default()
+    };
+    let spec = HostSpec::new("a").decoy(DecoySpec::new("decoy")).redfish(redfish);
+    let (_sim, host) = one(spec).await;
+    let client = Client::of(&host);
+    let all = "/redfish/v1/Systems?$expand=.";
+    assert_eq!(client.read(all).await["Members"][0]["Id"], "decoy");
+    host.press_power(bmc_simulator::Power::Off).unwrap();
+    let decoy = json!({"@odata.id": "/redfish/v1/Systems/decoy"});
+    let list = client.read(all).await;
+    assert_eq!(
+        (&list["Members"][0], &list["Members"][1]["Id"]),
+        (&decoy, &json!("1"))
+    );
+    let root = client.read("/redfish/v1/?$expand=*($levels=2)").await;
+    assert_eq!(root["Systems"]["Members"][0], decoy);
+    assert_eq!(send(client.get("/redfish/v1/Systems/decoy")).await.0, 503);
+}
+
+#[tokio::test]
+async fn who_is_not_logged_in_does_not_see_more_by_expanding_the_root() {
+    let (_sim, _host, client) = with(RedfishSpec::default()).await;
+    let url = client.url("/redfish/v1/?$expand=*($levels=2)");
+    let (status, root) = send(client.http.get(&url)).await;
+    assert_eq!(
+        (status, &root["Systems"]),
+        (200, &json!({"@odata.id": "/redfish/v1/Systems"}))
+    );
+    let wrong = client.http.get(&url).basic_auth("admin", Some("wrong"));
+    assert_eq!(send(wrong).await.0, 401);
+}
