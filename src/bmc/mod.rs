@@ -10,6 +10,7 @@
 
 mod actor;
 mod address;
+pub mod by_hand;
 mod credentials;
 mod error;
 mod inspection;

@@ -174,7 +174,7 @@ impl Redfish {
             body: None,
             not_after: None,
         };
-        let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
+        let answer = self.exchange_again(&call).await?;
         if answer.status.is_success() || matches!(answer.status.as_u16(), 401 | 404) {
             Ok(answer.status)
         } else {
@@ -214,8 +214,7 @@ impl Redfish {
         }
     }
 
-    /// GET, once more if a kept connection turns out to be dead (HPE resets on reuse,
-    /// NVIDIA/libredfish `network.rs`). Only reads are ever sent again.
+    /// GET, once more if a kept connection turns out to be dead.
     async fn fetch(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
         let authorization = self.authorization()?;
         let call = Call {
@@ -225,10 +224,16 @@ impl Redfish {
             body: None,
             not_after: None,
         };
-        match self.wire.exchange(&call).await {
+        self.exchange_again(&call).await
+    }
+
+    /// Sends a request that changes nothing when it is sent twice, once more if a kept connection turns
+    /// out to be dead. Never a POST.
+    async fn exchange_again(&mut self, call: &Call<'_>) -> Result<Answer, BmcError> {
+        match self.wire.exchange(call).await {
             Ok(answer) => Ok(answer),
             Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) => {
-                self.wire.exchange(&call).await.map_err(read_failure)
+                self.wire.exchange(call).await.map_err(read_failure)
             }
             Err(failure) => Err(read_failure(failure)),
         }

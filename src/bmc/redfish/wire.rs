@@ -124,6 +124,10 @@ pub(super) struct Wire {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     deadlines: Deadlines,
     live: Option<Live>,
+    /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
+    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own, so that
+    /// no command is lost to that.
+    keeps_none: bool,
     /// Of the last connection, if it was over TLS.
     pub(super) protection: Option<Protection>,
 }
@@ -158,6 +162,7 @@ impl Wire {
             tls: tls.map(|config| (TlsConnector::from(config), name)),
             deadlines,
             live: None,
+            keeps_none: false,
             protection: None,
         })
     }
@@ -187,6 +192,19 @@ impl Wire {
 
     /// Sends one request, once.
     pub(super) async fn exchange(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
+        let answer = self.exchange_now(call).await;
+        if let Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) =
+            &answer
+        {
+            self.keeps_none = true;
+        }
+        if self.keeps_none {
+            self.live = None;
+        }
+        answer
+    }
+
+    async fn exchange_now(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
         let began = Timestamp::now();
         let kept = self.kept().await;
         let reused = kept.is_some();

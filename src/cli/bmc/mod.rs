@@ -4,7 +4,6 @@ mod arguments;
 mod check;
 mod cluster;
 mod direct;
-mod power;
 mod show;
 
 use std::time::Duration;
@@ -14,9 +13,8 @@ use anyhow::bail;
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
 use cluster::Cluster;
-use show::Narrator;
 
-use crate::bmc::{BmcLine, BmcTarget, Bmcs, Urgency};
+use crate::bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
 use crate::core::journal::Verb;
 
 /// The longest that the farewell to a BMC may take.
@@ -109,7 +107,6 @@ async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
 
 async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()> {
     let meant = meant(&arguments.host).await?;
-    let mut narrator = Narrator::new();
     let destructive = verbs.contains(&Verb::PowerOff);
     if let Some(remediation) = &meant.remediation {
         bail!(
@@ -117,12 +114,12 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
         );
     }
     if let Some(node) = meant.ready_node.as_ref().filter(|_| destructive) {
-        narrator.tell(&format!(
+        show::tell(&format!(
             "careful: Node {node} is Ready; what runs on it is killed without notice"
         ));
     }
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let done = carry_out(&line, arguments, verbs, &meant.label, &mut narrator).await;
+    let done = carry_out(&line, arguments, verbs, &meant.label).await;
     farewell(line).await;
     done
 }
@@ -132,20 +129,19 @@ async fn carry_out(
     arguments: &PowerArguments,
     verbs: &[Verb],
     label: &str,
-    narrator: &mut Narrator,
 ) -> anyhow::Result<()> {
     let destructive = verbs.contains(&Verb::PowerOff);
-    let first = power::first_read(line, destructive).await?;
+    let first = by_hand::first_read(line, destructive).await?;
     let uuid = first.uuid.clone().unwrap_or_else(|| "unknown".to_owned());
-    narrator.tell(&format!("{label} is {}, UUID {uuid}", first.system));
-    narrator.says(&first.said);
+    show::tell(&format!("{label} is {}, UUID {uuid}", first.system));
+    show::tell(&format!("the BMC says {}", first.said));
     if destructive && !arguments.yes {
-        narrator.tell("it would be powered off at once, not shut down");
+        show::tell("it would be powered off at once, not shut down");
         return Err(NotConfirmed.into());
     }
     for verb in verbs {
-        power::carry_out(line, *verb, &first, arguments.timeout, narrator).await?;
-        narrator.tell(match verb {
+        by_hand::carry_out(line, *verb, &first, arguments.timeout, &mut show::tell).await?;
+        show::tell(match verb {
             Verb::PowerOff => "Off is proven: two fresh reads after the command say so",
             Verb::PowerOn => "the host is on",
         });
@@ -158,8 +154,8 @@ async fn farewell(line: BmcLine) {
     match tokio::time::timeout(FAREWELL, line.close()).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            Narrator::new().tell(&format!("the session at the BMC could not be deleted: {error}"));
+            show::tell(&format!("the session at the BMC could not be deleted: {error}"));
         }
-        Err(_) => Narrator::new().tell("the session at the BMC could not be deleted in time"),
+        Err(_) => show::tell("the session at the BMC could not be deleted in time"),
     }
 }

@@ -8,31 +8,11 @@ use serde_json::{Value, json};
 use super::arguments::Output;
 use crate::bmc::{Inspection, Login, Reading};
 
-/// Says on standard error what happens, each line with its time.
-pub(super) struct Narrator {
-    said: Option<String>,
-}
-
-impl Narrator {
-    pub(super) fn new() -> Self {
-        Self { said: None }
-    }
-
-    /// One line.
-    pub(super) fn tell(&mut self, text: &str) {
-        self.said = None;
-        let now = Timestamp::now().strftime("%H:%M:%SZ");
-        // A reader that has gone is no reason to leave a host half way.
-        let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
-    }
-
-    /// What the BMC says, when it is something else than before.
-    pub(super) fn says(&mut self, power: &str) {
-        if self.said.as_deref() != Some(power) {
-            self.tell(&format!("the BMC says {power}"));
-            self.said = Some(power.to_owned());
-        }
-    }
+/// Says on standard error what happens, with its time.
+pub(super) fn tell(text: &str) {
+    let now = Timestamp::now().strftime("%H:%M:%SZ");
+    // A reader that has gone is no reason to leave a host half way.
+    let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
 }
 
 /// The power state, by the names it is printed with.

@@ -1,13 +1,11 @@
-//! Power commands from a shell: send, and read until it is so.
+//! Power commands by a person's hand: send, and read until it is so. `core::manual` decides.
 
 use std::time::Duration;
 
-use anyhow::bail;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::show::Narrator;
-use crate::bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Reading, Refusal};
+use super::{BmcError, BmcLine, CommandAnswer, PowerCommand, Reading, Refusal};
 use crate::core::identity::SystemUuid;
 use crate::core::journal::Verb;
 use crate::core::manual::{Manual, Next, Outcome};
@@ -16,42 +14,78 @@ use crate::core::observed::PowerRead;
 /// Reads that may fail in a row before it is given up.
 const FAILURES_TOLERATED: usize = 10;
 
+/// How late a command may still be sent after it was decided.
+const SEND_WITHIN: Duration = Duration::from_secs(15);
+
+/// Why a host is not as it was to be.
+#[derive(Debug, thiserror::Error)]
+pub enum ByHandError {
+    /// The BMC could not be asked.
+    #[error(transparent)]
+    Bmc(#[from] BmcError),
+    /// Nothing proves that later answers are about the same host.
+    #[error(
+        "the BMC gives no usable system UUID (\"{said}\") for {system}, so nothing proves that later answers are about the same host. Power it at the BMC itself."
+    )]
+    Unidentified {
+        /// What it gives.
+        said: String,
+        /// For which system.
+        system: String,
+    },
+    /// The BMC does not know the command.
+    #[error("the BMC does not do {command}: {text}. Power the host by other means.")]
+    Unsupported {
+        /// The command.
+        command: PowerCommand,
+        /// What the BMC said.
+        text: String,
+    },
+    /// The time was over, or another host answered.
+    #[error("{why}. Look at the host's console before anything else is done.")]
+    GivenUp {
+        /// Why.
+        why: String,
+    },
+}
+
 /// Reads the host and, before it is powered off, sees that it is known who it is.
 ///
 /// # Errors
 /// When the BMC does not answer, or does not say who its host is.
-pub(super) async fn first_read(line: &BmcLine, destructive: bool) -> anyhow::Result<PowerRead> {
+pub async fn first_read(line: &BmcLine, destructive: bool) -> Result<PowerRead, ByHandError> {
     let read = power_read(line.read().await?);
     let said = read.uuid.as_deref().unwrap_or_default();
     if destructive && SystemUuid::parse(said).is_err() {
-        bail!(
-            "the BMC gives no usable system UUID (\"{said}\") for {}, so nothing proves that later answers \
-             are about the same host; power it at the BMC itself",
-            read.system
-        );
+        return Err(ByHandError::Unidentified {
+            said: said.to_owned(),
+            system: read.system,
+        });
     }
     Ok(read)
 }
 
-/// Carries one command out and waits until the host is as it should be.
+/// Carries one command out and waits until the host is as it should be. `tell` gets a line for
+/// whatever happens.
 ///
 /// # Errors
 /// When it is not so in time, or the BMC refuses for good.
-pub(super) async fn carry_out(
+pub async fn carry_out(
     line: &BmcLine,
     verb: Verb,
     first: &PowerRead,
     timeout: Duration,
-    narrator: &mut Narrator,
-) -> anyhow::Result<()> {
-    let begun = Timestamp::now();
-    let mut manual = Manual::new(verb, first, begun.saturating_add(timeout)?);
+    tell: &mut (dyn FnMut(&str) + Send),
+) -> Result<(), ByHandError> {
+    let deadline = Timestamp::now().saturating_add(timeout).unwrap_or(Timestamp::MAX);
+    let mut manual = Manual::new(verb, first, deadline);
+    let mut said = String::new();
     let mut failures = 0_usize;
     loop {
         let now = Timestamp::now();
         match manual.next(now) {
             Next::Send => {
-                let outcome = send(line, verb, narrator).await?;
+                let outcome = send(line, verb, tell).await?;
                 manual.note_sent(Timestamp::now(), outcome);
             }
             Next::Read(at) => {
@@ -61,50 +95,57 @@ pub(super) async fn carry_out(
                     Ok(reading) => {
                         failures = 0;
                         let read = power_read(reading);
-                        narrator.says(&read.said);
+                        if read.said != said {
+                            tell(&format!("the BMC says {}", read.said));
+                            said.clone_from(&read.said);
+                        }
                         manual.note_read(read);
                     }
                     Err(error) if error.is_transient() && failures < FAILURES_TOLERATED => {
                         failures = failures.saturating_add(1);
-                        narrator.tell(&format!("reading failed: {error}"));
+                        tell(&format!("reading failed: {error}"));
                         tokio::time::sleep(pause_after(failures)).await;
                     }
                     Err(error) => return Err(error.into()),
                 }
             }
             Next::Done => return Ok(()),
-            Next::GiveUp(why) => bail!("{why}"),
+            Next::GiveUp(why) => return Err(ByHandError::GivenUp { why }),
         }
     }
 }
 
-async fn send(line: &BmcLine, verb: Verb, narrator: &mut Narrator) -> anyhow::Result<Outcome> {
+async fn send(
+    line: &BmcLine,
+    verb: Verb,
+    tell: &mut (dyn FnMut(&str) + Send),
+) -> Result<Outcome, ByHandError> {
     let command = match verb {
         Verb::PowerOff => PowerCommand::ForceOff,
         Verb::PowerOn => PowerCommand::On,
     };
     let now = Instant::now();
-    let not_after = now.checked_add(Duration::from_secs(15)).unwrap_or(now);
+    let not_after = now.checked_add(SEND_WITHIN).unwrap_or(now);
     let outcome = match line.command(command, not_after).await {
         Ok(CommandAnswer::Accepted { .. }) => {
-            narrator.tell(&format!("{command} sent and accepted"));
+            tell(&format!("{command} sent and accepted"));
             Outcome::Acknowledged
         }
         Ok(CommandAnswer::AlreadyThereOrConflict { text, .. }) => {
-            narrator.tell(&format!("{command} sent; the BMC says {text}"));
+            tell(&format!("{command} sent; the BMC says {text}"));
             Outcome::Acknowledged
         }
         Ok(CommandAnswer::Refused {
             class: Refusal::Unsupported,
             text,
             ..
-        }) => bail!("the BMC does not do {command}: {text}"),
+        }) => return Err(ByHandError::Unsupported { command, text }),
         Ok(CommandAnswer::Refused {
             class: Refusal::Failed,
             text,
             ..
         }) => {
-            narrator.tell(&format!("{command} sent; the BMC failed: {text}"));
+            tell(&format!("{command} sent; the BMC failed: {text}"));
             Outcome::Unknown
         }
         Ok(CommandAnswer::Refused {
@@ -112,17 +153,17 @@ async fn send(line: &BmcLine, verb: Verb, narrator: &mut Narrator) -> anyhow::Re
             text,
             ..
         }) => {
-            narrator.tell(&format!("{command} refused for now: {text}"));
+            tell(&format!("{command} refused for now: {text}"));
             Outcome::Refused(text)
         }
         Err(error) if error.may_have_been_executed() => {
-            narrator.tell(&format!("{command} sent and not answered: {error}"));
+            tell(&format!("{command} sent and not answered: {error}"));
             Outcome::Unknown
         }
         // The next reading logs in again and chooses the system again.
         Err(error @ (BmcError::NotRead | BmcError::TooLate)) => Outcome::Refused(error.to_string()),
         Err(error) if error.is_transient() => {
-            narrator.tell(&format!("{command} not sent: {error}"));
+            tell(&format!("{command} not sent: {error}"));
             Outcome::Refused(error.to_string())
         }
         Err(error) => return Err(error.into()),
