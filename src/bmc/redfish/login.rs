@@ -94,7 +94,16 @@ impl Redfish {
             match attempt {
                 Attempt::Open(session) => {
                     self.redactor.add(&session.token);
+                    let left = self
+                        .left
+                        .take()
+                        .filter(|left| Some(left) != session.path.as_ref());
                     self.standing = Standing::Session(session);
+                    if let Some(left) = left
+                        && let Err(error) = self.delete(&left).await
+                    {
+                        tracing::debug!(%error, "a session that the BMC refused could not be deleted");
+                    }
                     return Ok(());
                 }
                 // The password is not offered at another place before the root says that there is one.
@@ -209,9 +218,12 @@ impl Redfish {
         BmcError::AuthenticationRejected { status, text }
     }
 
-    /// Forgets a session that the BMC has ended.
+    /// Forgets a session that the BMC does not take any more. Some say so in error: it is deleted once
+    /// the next one is open, so that they do not add up.
     pub(super) fn forget_session(&mut self) {
-        self.standing = Standing::New;
+        if let Standing::Session(session) = std::mem::replace(&mut self.standing, Standing::New) {
+            self.left = session.path;
+        }
         self.redactor.forget_added();
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Redfish {
     deadlines: Deadlines,
     redactor: Redactor,
     standing: Standing,
+    /// A session that was forgotten and may still be there.
+    left: Option<ResourcePath>,
     /// Out of the address, or chosen once and then kept.
     system: Option<ResourcePath>,
     /// Where commands go: out of the last reading, gone when a reading failed.
@@ -78,6 +80,7 @@ impl Redfish {
             expected: target.expected_uuid,
             deadlines,
             standing: Standing::New,
+            left: None,
             system: target.address.system_path,
             control: None,
         })
@@ -165,7 +168,7 @@ impl Redfish {
         Ok(self.delete(&path).await?.is_success())
     }
 
-    async fn delete(&mut self, path: &ResourcePath) -> Result<StatusCode, BmcError> {
+    pub(super) async fn delete(&mut self, path: &ResourcePath) -> Result<StatusCode, BmcError> {
         let authorization = self.authorization()?;
         let call = Call {
             method: Method::DELETE,
