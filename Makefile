@@ -6,6 +6,7 @@ SHELL := /bin/bash
 CONTROL_PLANE := tests/harness/control-plane/build.sh
 FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
 SUSHY := tests/peers/install-sushy.sh
+IPMI_PEERS := tests/peers/install-ipmi.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
@@ -75,3 +76,4 @@ simulator-bench: ## Measure how long fleets of BMCs take to start, and how much 
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against
 	@$(SUSHY)
+	@$(IPMI_PEERS)

@@ -32,7 +32,7 @@ pub enum IpmiError {
         "the BMC accepts none of the cipher suites 17 and 3 ({refusals}). Enable one of them on its LAN channel; suites without encryption are not used."
     )]
     NoCipherSuite {
-        /// The RMCP+ status codes.
+        /// What it said to each.
         refusals: String,
     },
     /// Any other refusal to open a session or to answer a request.

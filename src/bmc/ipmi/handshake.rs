@@ -33,8 +33,8 @@ pub(super) struct Login<'a> {
 pub(super) enum Opening {
     /// The BMC is ready for the login.
     Ready(Half),
-    /// It wants another cipher suite, said with this status.
-    OtherSuite(u8),
+    /// It wants another cipher suite. What it said.
+    OtherSuite(String),
 }
 
 /// A session that is half open.
@@ -83,8 +83,10 @@ pub(super) async fn open(
             .ask(until, Repeat::Never, || Ok(request.clone()), answer)
             .await
         {
-            Ok(Ok(accepted)) => return ready(link, suite, console_id, tag, accepted).map(Opening::Ready),
-            Ok(Err(status)) if status::is_about_the_suite(status) => return Ok(Opening::OtherSuite(status)),
+            Ok(Ok(accepted)) => return ready(link, suite, console_id, tag, accepted),
+            Ok(Err(status)) if status::is_about_the_suite(status) => {
+                return Ok(Opening::OtherSuite(format!("RMCP+ status {status:#04x}")));
+            }
             Ok(Err(status)) => return Err(status::refusal("Open Session", status).into()),
             Err(Unanswered::NotSent(not_sent)) => return Err(unreachable(not_sent)),
             Err(Unanswered::Silent(silent)) => cause = silent,
@@ -94,34 +96,35 @@ pub(super) async fn open(
 }
 
 /// A BMC that agrees to something else than was proposed is not followed: that would be the way down
-/// to a suite without encryption, or to suite 0.
+/// to a suite without encryption, or to suite 0. pyghmi's server agrees to suite 3 whatever is proposed
+/// (`pyghmi/ipmi/private/serversession.py`, `create_open_session_response`).
 fn ready(
     link: Link,
     suite: CipherSuite,
     console_id: u32,
     tag: u8,
     accepted: Accepted,
-) -> Result<Half, BmcError> {
+) -> Result<Opening, BmcError> {
     let Accepted {
         managed_id,
         algorithms,
     } = accepted;
-    if algorithms != suite.algorithms() || managed_id == 0 {
-        return Err(IpmiError::Malformed {
-            found: format!(
-                "it agreed to algorithms {algorithms:?} where cipher suite {} was proposed",
-                suite.id()
-            ),
-        }
-        .into());
+    if algorithms != suite.algorithms() {
+        return Ok(Opening::OtherSuite(format!(
+            "it agrees to algorithms {algorithms:?} instead"
+        )));
     }
-    Ok(Half {
+    if managed_id == 0 {
+        let found = "Open Session with session id 0".to_owned();
+        return Err(IpmiError::Malformed { found }.into());
+    }
+    Ok(Opening::Ready(Half {
         link,
         suite,
         console_id,
         managed_id,
         tag,
-    })
+    }))
 }
 
 /// The answer that belongs to a request of the handshake.

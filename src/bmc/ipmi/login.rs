@@ -117,9 +117,7 @@ async fn agree(
     for suite in known.into_iter().chain(others) {
         match handshake::open(peer, suite, login).await? {
             Opening::Ready(half) => return Ok((suite, half.log_in(login).await?)),
-            Opening::OtherSuite(status) => {
-                refusals.push(format!("{}: RMCP+ status {status:#04x}", suite.id()));
-            }
+            Opening::OtherSuite(said) => refusals.push(format!("{}: {said}", suite.id())),
         }
     }
     Err(IpmiError::NoCipherSuite {

@@ -204,3 +204,37 @@ async fn the_privilege_asked_for_is_operator_or_what_the_address_says() {
     let seen = host.counters().ipmi;
     assert_eq!((seen.rakp1, seen.auth_failures), (2, 0));
 }
+
+#[tokio::test]
+async fn a_bmc_that_agrees_to_something_weaker_is_not_followed() {
+    for algorithms in [[0, 0, 0], [1, 0, 0], [1, 1, 0], [3, 4, 0], [2, 2, 1]] {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut bmc = connect(target(socket.local_addr().unwrap())).await;
+        let answering = async {
+            let mut proposed = Vec::new();
+            let mut buffer = [0; 1024];
+            while let Ok((length, client)) = socket.recv_from(&mut buffer).await {
+                let request = &buffer[..length];
+                assert_eq!(request[5], 0x10, "nothing follows the Open Session Request");
+                proposed.push([request[28], request[36], request[44]]);
+                let mut answer = vec![0x06, 0, 0xff, 0x07, 0x06, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0];
+                answer.extend([request[16], 0, 3, 0]);
+                answer.extend(&request[20..24]);
+                answer.extend([1, 2, 3, 4]);
+                for (kind, number) in (0..).zip(algorithms) {
+                    answer.extend([kind, 0, 0, 8, number, 0, 0, 0]);
+                }
+                socket.send_to(&answer, client).await.unwrap();
+                if proposed.len() == 2 {
+                    break;
+                }
+            }
+            proposed
+        };
+        let (reading, proposed) = tokio::join!(bmc.read(), answering);
+        assert_eq!(reading.unwrap_err().reason(), "BmcNoCipherSuite");
+        assert_eq!(proposed, [[3, 4, 1], [1, 1, 1]]);
+        let mut buffer = [0; 16];
+        assert!(socket.try_recv(&mut buffer).is_err(), "nothing else was sent");
+    }
+}
