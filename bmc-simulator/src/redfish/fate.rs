@@ -74,6 +74,21 @@ impl Call<'_> {
         })
     }
 
+    /// Whether a fault writes over one of these headers of the answer.
+    pub(super) fn overwrites(&self, names: &[&str]) -> bool {
+        self.decision.look(|change| match change {
+            Some(Change::Header(name, _)) => names.contains(&name.as_str()),
+            None
+            | Some(
+                Change::Body(_)
+                | Change::Dribble(..)
+                | Change::Delay(_)
+                | Change::Status(_)
+                | Change::Cut(..),
+            ) => false,
+        })
+    }
+
     /// What becomes of an answer whose body tells something, and what a fault puts in its place.
     pub(super) fn sends_body(
         &self,

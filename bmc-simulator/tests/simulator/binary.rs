@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::client::http;
 
-struct Running {
+pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    lines: Vec<Value>,
+    pub(crate) lines: Vec<Value>,
 }
 
 impl Running {
     /// Starts the program and reads `expected` lines of JSON.
-    fn start(arguments: &[&str], expected: usize) -> Self {
+    pub(crate) fn start(arguments: &[&str], expected: usize) -> Self {
         let mut child = program()
             .args(arguments)
             .args(["--output", "json"])
@@ -34,7 +34,7 @@ impl Running {
     }
 
     /// Sends a signal and returns the exit code and standard error.
-    fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self, signal: &str) -> (Option<i32>, String) {
         let sent = Command::new("kill")
             .args([signal, &self.child.id().to_string()])
             .status()
@@ -64,7 +64,7 @@ fn program() -> Command {
 }
 
 /// Runs the program with arguments that it must refuse and returns what it says.
-fn fail(arguments: &[&str]) -> String {
+pub(crate) fn fail(arguments: &[&str]) -> String {
     // Nothing is printed on standard output by a program that refuses to start, so no line means
     // that it ended, and one that did start is not waited for for ever.
     let mut running = Running::start(arguments, 0);
@@ -83,7 +83,7 @@ fn fail(arguments: &[&str]) -> String {
     stderr
 }
 
-fn scratch(name: &str) -> String {
+pub(crate) fn scratch(name: &str) -> String {
     format!("{}/{}-{name}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 

@@ -44,3 +44,4 @@ mod service;
 mod sessions;
 mod ssdp;
 mod tls;
+mod verdict;

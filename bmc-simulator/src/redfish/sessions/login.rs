@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{offered, place};
 use crate::host::Acting;
-use crate::journal::Event;
+use crate::journal::{Delivery, Event};
 use crate::redfish::message::{self, Base};
 use crate::redfish::route::Route;
 use crate::redfish::{Call, accounts, auth, read, reply};
@@ -72,8 +72,11 @@ fn open(call: &Call<'_>, acting: &mut Acting<'_>, account: u64) -> Response<Body
         let name = HeaderName::from_static("x-auth-token");
         response.headers_mut().insert(name, token);
     }
-    // Token and location are in the headers.
-    let sent = call.sends_head(acting, &mut response);
+    let mut sent = call.sends_head(acting, &mut response);
+    if call.overwrites(&["x-auth-token", "location"]) {
+        // Nobody can close a session without its token and its place.
+        sent.delivery = Delivery::Lost;
+    }
     let event = Event::SessionCreated {
         session: id,
         status: sent.status,

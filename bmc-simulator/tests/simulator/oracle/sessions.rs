@@ -116,6 +116,13 @@ async fn a_session_that_its_client_never_heard_of_is_not_its_to_close() {
         (Fault::DropAfterExecute, false),
         (Fault::ExecuteThenStatus { status: 500 }, false),
         (Fault::CutAnswer { after: 0 }, false),
+        (
+            Fault::Header {
+                name: "X-Auth-Token".to_owned(),
+                value: "another".to_owned(),
+            },
+            false,
+        ),
         // Status, token and location are in the head.
         (Fault::TruncatedJson, true),
         (
