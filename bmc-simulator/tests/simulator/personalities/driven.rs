@@ -184,7 +184,7 @@ async fn every_family_shows_a_careful_client_what_it_is_known_for() {
             }
             (row.off_after, row.on_after) = (met.off_after, met.on_after);
         }
-        // The requests take their time, too: of a long wait up to a second.
+        // The requests take their time, too: of a long wait up to a second, or one try.
         for (met, row) in [
             (met.off_after, &mut row.off_after),
             (met.on_after, &mut row.on_after),
@@ -192,6 +192,9 @@ async fn every_family_shows_a_careful_client_what_it_is_known_for() {
             if met.map(|seconds| seconds.saturating_add(1)) == *row {
                 *row = met;
             }
+        }
+        if met.on.len().saturating_add(1) == row.on.len() {
+            row.on.remove(0);
         }
         assert_eq!(met, row, "{}", family.as_str());
         let cycled = row.off_after.is_some();
