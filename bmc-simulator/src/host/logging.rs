@@ -51,3 +51,7 @@ impl Acting<'_> {
         entry.seq
     }
 }
+
+#[cfg(test)]
+#[path = "logging_tests.rs"]
+mod tests;

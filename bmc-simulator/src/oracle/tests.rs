@@ -22,7 +22,7 @@ fn found(history: &[Entry]) -> BTreeSet<(Oracle, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn what_is_judged_as_it_is_written_is_what_the_rules_say(steps in prop::collection::vec(step(), 0..60)) {
