@@ -12,6 +12,8 @@ pub use control::control;
 pub use fleet::fleet;
 pub use http::{http, query};
 
+pub use crate::ssdp::searches_for_us as ssdp;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 

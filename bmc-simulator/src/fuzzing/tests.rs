@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{control, fleet, http, query};
+use super::{control, fleet, http, query, ssdp};
 use crate::MOST_HOSTS;
 
 /// The inputs of one fuzz target, with their names.
@@ -33,6 +33,13 @@ fn queries_are_read_without_harm() {
     for (_, bytes) in corpus("query") {
         query(&bytes);
     }
+}
+
+#[test]
+fn searches_are_understood_or_ignored() {
+    let inputs = corpus("ssdp");
+    let understood = inputs.iter().filter(|(_, bytes)| ssdp(bytes)).count();
+    assert!(understood >= 3 && understood < inputs.len(), "{understood}");
 }
 
 #[test]

@@ -126,6 +126,22 @@ pub(crate) struct MachinePlan {
 }
 
 impl HostSpec {
+    /// Adds one of several machines, in place of the one that a BMC has by itself. The first is the one
+    /// that IPMI reaches.
+    pub fn machine(mut self, machine: MachineSpec) -> Self {
+        self.machines.push(machine);
+        self
+    }
+
+    /// Chassis that its machines are in, the outermost first, such as `["Enclosure", "Blade0"]`; the
+    /// personality's when not given, else one, `1`.
+    pub fn chassis<Id: Into<String>>(self, path: impl IntoIterator<Item = Id>) -> Self {
+        Self {
+            chassis: Some(path.into_iter().map(Into::into).collect()),
+            ..self
+        }
+    }
+
     /// The machines behind this BMC: those that were described, or its one.
     pub(super) fn plan_machines(&self, delays: Delays) -> PerMachine<MachinePlan> {
         let Some((first, others)) = self.machines.split_first() else {

@@ -267,22 +267,6 @@ impl HostSpec {
         self
     }
 
-    /// Adds one of several machines, in place of the one that a BMC has by itself. The first is the one
-    /// that IPMI reaches.
-    pub fn machine(mut self, machine: MachineSpec) -> Self {
-        self.machines.push(machine);
-        self
-    }
-
-    /// Chassis that its machines are in, the outermost first, such as `["Enclosure", "Blade0"]`; the
-    /// personality's when not given, else one, `1`.
-    pub fn chassis<Id: Into<String>>(self, path: impl IntoIterator<Item = Id>) -> Self {
-        Self {
-            chassis: Some(path.into_iter().map(Into::into).collect()),
-            ..self
-        }
-    }
-
     /// Lets the BMC speak IPMI, too, at the same address; it does not when this is not given.
     pub fn ipmi(self, ipmi: IpmiSpec) -> Self {
         Self {

@@ -30,6 +30,11 @@ const MOST_SEARCHES: usize = 8;
 /// No search is longer.
 const MAX_DATAGRAM: usize = 1024;
 
+/// Whether a datagram is a search that is answered; what is fuzzed.
+pub fn searches_for_us(datagram: &[u8]) -> bool {
+    message::search(datagram).is_some()
+}
+
 /// Opens the socket, on the default interface and on those of the BMCs.
 ///
 /// # Errors
