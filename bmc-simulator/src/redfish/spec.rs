@@ -141,6 +141,13 @@ impl RedfishSpec {
                 "no session could ever be opened: write a session limit of 1 or more",
             ));
         }
+        let offered = |one: &ResetType| self.reset_types.contains(one);
+        if !self.broken_reset_types.iter().all(offered) {
+            return Err(Wrong::of(
+                "brokenResetTypes",
+                "what is not offered is refused before it could break: name types of `resetTypes`",
+            ));
+        }
         if !SESSION_TIMEOUT_SECONDS.contains(&self.session_timeout.as_secs()) {
             return Err(Wrong::of(
                 "sessionTimeout",
@@ -222,7 +229,7 @@ pub enum ResetAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, LockoutSpec, RedfishSpec, ResetAnswer, ResetValues};
+    use super::{Duration, LockoutSpec, RedfishSpec, ResetAnswer, ResetType, ResetValues};
 
     #[test]
     fn is_read_from_json_with_every_field_optional() {
@@ -256,6 +263,12 @@ mod tests {
         };
         assert!(with_timeout(30).check().is_ok() && with_timeout(86_400).check().is_ok());
         assert!(with_timeout(29).check().is_err() && with_timeout(86_401).check().is_err());
+        let breaks = |broken| RedfishSpec {
+            reset_types: vec![ResetType::On],
+            broken_reset_types: vec![broken],
+            ..RedfishSpec::default()
+        };
+        assert!(breaks(ResetType::On).check().is_ok() && breaks(ResetType::ForceOff).check().is_err());
         let no_sessions = RedfishSpec {
             session_limit: 0,
             ..RedfishSpec::default()
