@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use baremetal_remediator::bmc::by_hand::{self, ByHandError};
 use baremetal_remediator::bmc::{
-    AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, ServerTrust, TransportSecurity, Urgency,
+    AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, Protocol, ServerTrust, TransportSecurity,
+    Urgency,
 };
 use baremetal_remediator::core::identity::SystemUuid;
 use baremetal_remediator::core::journal::Verb;
@@ -47,6 +48,7 @@ pub fn target(host: &Host) -> Result<BmcTarget> {
         expected_uuid: SystemUuid::parse(host.system_uuid()).ok(),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         minimum_transport: TransportSecurity::VerifiedTls,
+        protocols: vec![Protocol::Redfish],
     })
 }
 
