@@ -73,6 +73,11 @@ simulator-bench: ## Measure how long fleets of BMCs take to start, and how much 
 	@cargo build --release -p bmc-simulator
 	@bmc-simulator/bench.sh $(HOSTS)
 
+.PHONY: ipmi-bench
+ipmi-bench: ## Read the power of many simulated BMCs over IPMI, by the driver and by ipmipower (BMCS=256 HUNG=16)
+	@cargo build --release --example ipmi-status
+	@ulimit -n 8192; cargo run --quiet --release --example ipmi-status -- $(BMCS) $(HUNG)
+
 .PHONY: peers
 peers: ## Install the BMC emulators of others that tests run against
 	@$(SUSHY)

@@ -246,7 +246,7 @@ impl BmcTarget {
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
 struct Deadlines {
-    /// TCP and TLS together.
+    /// TCP and TLS together; over IPMI agreeing on a cipher suite and logging in.
     connect: Duration,
     /// From the first byte of a request to the last byte of its answer.
     request: Duration,

@@ -7,7 +7,7 @@ use crate::bmc::{CommandAnswer, Refusal};
 use crate::core::power::PowerState;
 
 #[tokio::test]
-async fn a_remediation_costs_one_exchange_a_step_and_five_for_its_session() {
+async fn a_remediation_costs_one_exchange_a_step_and_six_for_its_session() {
     for suite in [17, 3] {
         let (_simulator, host, mut bmc) = begin(IpmiSpec::new().cipher_suites([suite])).await;
         let first = bmc.read().await.unwrap();
@@ -33,7 +33,7 @@ async fn a_remediation_costs_one_exchange_a_step_and_five_for_its_session() {
         assert!(!format!("{bmc:?}").contains("canary"));
         assert!(bmc.close().await.unwrap(), "there was a session");
         assert_eq!(sessions(&host), 0);
-        // With suites 17 refused, its Open Session comes on top.
+        // Where suite 17 is refused, its Open Session comes on top.
         let opened = if suite == 17 { 1 } else { 2 };
         let expected = IpmiCounters {
             datagrams: 10 + opened + 1,
