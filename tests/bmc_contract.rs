@@ -7,7 +7,8 @@ mod contract;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use bmc_simulator::{Host, HostSpec, Personality, Simulator};
+use baremetal_remediator::bmc::Protocol;
+use bmc_simulator::{Host, HostSpec, IpmiSpec, Personality, Simulator};
 use contract::{Expected, as_expected, power_cycle};
 use futures::future::join_all;
 
@@ -43,12 +44,25 @@ fn expected(family: Personality) -> Expected {
     }
 }
 
-#[tokio::test]
-async fn every_family_is_power_cycled_once_or_refused() -> Result<()> {
-    let specs = Personality::ALL.map(|family| HostSpec::new(family.as_str()).personality(family));
+/// What each family lets a careful client do over IPMI.
+fn expected_over_ipmi(family: Personality) -> Expected {
+    match family {
+        Personality::MockupServer => Expected::NotProven,
+        _ => Expected::Cycled,
+    }
+}
+
+async fn all_as_expected(protocol: Protocol, expected: fn(Personality) -> Expected) -> Result<()> {
+    let specs = Personality::ALL.map(|family| {
+        let spec = HostSpec::new(family.as_str()).personality(family);
+        match protocol {
+            Protocol::Redfish => spec,
+            Protocol::Ipmi => spec.ipmi(IpmiSpec::new()),
+        }
+    });
     let simulator = Simulator::builder().seed(7).hosts(specs).start().await?;
     let hosts: Vec<Host> = simulator.hosts().to_vec();
-    let ended = join_all(hosts.iter().map(|host| power_cycle(host, PATIENCE))).await;
+    let ended = join_all(hosts.iter().map(|host| power_cycle(host, protocol, PATIENCE))).await;
     let mut wrong = Vec::new();
     for ((family, host), ended) in Personality::ALL.into_iter().zip(&hosts).zip(&ended) {
         if let Err(error) = as_expected(host, ended, &expected(family)) {
@@ -57,4 +71,14 @@ async fn every_family_is_power_cycled_once_or_refused() -> Result<()> {
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+#[tokio::test]
+async fn every_family_is_power_cycled_once_or_left_alone_over_redfish() -> Result<()> {
+    all_as_expected(Protocol::Redfish, expected).await
+}
+
+#[tokio::test]
+async fn every_family_is_power_cycled_once_or_left_alone_over_ipmi() -> Result<()> {
+    all_as_expected(Protocol::Ipmi, expected_over_ipmi).await
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use baremetal_remediator::bmc::Protocol;
 use bmc_simulator::{
     CertificateDefect, Delays, Fault, Host, HostSpec, Injection, RequestClass, Simulator, VendorError,
 };
@@ -171,7 +172,12 @@ async fn whatever_a_bmc_does_wrong_its_host_is_power_cycled_once_or_left_alone()
             host.inject(fault.clone())?;
         }
     }
-    let ended = join_all(hosts.iter().map(|host| power_cycle(host, PATIENCE))).await;
+    let ended = join_all(
+        hosts
+            .iter()
+            .map(|host| power_cycle(host, Protocol::Redfish, PATIENCE)),
+    )
+    .await;
     let mut wrong = BTreeSet::new();
     for ((case, host), ended) in cases.iter().zip(&hosts).zip(&ended) {
         if let Err(error) = as_expected(host, ended, &case.expected) {

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::bmc::by_hand::{self, ByHandError};
 use baremetal_remediator::bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, Protocol, ServerTrust, TransportSecurity,
@@ -34,26 +34,38 @@ pub enum Expected {
 }
 
 /// By its address alone: which of its systems is meant has to be found out.
-pub fn target(host: &Host) -> Result<BmcTarget> {
+pub fn target(host: &Host, protocol: Protocol) -> Result<BmcTarget> {
+    let address = match protocol {
+        Protocol::Redfish => format!("redfish://{}", host.address()),
+        Protocol::Ipmi => {
+            let address = host.ipmi_address().context("it speaks no IPMI")?;
+            format!("ipmi://{address}?privilegelevel=OPERATOR")
+        }
+    };
     let login = host.credentials();
     let secret = BTreeMap::from([
         ("username".to_owned(), login.username.into_bytes()),
         ("password".to_owned(), login.password.into_bytes()),
     ]);
     Ok(BmcTarget {
-        address: format!("redfish://{}", host.address()).parse()?,
+        address: address.parse()?,
         credentials: Credentials::from_secret(&secret, "1")?,
         trust: ServerTrust::Fingerprints(vec![host.certificate_sha256_fingerprint().parse()?]),
         auth: AuthMethod::Auto,
         expected_uuid: SystemUuid::parse(host.system_uuid()).ok(),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
+        protocols: vec![protocol],
         minimum_transport: TransportSecurity::VerifiedTls,
         protocols: vec![Protocol::Redfish],
     })
 }
 
-pub async fn power_cycle(host: &Host, patience: Duration) -> Result<Vec<String>, ByHandError> {
-    let target = target(host).expect("the simulator's own words can be read");
+pub async fn power_cycle(
+    host: &Host,
+    protocol: Protocol,
+    patience: Duration,
+) -> Result<Vec<String>, ByHandError> {
+    let target = target(host, protocol).expect("the simulator's own words can be read");
     let line = Bmcs::default().line(target, Urgency::Remediation);
     let mut told = Vec::new();
     let mut tell = |text: &str| told.push(text.to_owned());
@@ -91,6 +103,8 @@ pub fn as_expected(host: &Host, ended: &Result<Vec<String>, ByHandError>, expect
     }
     let sessions = host.snapshot().sessions;
     ensure!(sessions.is_empty(), "sessions stay: {sessions:?}");
+    let over_ipmi = host.snapshot().ipmi.map(|ipmi| ipmi.sessions).unwrap_or_default();
+    ensure!(over_ipmi.is_empty(), "sessions stay: {over_ipmi:?}");
     let mut rules = vec![
         Oracle::OnBeforeConfirmedOff,
         Oracle::BlindRepeat,
