@@ -65,6 +65,7 @@ pub async fn power_cycle(
     protocol: Protocol,
     patience: Duration,
 ) -> Result<Vec<String>, ByHandError> {
+    #[allow(clippy::expect_used, reason = "a test that fails says so")]
     let target = target(host, protocol).expect("the simulator's own words can be read");
     let line = Bmcs::default().line(target, Urgency::Remediation);
     let mut told = Vec::new();

@@ -186,8 +186,9 @@ impl Bmc<'_, '_> {
         let busy = self.fault(class, |effect| (effect == IpmiEffect::Busy).then_some(()));
         let shifted = self.fault(class, |effect| (effect == IpmiEffect::WrongRqSeq).then_some(()));
         let damaged = self.fault(class, |effect| (effect == IpmiEffect::BadChecksum).then_some(()));
-        if shifted.is_some() || damaged.is_some() {
-            // To the console it is the answer to another request, or none.
+        if shifted.is_some() {
+            // To the console it is the answer to another request. One with a wrong checksum is whole by its
+            // integrity code, and consoles that know such BMCs take it.
             self.delivery = Delivery::Lost;
         }
         let done = match busy {
