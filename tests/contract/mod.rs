@@ -56,7 +56,6 @@ pub fn target(host: &Host, protocol: Protocol) -> Result<BmcTarget> {
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![protocol],
         minimum_transport: TransportSecurity::VerifiedTls,
-        protocols: vec![Protocol::Redfish],
     })
 }
 
