@@ -79,6 +79,7 @@ ipmi-bench: ## Read the power of many simulated BMCs over IPMI, by the driver an
 	@ulimit -n 8192; cargo run --quiet --release --example ipmi-status -- $(BMCS) $(HUNG)
 
 .PHONY: peers
-peers: ## Install the BMC emulators of others that tests run against
+peers: ## Install the BMC emulators and fence agents of others that tests run against
 	@$(SUSHY)
+	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)
