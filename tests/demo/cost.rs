@@ -45,7 +45,7 @@ impl Baseline {
             tls_handshakes: now.tls_handshakes.saturating_sub(then.tls_handshakes),
             tls_failures: now.tls_failures.saturating_sub(then.tls_failures),
             auth_failures: now.auth_failures.saturating_sub(then.auth_failures),
-            // The daemon speaks no IPMI.
+            // The story is told over Redfish.
             ..Counters::default()
         })
     }
