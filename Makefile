@@ -78,6 +78,16 @@ ipmi-bench: ## Read the power of many simulated BMCs over IPMI, by the driver an
 	@cargo build --release --example ipmi-status
 	@ulimit -n 8192; cargo run --quiet --release --example ipmi-status -- $(BMCS) $(HUNG)
 
+.PHONY: fencing-bench
+fencing-bench: ## Power a simulated host by fence_redfish, fence_ipmilan, ipmipower and the daemon's code, side by side
+	@cargo build --release --bin baremetal-remediator --example fencing
+	@cargo run --quiet --release --example fencing
+
+.PHONY: hostile-bench
+hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency and memory
+	@cargo build --release -p bmc-simulator --bins
+	@ulimit -n 8192; cargo run --quiet --release --example hostile
+
 .PHONY: peers
 peers: ## Install the BMC emulators and fence agents of others that tests run against
 	@$(SUSHY)
