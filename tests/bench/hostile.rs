@@ -160,7 +160,8 @@ async fn read_all(fleet: &Fleet, hostile: &[String]) -> Result<Vec<f64>> {
             tokio::spawn(async move {
                 loop {
                     if line.read().await.is_err() {
-                        tokio::time::sleep(Duration::from_millis(200)).await;
+                        // As the core pauses after a reading that failed.
+                        tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                 }
             })
