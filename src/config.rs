@@ -1,5 +1,7 @@
 //! Arguments of the program.
 
+use std::net::SocketAddr;
+
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::bmc::BmcArguments;
@@ -35,12 +37,31 @@ pub struct RunArguments {
     /// Name of this replica in events. In a Pod: metadata.name.
     #[arg(long, env = "POD_NAME", default_value = "baremetal-remediator")]
     pub pod_name: String,
+    /// Address and port on which metrics (/metrics) and a sign of life (/healthz) are served over plain
+    /// HTTP, such as 0.0.0.0:8080. Default: nowhere.
+    #[arg(long, env = "METRICS_ADDRESS", value_name = "ADDRESS:PORT", value_parser = metrics_address, default_value = "")]
+    pub metrics_address: MetricsAddress,
     /// What to log, such as `info` or `baremetal_remediator=debug,kube=warn`.
     #[arg(long, env = "LOG_FILTER", default_value = "info")]
     pub log_filter: String,
     /// How to log.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+/// Where metrics are served, if anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetricsAddress(pub Option<SocketAddr>);
+
+/// Reads an address; an empty text is none.
+fn metrics_address(text: &str) -> Result<MetricsAddress, String> {
+    if text.is_empty() {
+        return Ok(MetricsAddress(None));
+    }
+    let address = text
+        .parse()
+        .map_err(|_| format!("\"{text}\" is no IP address with a port, such as 0.0.0.0:8080 or [::]:8080"))?;
+    Ok(MetricsAddress(Some(address)))
 }
 
 /// How log lines look.

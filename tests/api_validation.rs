@@ -77,7 +77,7 @@ fn endpoint(change: impl FnOnce(&mut Value)) -> Value {
 /// Specs that are refused, and what the refusal says.
 fn bad_endpoints() -> Vec<(Value, Vec<&'static str>)> {
     let one_of_two = "exactly one of machineName and nodeName must be set";
-    let one_of_three = "at most one of caBundle, fingerprints and insecureSkipVerify can be set";
+    let one_of_them = "at most one of caBundle, caBundleFrom, fingerprints and insecureSkipVerify can be set";
     vec![
         (
             endpoint(|spec| spec["nodeName"] = json!("worker")),
@@ -120,15 +120,15 @@ fn bad_endpoints() -> Vec<(Value, Vec<&'static str>)> {
         ),
         (
             endpoint(|spec| spec["tls"] = json!({"caBundle": "x", "fingerprints": ["y"]})),
-            vec!["spec.tls", one_of_three],
+            vec!["spec.tls", one_of_them],
         ),
         (
             endpoint(|spec| spec["tls"] = json!({"caBundle": "x", "insecureSkipVerify": true})),
-            vec!["spec.tls", one_of_three],
+            vec!["spec.tls", one_of_them],
         ),
         (
             endpoint(|spec| spec["tls"] = json!({"fingerprints": ["y"], "insecureSkipVerify": true})),
-            vec!["spec.tls", one_of_three],
+            vec!["spec.tls", one_of_them],
         ),
         (
             endpoint(|spec| spec["tls"] = json!({"fingerprints": ["x".repeat(96)]})),
@@ -298,6 +298,21 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> Result<()> {
         "allowedNetworks": ["10.0.0.0/8", "2001:db8::/32"], "protocols": ["Redfish", "IPMI"],
     }});
     kinds.try_out(kind, "default", &good).await?;
+    for interval in ["9s", "169h", "-6h", "never", "6", ""] {
+        let spec = json!({"bmc": {"readiness": {"interval": interval}}});
+        let says = ["spec.bmc.readiness.interval"];
+        kinds
+            .refuses(kind, "default", &spec, &says)
+            .await
+            .with_context(|| interval.to_owned())?;
+    }
+    for interval in ["off", "0", "0s", "10s", "1h30m", "168h"] {
+        let spec = json!({"bmc": {"readiness": {"interval": interval}}});
+        kinds
+            .try_out(kind, "default", &spec)
+            .await
+            .with_context(|| interval.to_owned())?;
+    }
     Ok(())
 }
 
@@ -327,6 +342,7 @@ async fn defaults_are_filled_in() -> Result<()> {
     assert_eq!(template.data["spec"]["template"]["spec"], strategy);
     let limits = json!({"paused": false, "bmc": {
         "allowedNetworks": [], "protocols": ["Redfish"], "minimumTransport": "VerifiedTLS",
+        "readiness": {"interval": "21600s"},
     }});
     assert_eq!(policy.data["spec"], limits);
     assert_eq!(endpoint.data["spec"]["tls"], json!({"insecureSkipVerify": false}));

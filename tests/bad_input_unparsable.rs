@@ -55,7 +55,7 @@ async fn daemon() -> Result<&'static ChildDaemon> {
             for kind in LOOSENED {
                 loosen(&client, kind).await?;
             }
-            let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"]}});
+            let policy = world::daemon::permissive_policy();
             world::set_policy(&client, policy).await?;
             world::start_daemon(cluster, Path::new(DAEMON))
         })

@@ -26,11 +26,13 @@ const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 /// One policy after the other, and why it holds the remediation up. The BMC of the first world is on 127.0.0.1.
 /// No two in a row have the same reason, so that each is seen to be obeyed.
 fn limits() -> Vec<(Option<Value>, Reason, Vec<&'static str>)> {
-    let networks = |networks: Value| Some(json!({"bmc": {"allowedNetworks": networks}}));
+    let networks = |networks: Value| {
+        Some(json!({"bmc": {"allowedNetworks": networks, "readiness": {"interval": "off"}}}))
+    };
     vec![
         (None, Reason::PolicyMissing, vec!["there is no RemediationPolicy"]),
         (
-            Some(json!({"paused": true, "bmc": {"allowedNetworks": ["127.0.0.0/8"]}})),
+            Some(json!({"paused": true, "bmc": world::daemon::permissive_policy()["bmc"]})),
             Reason::PolicyPaused,
             vec!["the RemediationPolicy is paused"],
         ),
@@ -102,7 +104,7 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
 
     world::set_policy(
         &world.client,
-        json!({"bmc": {"allowedNetworks": ["127.0.0.1/32"]}}),
+        json!({"bmc": {"allowedNetworks": ["127.0.0.1/32"], "readiness": {"interval": "off"}}}),
     )
     .await?;
     // Sooner than a BMC that failed would be asked again.

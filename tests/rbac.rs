@@ -16,8 +16,7 @@ use baremetal_remediator::core::phase::Phase;
 use harness::{AuditEvent, Cursor};
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::{HostOptions, World, WorldHost, objects};
@@ -110,35 +109,6 @@ fn trusted_by_config_map() -> HostOptions {
     }
 }
 
-async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<()> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("metal3.io", "v1alpha1", "BareMetalHost"));
-    let api = Api::<DynamicObject>::namespaced_with(world.client.clone(), &world.namespace, &kind);
-    let object: DynamicObject = serde_json::from_value(json!({
-        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
-        "metadata": {"name": host.name, "namespace": world.namespace},
-        "spec": {
-            "online": true,
-            "bmc": {
-                "address": format!("redfish+{}{}", host.bmc.redfish_url(), host.bmc.system_path()),
-                "credentialsName": format!("{}-bmc", host.name),
-            },
-            "consumerRef": {
-                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-                "name": host.name, "namespace": world.namespace,
-            },
-        },
-    }))?;
-    api.create(&PostParams::default(), &object).await?;
-    let status = json!({"status": {
-        "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": true,
-        "provisioning": {"state": "provisioned", "ID": "", "image": {"url": ""}},
-        "hardwareProfile": "unknown",
-    }});
-    api.patch_status(&host.name, &PatchParams::default(), &Patch::Merge(status))
-        .await?;
-    Ok(())
-}
-
 /// A pod that stays on the Node by right, with a volume that therefore stays attached.
 async fn create_resident(world: &World, node: &str) -> Result<()> {
     let created = PostParams::default();
@@ -181,7 +151,7 @@ async fn exercise(world: &World) -> Result<()> {
     };
     let ca = by_annotation.bmc.ca_pem();
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
-    create_bare_metal_host(world, through_metal3).await?;
+    objects::create_bare_metal_host(world, through_metal3).await?;
     create_resident(world, &by_annotation.name).await?;
     let annotated = async {
         let remediation = world.falls_silent_and_is_reported(by_annotation).await?;
@@ -225,7 +195,8 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
     let world = World::new(cluster, "rbac", options).await?;
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}}});
+    world::set_policy(&world.client, policy).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
     exercise(&world).await?;

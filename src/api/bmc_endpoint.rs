@@ -47,6 +47,18 @@ use serde::{Deserialize, Serialize};
         json_path = ".status.conditions[?(@.type==\"Accepted\")].reason",
         description = "Why, or why not"
     ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether a remediation of the host would work, as far as its BMC has a say"
+    ),
+    printcolumn(
+        name = "Finding",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "What the last check of the BMC found"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) != has(self.nodeName)", "message": "exactly one of machineName and nodeName must be set"}]))]
@@ -159,7 +171,8 @@ pub struct BMCEndpointStatus {
     /// The generation of the spec that the status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted`: whether address, TLS settings and Secret can be used.
+    /// `Accepted`: whether address and TLS settings can be used. `Ready`: whether a remediation of the
+    /// host would work, by the last check of its BMC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[schemars(length(max = 16))]

@@ -3,6 +3,7 @@
 pub mod bmc_endpoint;
 pub mod guarded;
 pub mod keys;
+pub mod readiness_rules;
 pub mod remediation;
 pub mod remediation_policy;
 pub mod remediation_template;

@@ -6,6 +6,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::readiness_rules::ReadinessRules;
+
 /// Name of the one policy that counts.
 pub const POLICY_NAME: &str = "default";
 
@@ -66,6 +68,9 @@ pub struct BmcRules {
     /// The weakest transport over which credentials may be sent to a Redfish service.
     #[schemars(default)]
     pub minimum_transport: Transport,
+    /// Checks whether remediations would work, before they are needed.
+    #[schemars(default)]
+    pub readiness: ReadinessRules,
 }
 
 impl Default for BmcRules {
@@ -74,6 +79,7 @@ impl Default for BmcRules {
             allowed_networks: Vec::new(),
             protocols: redfish_only(),
             minimum_transport: Transport::default(),
+            readiness: ReadinessRules::default(),
         }
     }
 }

@@ -11,20 +11,23 @@
 //! giver.
 
 mod pace;
+mod places;
 mod talks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use self::pace::Pace;
+pub use self::places::Bmcs;
+use self::places::Outcomes;
 use self::talks::Talks;
 use super::error::BmcError;
-use super::{BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
+use super::{BmcTarget, CommandAnswer, Inspection, PowerCommand, Reading};
 
 /// Whose orders go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +36,6 @@ pub enum Urgency {
     Remediation,
     /// For a check that can be made later.
     Background,
-}
-
-/// Every BMC that this process talks to, and the queue of each.
-#[derive(Clone, Debug, Default)]
-pub struct Bmcs {
-    places: Arc<Mutex<BTreeMap<Place, Known>>>,
-    deadlines: Deadlines,
-}
-
-/// Host and port: what is one BMC to us.
-type Place = (String, u16);
-
-#[derive(Debug, Default)]
-struct Known {
-    orders: Option<mpsc::WeakUnboundedSender<Order>>,
-    pace: Arc<Mutex<Pace>>,
-    /// Held by the actor: one that begins while its predecessor takes its leave waits for that.
-    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A line to a BMC, for one host behind it. While any line is held its session stays open; the
@@ -89,59 +74,18 @@ enum What {
     Close(oneshot::Sender<Result<bool, BmcError>>),
 }
 
-impl Bmcs {
-    /// A line to the BMC of `target`. Nothing is sent yet.
-    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
-        let place = (target.address.host.to_string(), target.address.port);
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        places.retain(|_, known| !known.is_forgettable(now));
-        let known = places.entry(place).or_default();
-        let running = known.orders.as_ref().and_then(mpsc::WeakUnboundedSender::upgrade);
-        let orders = running.unwrap_or_else(|| {
-            let (orders, queue) = mpsc::unbounded_channel();
-            known.orders = Some(orders.downgrade());
-            let actor = Actor {
-                pace: Arc::clone(&known.pace),
-                talks: Talks::new(self.deadlines),
-            };
-            let turn = Arc::clone(&known.turn);
-            tokio::spawn(async move {
-                let _turn = turn.lock_owned().await;
-                actor.run(queue).await;
-            });
-            orders
-        });
-        let line = BmcLine {
-            orders,
-            target: Arc::new(target),
-            urgency,
-        };
-        line.tell(What::Join);
-        line
-    }
-}
-
 impl Drop for BmcLine {
     fn drop(&mut self) {
         self.tell(What::Leave);
     }
 }
 
-impl Known {
-    fn is_forgettable(&self, now: Instant) -> bool {
-        let idle = self
-            .orders
-            .as_ref()
-            .is_none_or(|orders| orders.strong_count() == 0);
-        // The actor of the last line may still be taking its leave.
-        let gone = Arc::strong_count(&self.turn) == 1;
-        let pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        idle && gone && pace.is_blank(now)
-    }
-}
-
 impl BmcLine {
+    /// What it leads to.
+    pub fn target(&self) -> &BmcTarget {
+        &self.target
+    }
+
     /// Checks what can be checked without sending a byte to the BMC: protocol, protection, trust
     /// settings, and that all addresses of the host are allowed.
     ///
@@ -232,6 +176,7 @@ fn ended() -> BmcError {
 
 struct Actor {
     pace: Arc<Mutex<Pace>>,
+    outcomes: Outcomes,
     talks: Talks,
 }
 
@@ -349,6 +294,11 @@ impl Actor {
     }
 
     fn note(&self, error: Option<&BmcError>) {
+        let outcome = error.map_or("Answered", BmcError::reason);
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = outcomes.entry(outcome).or_default();
+        *count = count.saturating_add(1);
+        drop(outcomes);
         self.with_pace(|pace, now| match error {
             Some(error) if error.is_silence() => pace.note_failure(now),
             Some(error) => {

@@ -33,6 +33,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         controller::run(
             RunOptions {
                 instance: arguments.pod_name.clone(),
+                metrics: arguments.metrics_address.0,
             },
             stop,
         )

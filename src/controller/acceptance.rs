@@ -1,9 +1,10 @@
-//! Says on each BMCEndpoint and on the RemediationPolicy whether it can be used, before it is needed.
+//! Says on each BMCEndpoint and on the RemediationPolicy whether it can be used, before it is needed, and on
+//! the endpoint what the last check of its BMC found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
@@ -15,15 +16,15 @@ use super::api_call::{ShellError, within};
 use super::bmc_access::protocol;
 use super::caches::{self, Guarded};
 use super::context::Context;
-use super::host;
+use super::{host, readiness};
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::{BMCEndpoint, RemediationPolicy};
 use crate::bmc::Protocol;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
+use crate::core::readiness::schedule::{HostKey, HostKind};
+use crate::report::conditions::{self, ACCEPTED, READY, Statement};
 
-/// The condition: whether the object can be used as it stands.
-const ACCEPTED: &str = "Accepted";
 /// How soon an endpoint that depends on the policy is judged anew.
 const POLICY_CHANGES: Duration = Duration::from_secs(30);
 
@@ -43,7 +44,10 @@ pub(super) async fn endpoint(
         .unwrap_or_default();
     let api =
         Api::<BMCEndpoint>::namespaced(context.client.clone(), &endpoint.namespace().unwrap_or_default());
-    state(&context, &api, endpoint, present, verdict).await?;
+    let accepted = accepted(verdict, endpoint.metadata.generation);
+    let ready = ready(&context, endpoint, present);
+    let statements: Vec<Statement> = std::iter::once(accepted).chain(ready).collect();
+    state(&context, &api, endpoint, present, &statements).await?;
     // The policy is part of the verdict on an IPMI address, and its changes do not lead here.
     Ok(match host::resolve_endpoint(endpoint) {
         Ok(resolved) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
@@ -51,7 +55,39 @@ pub(super) async fn endpoint(
     })
 }
 
-fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> Statement {
+    let verdict = verdict.map(|message| (Reason::Accepted, message));
+    Statement::verdict(ACCEPTED, verdict, generation)
+}
+
+/// What is known of the BMC. Nothing is said when what an earlier process said has not been looked into yet.
+fn ready(context: &Context, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
+    let generation = endpoint.metadata.generation;
+    if let Err(why) = readiness::rules(context) {
+        return Some(Statement::unknown(READY, &why, generation));
+    }
+    let host = HostKey {
+        kind: HostKind::Endpoint,
+        namespace: endpoint.namespace().unwrap_or_default(),
+        name: endpoint.name_any(),
+    };
+    if let Some(finding) = context.findings.of(&host) {
+        let verdict = finding.verdict.map(|message| (Reason::BmcReady, message));
+        return Some(Statement::verdict(READY, verdict, finding.generation));
+    }
+    let mut standing = present.iter().filter(|condition| condition.type_ == READY);
+    if standing.any(|condition| condition.status != "Unknown") {
+        return None;
+    }
+    let not_yet = Obstacle::new(Reason::BmcNotChecked, "the BMC was not checked yet");
+    Some(Statement::unknown(READY, &not_yet, generation))
+}
+
+/// Whether an endpoint can be used as it stands.
+///
+/// # Errors
+/// The obstacle.
+pub(super) fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
         Protocol::Redfish => {}
@@ -113,52 +149,26 @@ pub(super) async fn policy(
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
     let api = Api::<RemediationPolicy>::all(context.client.clone());
-    state(&context, &api, policy, present, verdict).await
+    let statements = [accepted(verdict, policy.metadata.generation)];
+    state(&context, &api, policy, present, &statements).await
 }
 
-/// Writes the condition when it says something else than the one that stands.
+/// Writes the conditions when they say something else than those that stand.
 async fn state<K>(
     context: &Context,
     api: &Api<K>,
     object: &K,
     present: &[Condition],
-    verdict: Result<String, Obstacle>,
+    statements: &[Statement],
 ) -> Result<Action, ShellError>
 where
     K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
 {
-    let (status, reason, message) = match verdict {
-        Ok(message) => ("True", Reason::Accepted, message),
-        Err(obstacle) => (
-            "False",
-            obstacle.reason,
-            format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
-        ),
-    };
-    let standing = present.iter().find(|condition| condition.type_ == ACCEPTED);
-    let generation = object.meta().generation;
-    let says_so = |condition: &Condition| {
-        condition.status == status
-            && condition.reason == reason.as_str()
-            && condition.message == message
-            && condition.observed_generation == generation
-    };
-    if standing.is_some_and(says_so) {
+    let Some(conditions) = conditions::state(statements, present, context.clock.now()) else {
         return Ok(Action::await_change());
-    }
-    let since = standing.filter(|condition| condition.status == status);
-    let condition = Condition {
-        type_: ACCEPTED.to_owned(),
-        status: status.to_owned(),
-        reason: reason.as_str().to_owned(),
-        message,
-        last_transition_time: since.map_or_else(
-            || Time(context.clock.now()),
-            |condition| condition.last_transition_time.clone(),
-        ),
-        observed_generation: generation,
     };
-    let change = json!({ "status": { "observedGeneration": generation, "conditions": [condition] } });
+    let generation = object.meta().generation;
+    let change = json!({ "status": { "observedGeneration": generation, "conditions": conditions } });
     let (name, parameters) = (object.name_any(), PatchParams::default());
     let patch = Patch::Merge(&change);
     match within(

@@ -20,6 +20,7 @@ use crate::core::identity::SystemUuid;
 use crate::core::journal::Verb;
 use crate::core::observed::{Answer, PowerRead};
 use crate::core::phase::Reason;
+use crate::core::readiness::Found;
 
 /// An open talk with a BMC.
 #[derive(Debug)]
@@ -35,6 +36,15 @@ pub(crate) struct Conversation {
     version: String,
 }
 
+/// Who wants to talk.
+struct Asker {
+    urgency: Urgency,
+    /// Whether something was begun that has to be ended, whatever became of the policy.
+    begun: bool,
+    /// The session of the journal.
+    predecessor: Option<String>,
+}
+
 impl Conversation {
     /// Prepares a talk: reads the Secret now, checks address and policy. Nothing is sent yet.
     ///
@@ -48,26 +58,59 @@ impl Conversation {
     ) -> Result<Result<Self, Obstacle>, ShellError> {
         let namespace = remediation.namespace().unwrap_or_default();
         let journal = remediation.status.as_ref().map(|status| &status.journal);
-        let begun = journal.is_some_and(|journal| journal.intent.is_some());
-        let login = match bmc_access::login(&context.client, &namespace, host).await? {
+        let asker = Asker {
+            urgency: Urgency::Remediation,
+            begun: journal.is_some_and(|journal| journal.intent.is_some()),
+            predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
+        };
+        Self::open_as(context, &namespace, host, expected_uuid, asker).await
+    }
+
+    /// The same for a check in the background.
+    ///
+    /// # Errors
+    /// As [`Conversation::open`].
+    pub(super) async fn for_check(
+        context: &Context,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let asker = Asker {
+            urgency: Urgency::Background,
+            begun: false,
+            predecessor: None,
+        };
+        Self::open_as(context, namespace, host, expected_uuid, asker).await
+    }
+
+    async fn open_as(
+        context: &Context,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+        asker: Asker,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let login = match bmc_access::login(&context.client, namespace, host).await? {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
+        context.findings.saw_secret(&login.secret, &login.version);
         let latched = context.latch.holds(&login.secret, &login.version, &host.host.bmc);
         if let Some(latched) = latched {
             return Ok(Err(rejected_before(&host.secret, latched)));
         }
-        let rules = match rules(context, begun) {
+        let rules = match rules(context, asker.begun) {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let target = bmc_access::target(&context.client, &namespace, host, &login, rules, expected_uuid);
+        let target = bmc_access::target(&context.client, namespace, host, &login, rules, expected_uuid);
         let target = match target.await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let place = format!("{} at {}", host.host.reference, host.host.bmc);
-        let line = context.bmcs.line(target, Urgency::Remediation);
+        let line = context.bmcs.line(target, asker.urgency);
         Ok(match line.prepare().await {
             Ok(()) => Ok(Self {
                 line,
@@ -75,7 +118,7 @@ impl Conversation {
                 bmc: host.host.bmc.clone(),
                 secret: login.secret,
                 version: login.version,
-                predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
+                predecessor: asker.predecessor,
             }),
             Err(error) => Err(obstacle(&place, &error)),
         })
@@ -100,6 +143,19 @@ impl Conversation {
             system: reading.system,
             session: reading.session,
         })
+    }
+
+    /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
+    /// not to be asked that wants to rest or did not answer several times.
+    pub(super) async fn inspect(&self, context: &Context) -> Result<Result<Found, Obstacle>, Duration> {
+        match self.line.inspect().await {
+            Ok(inspection) => {
+                context.latch.note_login(&self.secret, &self.version);
+                Ok(Ok(inspection.found(self.line.target())))
+            }
+            Err(BmcError::Resting { left }) => Err(left),
+            Err(error) => Ok(Err(self.judge(context, &error))),
+        }
     }
 
     /// Ends the session in which a predecessor may have sent a command: nothing of it comes late, and

@@ -11,6 +11,7 @@ use super::clock::Clock;
 use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
+use super::readiness::Findings;
 use crate::api::remediation_policy::BmcRules;
 use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
@@ -32,6 +33,7 @@ pub struct Context {
     pub(crate) claims: Claims,
     pub(crate) bmcs: Bmcs,
     pub(crate) latch: Latch,
+    pub(crate) findings: Findings,
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -56,6 +58,7 @@ impl Context {
             claims: Claims::default(),
             bmcs: Bmcs::default(),
             latch: Latch::default(),
+            findings: Findings::default(),
             last_rules: Mutex::default(),
         }
     }

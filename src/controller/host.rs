@@ -78,7 +78,11 @@ pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obst
     )
 }
 
-fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
+/// Resolves the host of a Machine that refers to no BareMetalHost.
+///
+/// # Errors
+/// What is wrong with the endpoints of its namespace.
+pub(super) fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
     let name = machine.name_any();
     let node = machine.node_name();
     let namespace = machine.namespace();

@@ -1,13 +1,17 @@
 //! Starts everything and runs until told to stop.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures::StreamExt as _;
+use futures::channel::mpsc;
 use kube::runtime::Controller;
 use kube::runtime::reflector::{ObjectRef, ReflectHandle};
 use kube::{Client, ResourceExt as _};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::caches::{self, Changes, Guarded};
@@ -15,11 +19,12 @@ use super::clock::Clock;
 use super::concerned::{active, of_machine, of_namespace, of_node, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
-use super::{acceptance, api_call, farewell, gather, leftover, reconcile, served_schema};
+use super::{acceptance, api_call, farewell, gather, leftover, readiness, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
+use crate::core::phase::Phase;
 use crate::intake::annotation::{self, Intakes};
-use crate::report::Reporter;
+use crate::report::{Metrics, Reporter, serve_metrics};
 
 /// How often a group of kinds that is not served yet is asked for again.
 const SERVED_RECHECK: Duration = Duration::from_secs(5);
@@ -32,6 +37,8 @@ const OUT_OF_SERVICE_MINOR: u32 = 28;
 pub struct RunOptions {
     /// Name of this replica, for events.
     pub instance: String,
+    /// Where metrics are served; nowhere without.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -39,6 +46,20 @@ pub struct RunOptions {
 /// # Errors
 /// When it cannot start, or a part of it ended that should not.
 pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+    let metrics = Metrics::default();
+    let mut tasks = JoinSet::new();
+    if let Some(address) = options.metrics {
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot serve metrics on {address}; choose another --metrics-address")
+        })?;
+        let address = listener.local_addr().unwrap_or(address);
+        tracing::info!(%address, "serving metrics");
+        let metrics = metrics.clone();
+        tasks.spawn(async move {
+            serve_metrics(listener, metrics).await;
+            "metrics"
+        });
+    }
     let client = api_call::client()
         .await
         .context("no usable cluster configuration")?;
@@ -47,20 +68,20 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         () = &mut stop => return Ok(()),
         supported = prepare(&client) => supported?,
     };
-    let mut tasks = JoinSet::new();
     let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
     let (caches, changes) = caches::start(&client, &mut tasks, {
         let lost_nodes = lost_nodes.clone();
         move |event| lost_nodes.note(event)
     })?;
-    let reporter = Reporter::new(client.clone(), options.instance);
+    let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let caches = (caches, lost_nodes);
     let context = Arc::new(Context::new(client, clock, caches, reporter, supported));
     tokio::select! {
         () = &mut stop => return Ok(()),
         ready = context.caches.ready() => ready.context("a watch ended before it had listed everything")?,
     }
+    count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");
     drive(&context, changes, &mut tasks);
     let ended = tokio::select! {
@@ -70,7 +91,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no talk is begun after the last one was ended.
     tasks.shutdown().await;
-    farewell::end_talks(&context.memories).await;
+    farewell::end_talks(&context.memories, &context.bmcs).await;
     match ended {
         None => Ok(()),
         Some(ended) => bail!("the {ended} task ended; the process starts anew"),
@@ -192,14 +213,47 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
     });
 }
 
-/// Starts the two that say whether endpoints and the policy can be used.
+/// Has read what is counted elsewhere when somebody asks for the metrics.
+fn count(metrics: &Metrics, context: &Arc<Context>) {
+    let caches = context.caches.clone();
+    metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
+        let mut counts: BTreeMap<&'static str, u64> =
+            Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
+        for remediation in caches.readable_remediations().iter() {
+            let status = remediation.status.as_ref();
+            let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+            let count = counts.entry(phase.as_str()).or_default();
+            *count = count.saturating_add(1);
+        }
+        counts
+    });
+    let bmcs = context.bmcs.clone();
+    metrics.counter_of(
+        "bmc_requests",
+        "Readings, inspections and commands that BMCs were asked for, by what came of it",
+        "outcome",
+        move || bmcs.outcomes(),
+    );
+}
+
+/// Starts those that say whether endpoints and the policy can be used, and whether BMCs are ready.
 fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
     let (endpoints, policies) = (context.caches.endpoints.clone(), context.caches.policies.clone());
-    let endpoints = Controller::for_shared_stream(changes.endpoints, endpoints).run(
-        acceptance::endpoint,
-        acceptance::error_policy,
-        Arc::clone(context),
-    );
+    let (one, one_again) = mpsc::unbounded();
+    let (all, all_again) = mpsc::unbounded();
+    let endpoints = Controller::for_shared_stream(changes.endpoints, endpoints)
+        .reconcile_on(one_again)
+        .reconcile_all_on(all_again)
+        .run(
+            acceptance::endpoint,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
+    let checks = readiness::run(Arc::clone(context), readiness::Tell { one, all });
+    tasks.spawn(async move {
+        checks.await;
+        "readiness"
+    });
     tasks.spawn(async move {
         endpoints.for_each(|_| std::future::ready(())).await;
         "BMCEndpoint"

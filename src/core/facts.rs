@@ -47,6 +47,11 @@ impl Obstacle {
         detail.truncate(detail.trim_end_matches('.').len());
         Self { reason, detail }
     }
+
+    /// The detail, and what to do about it.
+    pub fn for_people(&self) -> String {
+        format!("{}. {}", self.detail, self.reason.advice())
+    }
 }
 
 /// The facts of one remediation at one moment.

@@ -31,6 +31,19 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Every phase, for counting.
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Holding,
+        Self::PoweringOff,
+        Self::Fencing,
+        Self::PoweringOn,
+        Self::Booting,
+        Self::Succeeded,
+        Self::Cancelled,
+        Self::Failed,
+    ];
+
     /// The name as it stands in the API.
     pub fn as_str(self) -> &'static str {
         match self {

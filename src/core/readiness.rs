@@ -1,7 +1,9 @@
 //! Whether a remediation of a host would work today, as far as its BMC has a say.
 //!
-//! [`judge`] turns what a BMC showed into one verdict.
+//! [`judge`] turns what a BMC showed into one verdict; [`schedule`] says whose turn it is to be asked.
 
+pub mod schedule;
+pub mod slot;
 #[cfg(test)]
 mod tests;
 

@@ -13,6 +13,7 @@ use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bm
 use crate::core::facts::{Host, Obstacle};
 use crate::core::metal3::{self, HostReference};
 use crate::core::phase::Reason;
+use crate::core::strategy::HostControl;
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
 /// read again at the last look before a power-off.
@@ -56,7 +57,7 @@ pub(crate) async fn resolve(
     // Once a host was powered off it is brought back, whatever became of its BareMetalHost.
     Ok(read.and_then(|view| {
         if !begun {
-            may_be_fenced(&view, remediation, machine, reference)?;
+            may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)?;
         }
         resolved(&view, machine)
     }))
@@ -73,7 +74,28 @@ pub(crate) async fn look(
     reference: &HostReference,
 ) -> Result<Result<(), Obstacle>, ShellError> {
     let view = read(&context.client, machine, reference).await?;
-    Ok(view.and_then(|view| may_be_fenced(&view, remediation, machine, reference)))
+    Ok(
+        view.and_then(|view| {
+            may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)
+        }),
+    )
+}
+
+/// Resolves the host behind a reference to a BareMetalHost for a check of its BMC: whatever forbids to power
+/// it, but that metal3 manages it, is an obstacle.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+pub(crate) async fn resolve_for_check(
+    client: &Client,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    let view = read(client, machine, reference).await?;
+    Ok(view.and_then(|view| {
+        may_be_fenced(&view, HostControl::Direct, machine, reference)?;
+        resolved(&view, machine)
+    }))
 }
 
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
@@ -91,7 +113,7 @@ pub(crate) async fn describe(
 
 fn may_be_fenced(
     view: &HostView,
-    remediation: &PowerCycleRemediation,
+    control: HostControl,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<(), Obstacle> {
@@ -103,7 +125,6 @@ fn may_be_fenced(
         return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
     }
     let namespace = machine.namespace().unwrap_or_default();
-    let control = remediation.spec.strategy.host_control;
     metal3::may_be_fenced(&view.facts, reference, (&namespace, &machine.name_any()), control)
 }
 

@@ -1,4 +1,4 @@
-//! Conditions of a remediation, computed from its journal.
+//! Conditions: those of a remediation, computed from its journal, and those of other objects.
 //!
 //! `Processing` and `Succeeded` follow the contract of medik8s remediators, so that a
 //! NodeHealthCheck understands us. Source: medik8s/common `pkg/conditions`.
@@ -6,8 +6,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::core::facts::Obstacle;
 use crate::core::journal::Journal;
-use crate::core::phase::Phase;
+use crate::core::phase::{Phase, Reason};
 
 /// Whether we are working on it.
 pub const PROCESSING: &str = "Processing";
@@ -17,6 +18,10 @@ pub const SUCCEEDED: &str = "Succeeded";
 pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
 /// Whether the workloads of the Node were released.
 pub const WORKLOADS_RELEASED: &str = "WorkloadsReleased";
+/// Of endpoints and of the policy: whether the object can be used as it stands.
+pub const ACCEPTED: &str = "Accepted";
+/// Of an endpoint: whether a remediation of the host would work, by the last check of its BMC.
+pub const READY: &str = "Ready";
 
 /// The conditions that a journal amounts to. A condition whose status stays keeps its transition time.
 pub fn of(
@@ -67,6 +72,86 @@ pub fn of(
     statuses.into_iter().map(make).collect()
 }
 
+/// What is to be said by one condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The condition's type.
+    pub kind: &'static str,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// Why.
+    pub reason: Reason,
+    /// For people.
+    pub message: String,
+    /// The generation of the spec that it speaks of.
+    pub generation: Option<i64>,
+}
+
+impl Statement {
+    /// A verdict: `True` with what was found, or `False` with the obstacle and what to do about it.
+    pub fn verdict(
+        kind: &'static str,
+        verdict: Result<(Reason, String), Obstacle>,
+        generation: Option<i64>,
+    ) -> Self {
+        let (status, reason, message) = match verdict {
+            Ok((reason, message)) => ("True", reason, message),
+            Err(obstacle) => ("False", obstacle.reason, obstacle.for_people()),
+        };
+        Self {
+            kind,
+            status,
+            reason,
+            message,
+            generation,
+        }
+    }
+
+    /// Nothing is known; why.
+    pub fn unknown(kind: &'static str, why: &Obstacle, generation: Option<i64>) -> Self {
+        Self {
+            kind,
+            status: "Unknown",
+            reason: why.reason,
+            message: why.for_people(),
+            generation,
+        }
+    }
+
+    fn is_said_by(&self, condition: &Condition) -> bool {
+        condition.status == self.status
+            && condition.reason == self.reason.as_str()
+            && condition.message == self.message
+            && condition.observed_generation == self.generation
+    }
+}
+
+/// The conditions with these statements among them, or `None` if all of them are made already. A condition
+/// whose status stays keeps its transition time; those of others stay as they are.
+pub fn state(statements: &[Statement], present: &[Condition], now: Timestamp) -> Option<Vec<Condition>> {
+    let of = |kind: &str| present.iter().find(|condition| condition.type_ == kind);
+    let is_said = |statement: &Statement| of(statement.kind).is_some_and(|one| statement.is_said_by(one));
+    if statements.iter().all(is_said) {
+        return None;
+    }
+    let others = present.iter().filter(|condition| {
+        let mut stated = statements.iter();
+        stated.all(|statement| statement.kind != condition.type_)
+    });
+    let stated = statements.iter().map(|statement| {
+        let since = of(statement.kind).filter(|condition| condition.status == statement.status);
+        Condition {
+            type_: statement.kind.to_owned(),
+            status: statement.status.to_owned(),
+            reason: statement.reason.as_str().to_owned(),
+            message: statement.message.clone(),
+            last_transition_time: since.map_or(Time(now), |condition| condition.last_transition_time.clone()),
+            observed_generation: statement.generation,
+        }
+    });
+    Some(stated.chain(others.cloned()).collect())
+}
+
 fn succeeded(phase: Phase) -> &'static str {
     match phase {
         Phase::Succeeded => "True",
@@ -77,5 +162,49 @@ fn succeeded(phase: Phase) -> &'static str {
         | Phase::Fencing
         | Phase::PoweringOn
         | Phase::Booting => "Unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready(message: &str) -> Statement {
+        Statement::verdict(READY, Ok((Reason::BmcReady, message.to_owned())), Some(1))
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn what_is_said_already_is_not_said_again() {
+        let first = state(&[ready("on")], &[], at(1)).unwrap();
+        assert_eq!(state(&[ready("on")], &first, at(2)), None);
+        let other_generation = Statement {
+            generation: Some(2),
+            ..ready("on")
+        };
+        assert!(state(&[other_generation], &first, at(2)).is_some());
+    }
+
+    #[test]
+    fn the_transition_time_is_that_of_the_status_and_others_conditions_stay() {
+        let foreign = Condition {
+            type_: "Foreign".to_owned(),
+            ..state(&[ready("on")], &[], at(1)).unwrap().remove(0)
+        };
+        let first = state(&[ready("on")], std::slice::from_ref(&foreign), at(1)).unwrap();
+        assert_eq!(first.len(), 2);
+        let reworded = state(&[ready("off")], &first, at(2)).unwrap();
+        assert_eq!(reworded[0].last_transition_time, Time(at(1)));
+        assert_eq!(reworded[1], foreign);
+
+        let obstacle = Obstacle::new(Reason::BmcUnreachable, "it hangs");
+        let failed = Statement::verdict(READY, Err(obstacle), Some(1));
+        let failed = state(&[failed], &reworded, at(3)).unwrap();
+        assert_eq!(failed[0].last_transition_time, Time(at(3)));
+        assert_eq!(failed[0].status, "False");
+        assert!(failed[0].message.ends_with(Reason::BmcUnreachable.advice()));
     }
 }

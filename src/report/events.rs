@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
 
+use super::metrics::Metrics;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
 use crate::core::facts::Obstacle;
@@ -22,17 +23,19 @@ const NOTE_LIMIT: usize = 1_000;
 #[derive(Clone)]
 pub struct Reporter {
     recorder: Recorder,
+    pub(super) metrics: Metrics,
 }
 
 impl Reporter {
     /// A reporter for this process. `instance`: the Pod's name, or the host's.
-    pub fn new(client: Client, instance: String) -> Self {
+    pub fn new(client: Client, instance: String, metrics: Metrics) -> Self {
         let reporter = KubeReporter {
             controller: "baremetal-remediator".to_owned(),
             instance: Some(instance),
         };
         Self {
             recorder: Recorder::new(client, reporter),
+            metrics,
         }
     }
 
@@ -89,7 +92,7 @@ impl Reporter {
 
     /// Reports an obstacle on an object.
     pub async fn warn(&self, regarding: &ObjectReference, obstacle: &Obstacle) {
-        let note = format!("{}. {}", obstacle.detail, obstacle.reason.advice());
+        let note = obstacle.for_people();
         let reason = obstacle.reason.as_str();
         let name = regarding.name.as_deref().unwrap_or_default();
         let namespace = regarding.namespace.as_deref().unwrap_or_default();
@@ -98,7 +101,7 @@ impl Reporter {
             .await;
     }
 
-    async fn publish(
+    pub(super) async fn publish(
         &self,
         type_: EventType,
         reason: &str,

@@ -1,9 +1,15 @@
-//! The only writer of conditions, events and log lines about remediations.
+//! The only writer of conditions, events and metrics, and of log lines about remediations.
 
 pub mod conditions;
 mod events;
+mod metrics;
+mod metrics_server;
+mod readiness;
 
 pub use events::Reporter;
+pub use metrics::Metrics;
+pub use metrics_server::serve as serve_metrics;
+pub use readiness::{HostCheck, Standing};
 
 /// An error and its causes in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {

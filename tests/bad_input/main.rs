@@ -28,7 +28,6 @@ use std::path::Path;
 
 use anyhow::Result;
 use harness::process::ChildDaemon;
-use serde_json::json;
 use tokio::sync::OnceCell;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -40,7 +39,7 @@ async fn daemon() -> Result<&'static ChildDaemon> {
         .get_or_try_init(|| async {
             let cluster = harness::control_plane().await?;
             world::install(cluster).await?;
-            let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"]}});
+            let policy = world::daemon::permissive_policy();
             world::set_policy(&cluster.client().await?, policy).await?;
             world::start_daemon(cluster, Path::new(DAEMON))
         })

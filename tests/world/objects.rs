@@ -13,7 +13,7 @@ use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Map, Value, json};
 
-use super::World;
+use super::{World, WorldHost};
 
 /// Label that the world's health check selects by.
 const ROLE: &str = "worker";
@@ -192,6 +192,35 @@ pub async fn create_remediation(world: &World, name: &str, spec: Value) -> Resul
 
 pub fn bare_metal_hosts(world: &World) -> Api<DynamicObject> {
     dynamic(world, "metal3.io", "v1alpha1", "BareMetalHost")
+}
+
+/// A BareMetalHost for a host's BMC, used by its Machine, provisioned and online.
+pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<()> {
+    let api = bare_metal_hosts(world);
+    let object: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": {"name": host.name, "namespace": world.namespace},
+        "spec": {
+            "online": true,
+            "bmc": {
+                "address": format!("redfish+{}{}", host.bmc.redfish_url(), host.bmc.system_path()),
+                "credentialsName": format!("{}-bmc", host.name),
+            },
+            "consumerRef": {
+                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+                "name": host.name, "namespace": world.namespace,
+            },
+        },
+    }))?;
+    api.create(&PostParams::default(), &object).await?;
+    let status = json!({"status": {
+        "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": true,
+        "provisioning": {"state": "provisioned", "ID": "", "image": {"url": ""}},
+        "hardwareProfile": "unknown",
+    }});
+    api.patch_status(&host.name, &PatchParams::default(), &Patch::Merge(status))
+        .await?;
+    Ok(())
 }
 
 pub async fn is_triggered(world: &World, machine: &str) -> Result<bool> {

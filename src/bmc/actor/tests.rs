@@ -43,14 +43,11 @@ fn target(host: &Host) -> BmcTarget {
 }
 
 fn impatient() -> Bmcs {
-    Bmcs {
-        deadlines: Deadlines {
-            connect: Duration::from_secs(2),
-            request: Duration::from_millis(200),
-            operation: Duration::from_secs(2),
-        },
-        ..Bmcs::default()
-    }
+    Bmcs::within(Deadlines {
+        connect: Duration::from_secs(2),
+        request: Duration::from_millis(200),
+        operation: Duration::from_secs(2),
+    })
 }
 
 fn in_a_minute() -> Instant {
@@ -94,6 +91,28 @@ async fn all_lines_about_one_host_share_one_connection_and_one_session() {
     assert_eq!(host.snapshot().sessions.len(), 1);
     assert_eq!(lines.next().unwrap().close().await, Ok(true));
     assert!(host.snapshot().sessions.is_empty());
+}
+
+#[tokio::test]
+async fn the_end_waits_for_orders_under_way_and_their_sessions() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let slow = Fault::SlowAnswer {
+        by: Duration::from_millis(500),
+    };
+    host.inject(slow.on(RequestClass::SystemGet)).unwrap();
+    let bmcs = Bmcs::default();
+    let line = bmcs.line(target(&host), Urgency::Background);
+    let inspection = tokio::spawn(async move { line.inspect().await });
+    host.wait_for(|now| now.sessions.len() == 1).await.unwrap();
+    inspection.abort();
+    assert!(inspection.await.is_err(), "it was cut off");
+
+    bmcs.ended().await;
+
+    assert!(host.snapshot().sessions.is_empty());
+    assert_eq!(host.counters().session_delete, 1);
+    assert_eq!(bmcs.outcomes().get("Answered"), Some(&1), "{:?}", bmcs.outcomes());
 }
 
 #[tokio::test]

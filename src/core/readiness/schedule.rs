@@ -1,0 +1,281 @@
+//! Whose turn it is to have its BMC checked.
+//!
+//! A host has its own moment in every interval, by a hash of its name: ten thousand hosts are spread over
+//! it, and a restart moves none of them. What has changed comes soon, what failed comes again after growing
+//! pauses, and whatever comes, comes through one gate: so many at once, so many a second.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::slot::slot_after;
+pub use super::slot::{HostKey, HostKind};
+
+/// Checks under way at the most. A BMC that hangs takes up one of them until its deadline.
+pub const AT_ONCE: usize = 32;
+/// Distance of two checks that begin: five a second.
+pub const SPACING: SignedDuration = SignedDuration::from_millis(200);
+/// Pause after the first check that found an obstacle; it doubles with each further one, up to the
+/// interval.
+pub const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+/// A host that changes all the time is not checked more often than this.
+pub const GAP: SignedDuration = SignedDuration::from_secs(5);
+/// What is known of no host is found out within this time, or the interval if that is shorter.
+pub const SETTLING: SignedDuration = SignedDuration::from_mins(30);
+
+/// When a host that was not known before has its first turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// It is new, or something is wrong with it.
+    Soon,
+    /// It was there before, and nothing is known of it.
+    Settling,
+    /// It was found ready before.
+    InTurn,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The host is ready.
+    Ready,
+    /// An obstacle was found.
+    NotReady,
+    /// Nothing was found out; it is tried again after this time.
+    PutOff(SignedDuration),
+}
+
+#[derive(Clone, Debug)]
+struct Turn {
+    /// What its object was when it was scheduled.
+    version: u64,
+    /// When it is next; meaningless while it is being checked.
+    next: Timestamp,
+    begun: Option<Timestamp>,
+    running: bool,
+    /// Something changed while it was being checked.
+    again: bool,
+    failures: u32,
+    secret: Option<String>,
+    round: u64,
+}
+
+/// The turns of all hosts.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    interval: SignedDuration,
+    hosts: BTreeMap<HostKey, Turn>,
+    due: BTreeSet<(Timestamp, HostKey)>,
+    running: usize,
+    gate_opens: Option<Timestamp>,
+    secrets: BTreeMap<String, String>,
+    round: u64,
+}
+
+impl Schedule {
+    /// No hosts yet. Each is checked once in `interval`.
+    pub fn new(interval: SignedDuration) -> Self {
+        Self {
+            interval,
+            hosts: BTreeMap::new(),
+            due: BTreeSet::new(),
+            running: 0,
+            gate_opens: None,
+            secrets: BTreeMap::new(),
+            round: 0,
+        }
+    }
+
+    /// The time in which each host is checked once.
+    pub fn interval(&self) -> SignedDuration {
+        self.interval
+    }
+
+    /// Whether a host is there.
+    pub fn knows(&self, key: &HostKey) -> bool {
+        self.hosts.contains_key(key)
+    }
+
+    /// Each host is checked once in another interval from now on.
+    pub fn set_interval(&mut self, interval: SignedDuration, now: Timestamp) {
+        self.interval = interval;
+        self.due.clear();
+        for (key, turn) in self.hosts.iter_mut().filter(|(_, turn)| !turn.running) {
+            turn.next = turn.next.min(slot_after(key, interval, now));
+            self.due.insert((turn.next, key.clone()));
+        }
+    }
+
+    /// Begins to go through all hosts: those that are not [seen](Self::see) until
+    /// [`Schedule::end_round`] are gone.
+    pub fn begin_round(&mut self) {
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// Notes that a host is there. `version` is another when its object has changed.
+    pub fn see(&mut self, key: &HostKey, version: u64, first: First, now: Timestamp) {
+        let round = self.round;
+        if let Some(turn) = self.hosts.get_mut(key) {
+            turn.round = round;
+            if turn.version != version {
+                turn.version = version;
+                self.hurry(key, now);
+            }
+            return;
+        }
+        let next = match first {
+            First::Soon => now,
+            First::Settling => slot_after(key, self.interval.min(SETTLING), now),
+            First::InTurn => slot_after(key, self.interval, now),
+        };
+        self.due.insert((next, key.clone()));
+        let turn = Turn {
+            version,
+            next,
+            begun: None,
+            running: false,
+            again: false,
+            failures: 0,
+            secret: None,
+            round,
+        };
+        self.hosts.insert(key.clone(), turn);
+    }
+
+    /// Forgets the hosts that were not seen in this round, and names them.
+    pub fn end_round(&mut self) -> Vec<HostKey> {
+        let round = self.round;
+        let gone = self.hosts.iter().filter(|(_, turn)| turn.round != round);
+        let gone: Vec<HostKey> = gone.map(|(key, _)| key.clone()).collect();
+        for key in &gone {
+            self.forget(key);
+        }
+        gone
+    }
+
+    fn forget(&mut self, key: &HostKey) {
+        if let Some(turn) = self.hosts.remove(key) {
+            if turn.running {
+                self.running = self.running.saturating_sub(1);
+            } else {
+                self.due.remove(&(turn.next, key.clone()));
+            }
+        }
+    }
+
+    /// What everybody depends on has changed: all are due.
+    pub fn hurry_all(&mut self, now: Timestamp) {
+        let keys: Vec<HostKey> = self.hosts.keys().cloned().collect();
+        for key in &keys {
+            self.hurry(key, now);
+        }
+    }
+
+    /// A version of a Secret was seen. If it is another than before, the hosts that something was wrong with
+    /// and whose Secret it is are due.
+    pub fn saw_secret(&mut self, secret: &str, version: &str, now: Timestamp) {
+        match self.secrets.insert(secret.to_owned(), version.to_owned()) {
+            Some(before) if before != version => {}
+            Some(_) | None => return,
+        }
+        let of_secret = |turn: &Turn| turn.failures > 0 && turn.secret.as_deref() == Some(secret);
+        let hosts = self.hosts.iter().filter(|(_, turn)| of_secret(turn));
+        let keys: Vec<HostKey> = hosts.map(|(key, _)| key.clone()).collect();
+        for key in &keys {
+            self.hurry(key, now);
+        }
+    }
+
+    /// Something about a host has changed: it is due.
+    pub fn hurry(&mut self, key: &HostKey, now: Timestamp) {
+        let Some(turn) = self.hosts.get_mut(key) else {
+            return;
+        };
+        if turn.running {
+            turn.again = true;
+            return;
+        }
+        let soonest = turn.begun.map_or(now, |begun| after(begun, GAP).max(now));
+        if soonest < turn.next {
+            self.due.remove(&(turn.next, key.clone()));
+            turn.next = soonest;
+            self.due.insert((soonest, key.clone()));
+        }
+    }
+
+    /// The next host to be checked, if one may begin now.
+    pub fn begin(&mut self, now: Timestamp) -> Option<HostKey> {
+        if self.running >= AT_ONCE || self.gate_opens.is_some_and(|opens| opens > now) {
+            return None;
+        }
+        if self.due.first().is_none_or(|(at, _)| *at > now) {
+            return None;
+        }
+        let (_, key) = self.due.pop_first()?;
+        if let Some(turn) = self.hosts.get_mut(&key) {
+            turn.running = true;
+            turn.begun = Some(now);
+        }
+        self.running = self.running.saturating_add(1);
+        self.gate_opens = Some(after(now, SPACING));
+        Some(key)
+    }
+
+    /// When [`Schedule::begin`] is worth another call; `None` until something else happens.
+    pub fn wake(&self) -> Option<Timestamp> {
+        if self.running >= AT_ONCE {
+            return None;
+        }
+        let (at, _) = self.due.first()?;
+        Some(self.gate_opens.map_or(*at, |opens| opens.max(*at)))
+    }
+
+    /// A check has ended. `secret` names the Secret that was or would have been used.
+    pub fn end(&mut self, key: &HostKey, how: Ended, secret: Option<String>, now: Timestamp) {
+        let interval = self.interval;
+        // One that was forgotten meanwhile, and perhaps seen anew, was counted out then.
+        let Some(turn) = self.hosts.get_mut(key).filter(|turn| turn.running) else {
+            return;
+        };
+        turn.running = false;
+        self.running = self.running.saturating_sub(1);
+        if secret.is_some() {
+            turn.secret = secret;
+        }
+        let regular = match how {
+            Ended::Ready => {
+                turn.failures = 0;
+                // Not right after a check that came out of turn.
+                let half = SignedDuration::from_millis(millis(interval).checked_div(2).unwrap_or(0));
+                slot_after(key, interval, after(now, half))
+            }
+            Ended::NotReady => {
+                turn.failures = turn.failures.saturating_add(1);
+                after(now, pause(turn.failures, interval))
+            }
+            Ended::PutOff(pause) => after(now, pause.max(GAP)),
+        };
+        let again = std::mem::take(&mut turn.again);
+        let soonest = turn.begun.map_or(now, |begun| after(begun, GAP).max(now));
+        turn.next = if again { soonest.min(regular) } else { regular };
+        self.due.insert((turn.next, key.clone()));
+    }
+}
+
+/// The pause after so many failures in a row.
+pub fn pause(failures: u32, interval: SignedDuration) -> SignedDuration {
+    let doublings = failures.saturating_sub(1).min(20);
+    let factor = 1_i32.checked_shl(doublings).unwrap_or(i32::MAX);
+    FIRST_PAUSE
+        .checked_mul(factor)
+        .unwrap_or(SignedDuration::MAX)
+        .min(interval)
+}
+
+pub(super) fn millis(duration: SignedDuration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    time.saturating_add(duration).unwrap_or(Timestamp::MAX)
+}

@@ -3,7 +3,7 @@
 use jiff::ToSpan as _;
 use proptest::prelude::*;
 
-use super::*;
+use crate::core::readiness::*;
 
 const UUID: &str = "4c4c4544-0042-3010-8054-b7c04f565931";
 /// The same with the first three groups in the other byte order.

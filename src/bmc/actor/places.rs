@@ -1,0 +1,110 @@
+//! Every BMC that this process talks to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::pace::Pace;
+use super::talks::Talks;
+use super::{Actor, BmcLine, Order, Urgency, What};
+use crate::bmc::{BmcTarget, Deadlines};
+
+/// Every BMC that this process talks to, and the queue of each.
+#[derive(Clone, Debug, Default)]
+pub struct Bmcs {
+    places: Arc<Mutex<BTreeMap<Place, Known>>>,
+    outcomes: Outcomes,
+    deadlines: Deadlines,
+}
+
+/// How orders ended, by their count.
+pub(super) type Outcomes = Arc<Mutex<BTreeMap<&'static str, u64>>>;
+
+/// Host and port: what is one BMC to us.
+type Place = (String, u16);
+
+#[derive(Debug, Default)]
+struct Known {
+    orders: Option<mpsc::WeakUnboundedSender<Order>>,
+    pace: Arc<Mutex<Pace>>,
+    /// Held by the actor: one that begins while its predecessor takes its leave waits for that.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Bmcs {
+    /// None yet, with other deadlines than the usual ones.
+    #[cfg(test)]
+    pub(super) fn within(deadlines: Deadlines) -> Self {
+        Self {
+            deadlines,
+            ..Self::default()
+        }
+    }
+
+    /// A line to the BMC of `target`. Nothing is sent yet.
+    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
+        let place = (target.address.host.to_string(), target.address.port);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        places.retain(|_, known| !known.is_forgettable(now));
+        let known = places.entry(place).or_default();
+        let running = known.orders.as_ref().and_then(mpsc::WeakUnboundedSender::upgrade);
+        let orders = running.unwrap_or_else(|| {
+            let (orders, queue) = mpsc::unbounded_channel();
+            known.orders = Some(orders.downgrade());
+            let actor = Actor {
+                pace: Arc::clone(&known.pace),
+                outcomes: Arc::clone(&self.outcomes),
+                talks: Talks::new(self.deadlines),
+            };
+            let turn = Arc::clone(&known.turn);
+            tokio::spawn(async move {
+                let _turn = turn.lock_owned().await;
+                actor.run(queue).await;
+            });
+            orders
+        });
+        let line = BmcLine {
+            orders,
+            target: Arc::new(target),
+            urgency,
+        };
+        line.tell(What::Join);
+        line
+    }
+
+    /// How often BMCs were read, inspected or commanded, by what came of it: `Answered`, or the reason of
+    /// the error.
+    pub fn outcomes(&self) -> BTreeMap<&'static str, u64> {
+        self.outcomes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Waits until every session has ended. All lines have to be given back before.
+    pub async fn ended(&self) {
+        let turns: Vec<_> = {
+            let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+            places.values().map(|known| Arc::clone(&known.turn)).collect()
+        };
+        for turn in turns {
+            drop(turn.lock().await);
+        }
+    }
+}
+
+impl Known {
+    fn is_forgettable(&self, now: Instant) -> bool {
+        let idle = self
+            .orders
+            .as_ref()
+            .is_none_or(|orders| orders.strong_count() == 0);
+        // The actor of the last line may still be taking its leave.
+        let gone = Arc::strong_count(&self.turn) == 1;
+        let pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        idle && gone && pace.is_blank(now)
+    }
+}

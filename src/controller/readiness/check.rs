@@ -1,0 +1,272 @@
+//! One check of one host's BMC: what a remediation would do first, and nothing of what it does then.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource as _, ResourceExt as _};
+
+use super::findings::NodeSeen;
+use crate::api::BMCEndpoint;
+use crate::api::views::Machine;
+use crate::controller::api_call::ShellError;
+use crate::controller::bmc_conversation::Conversation;
+use crate::controller::context::Context;
+use crate::controller::host::{self, ResolvedHost};
+use crate::controller::{acceptance, caches, gather};
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::identity::SystemUuid;
+use crate::core::phase::Reason;
+use crate::core::readiness::schedule::{HostKey, HostKind};
+use crate::core::readiness::{Expected, Found, judge};
+use crate::metal3;
+
+/// How long a host with a remediation under way is left alone before the next look.
+const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
+/// The same after a call to the API server that failed.
+const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
+
+/// What came of a check.
+#[derive(Debug)]
+pub(super) enum Checked {
+    /// Something was found out.
+    Found(Box<FoundOut>),
+    /// Nothing was; the next try after this time.
+    PutOff(SignedDuration),
+}
+
+/// What a check found out.
+#[derive(Debug)]
+pub(super) struct FoundOut {
+    pub(super) verdict: Result<String, Obstacle>,
+    pub(super) certificate_expiry: Option<Timestamp>,
+    /// Namespace and name of the Secret, once it is known which.
+    pub(super) secret: Option<String>,
+    /// The generation of the endpoint.
+    pub(super) generation: Option<i64>,
+    pub(super) node: Option<NodeSeen>,
+    /// The object that people look at.
+    pub(super) regarding: ObjectReference,
+    pub(super) took: Duration,
+}
+
+/// Whom a check is about.
+struct Subject {
+    host: Result<ResolvedHost, Obstacle>,
+    machine: Option<Machine>,
+    /// The Node, or what is missing.
+    node: Result<NodeSeen, String>,
+    generation: Option<i64>,
+    regarding: ObjectReference,
+}
+
+/// Checks a host.
+pub(super) async fn check(context: &Context, key: &HostKey) -> Checked {
+    match try_check(context, key).await {
+        Ok(checked) => checked,
+        Err(error) => {
+            let error = crate::report::chain(&error);
+            tracing::warn!(host = %format_args!("{}/{}", key.namespace, key.name), %error, "BMC not checked");
+            Checked::PutOff(CALL_FAILED)
+        }
+    }
+}
+
+async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellError> {
+    let began = Instant::now();
+    let subject = match key.kind {
+        HostKind::Endpoint => of_endpoint(context, key),
+        HostKind::Machine => of_machine(context, key).await?,
+    };
+    // It has just vanished, or cannot be read any more.
+    let Some(subject) = subject else {
+        return Ok(Checked::PutOff(UNDER_WAY));
+    };
+    if let Some(machine) = &subject.machine
+        && is_under_way(context, &key.namespace, &machine.name_any())
+    {
+        return Ok(Checked::PutOff(UNDER_WAY));
+    }
+    let asked = match &subject.host {
+        Ok(host) => match ask(context, key, &subject, host).await? {
+            Ok(asked) => asked,
+            Err(left) => {
+                let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
+                return Ok(Checked::PutOff(left));
+            }
+        },
+        Err(obstacle) => Err(obstacle.clone()),
+    };
+    let certificate_expiry = asked.as_ref().ok().and_then(|found| found.certificate?.not_after);
+    let stated = subject
+        .host
+        .as_ref()
+        .ok()
+        .and_then(|host| host.host.stated_uuid.clone());
+    let expected = match &subject.node {
+        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
+        Err(missing) => Expected::NoNode(missing.clone()),
+    };
+    let now = context.clock.now();
+    let verdict = asked.and_then(|found| judge(&found, &expected, stated.as_ref(), now));
+    let place = |host: &ResolvedHost| format!("{} at {}", host.host.reference, host.host.bmc);
+    Ok(Checked::Found(Box::new(FoundOut {
+        verdict: verdict.map_err(|obstacle| match &subject.host {
+            Ok(host) if !obstacle.detail.contains(&host.host.reference) => {
+                Obstacle::new(obstacle.reason, format!("{}: {}", place(host), obstacle.detail))
+            }
+            Ok(_) | Err(_) => obstacle,
+        }),
+        certificate_expiry,
+        secret: subject
+            .host
+            .as_ref()
+            .ok()
+            .map(|host| format!("{}/{}", key.namespace, host.secret)),
+        generation: subject.generation,
+        node: subject.node.ok(),
+        regarding: subject.regarding,
+        took: began.elapsed(),
+    })))
+}
+
+/// Asks the BMC. The middle error is for how long it is not to be asked.
+async fn ask(
+    context: &Context,
+    key: &HostKey,
+    subject: &Subject,
+    host: &ResolvedHost,
+) -> Result<Result<Result<Found, Obstacle>, Duration>, ShellError> {
+    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
+    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+    let expected = expected.or_else(|| host.host.stated_uuid.clone());
+    let conversation = match Conversation::for_check(context, &key.namespace, host, expected).await? {
+        Ok(conversation) => conversation,
+        Err(obstacle) => return Ok(Ok(Err(obstacle))),
+    };
+    let asked = conversation.inspect(context).await;
+    conversation.close().await;
+    Ok(asked)
+}
+
+fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
+    let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+    let endpoint = endpoint.0.as_ref().ok()?;
+    let machine = machine_of(context, endpoint);
+    let host = match &machine {
+        // As a remediation would find it.
+        Some(machine) if matches!(host::reference(machine), Ok(None)) => {
+            host::through_endpoint(context, machine)
+        }
+        Some(_) | None => host::resolve_endpoint(endpoint),
+    };
+    let regarding = machine
+        .as_ref()
+        .map_or_else(|| endpoint.object_ref(&()), |machine| machine.object_ref(&()));
+    Some(Subject {
+        host: acceptance::judge_endpoint(context, endpoint).and(host),
+        node: node_of(context, endpoint, machine.as_ref()),
+        machine,
+        generation: endpoint.metadata.generation,
+        regarding,
+    })
+}
+
+/// The Machine that an endpoint is for.
+fn machine_of(context: &Context, endpoint: &BMCEndpoint) -> Option<Machine> {
+    let namespace = endpoint.namespace();
+    let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
+    let machine = match (by_name, by_node) {
+        (Some(name), _) => caches::find(&context.caches.machines, namespace.as_deref(), name),
+        (None, Some(node)) => context.caches.machines.find(|machine| {
+            machine.namespace() == namespace
+                && machine
+                    .0
+                    .as_ref()
+                    .is_ok_and(|machine| machine.node_name() == Some(node))
+        }),
+        (None, None) => None,
+    }?;
+    machine.0.as_ref().ok().cloned()
+}
+
+fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
+    let named = endpoint.spec.node_name.as_deref();
+    let missing = || match (machine, &endpoint.spec.machine_name) {
+        (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
+        (None, Some(name)) => format!("Machine {name} does not exist"),
+        (None, None) => "no Node is named".to_owned(),
+    };
+    let name = machine
+        .and_then(Machine::node_name)
+        .or(named)
+        .ok_or_else(missing)?;
+    node(context, name)
+}
+
+/// Name and system UUID of a Node, or why there are none.
+fn node(context: &Context, name: &str) -> Result<NodeSeen, String> {
+    let cached = caches::find(&context.caches.nodes, None, name);
+    match gather::seen(cached.as_deref(), "Node", name) {
+        Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
+        Seen::Absent => Err(format!("Node {name} does not exist")),
+        Seen::Unreadable(detail) => Err(detail),
+    }
+}
+
+/// The Node that a host has now.
+pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
+    let find_machine = |name: &str| caches::find(&context.caches.machines, Some(&key.namespace), name);
+    let (named, machine) = match key.kind {
+        HostKind::Endpoint => {
+            let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+            let spec = endpoint.0.as_ref().ok()?.spec.clone();
+            (spec.node_name, spec.machine_name)
+        }
+        HostKind::Machine => (None, Some(key.name.clone())),
+    };
+    let machine = machine.and_then(|name| find_machine(&name));
+    let machine = machine.as_deref().and_then(|machine| machine.0.as_ref().ok());
+    let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
+    node(context, name).ok()
+}
+
+async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>, ShellError> {
+    let Seen::Present(machine) = gather::machine(context, &key.namespace, &key.name) else {
+        return Ok(None);
+    };
+    let host = match host::reference(&machine) {
+        Ok(Some(reference)) => metal3::resolve_for_check(&context.client, &machine, &reference).await?,
+        Ok(None) => Err(Obstacle::new(
+            Reason::HostNotFound,
+            format!("Machine {} names no BareMetalHost any more", key.name),
+        )),
+        Err(obstacle) => Err(obstacle),
+    };
+    let missing = || format!("Machine {} has no status.nodeRef", key.name);
+    Ok(Some(Subject {
+        host,
+        node: machine
+            .node_name()
+            .ok_or_else(missing)
+            .and_then(|name| node(context, name)),
+        generation: None,
+        regarding: machine.object_ref(&()),
+        machine: Some(machine),
+    }))
+}
+
+/// Whether a remediation of a Machine is at work, or may be.
+fn is_under_way(context: &Context, namespace: &str, machine: &str) -> bool {
+    let readable = context.caches.readable_remediations();
+    readable.any(|remediation| {
+        let phase = remediation
+            .status
+            .as_ref()
+            .map(|status| status.journal.phase)
+            .unwrap_or_default();
+        !phase.is_final()
+            && remediation.namespace().as_deref() == Some(namespace)
+            && gather::machine_name(remediation) == machine
+    }) || gather::unreadable_remediation(context, namespace, machine).is_some()
+}

@@ -1,0 +1,145 @@
+//! Checks of BMCs in the background: what would stop a remediation is known before one is needed, as
+//! condition, event and metric, and the checks themselves harm nobody.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test reports by panicking"
+)]
+
+#[path = "../world/mod.rs"]
+mod world;
+
+mod findings;
+mod manners;
+mod metal3;
+mod scrape;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::api::BMCEndpoint;
+use baremetal_remediator::core::phase::Reason;
+use harness::Cluster;
+use harness::process::{ChildDaemon, DaemonCommand};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::Api;
+use kube::runtime::wait::await_condition;
+use serde_json::{Value, json};
+use tokio::sync::{OnceCell, RwLock};
+use world::{DAEMON_GROUPS, DAEMON_USER, World};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+
+/// How long any one thing may take.
+const PATIENCE: Duration = Duration::from_secs(75);
+
+/// The policy is one for all: a test that changes it has it alone.
+static POLICY: RwLock<()> = RwLock::const_new(());
+
+/// Checks as often as can be.
+fn policy(interval: &str) -> Value {
+    json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": interval}}})
+}
+
+struct Daemon {
+    child: ChildDaemon,
+    metrics: String,
+}
+
+/// The one daemon of this binary.
+async fn daemon() -> Result<&'static Daemon> {
+    static SHARED: OnceCell<Daemon> = OnceCell::const_new();
+    SHARED
+        .get_or_try_init(|| async {
+            let cluster = harness::control_plane().await?;
+            world::install(cluster).await?;
+            world::set_policy(&cluster.client().await?, policy("10s")).await?;
+            start(cluster).await
+        })
+        .await
+}
+
+async fn start(cluster: &Cluster) -> Result<Daemon> {
+    let child = DaemonCommand::new("baremetal-remediator", DAEMON)
+        .args(["run", "--metrics-address", "127.0.0.1:0"])
+        .env("KUBECONFIG", cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?)
+        .env("LOG_FILTER", "debug")
+        .spawn()?;
+    let line = child.wait_for_line("serving metrics", PATIENCE).await?;
+    let (_, address) = line.split_once("address=").context("names no address")?;
+    let address = address.split_whitespace().next().unwrap_or_default();
+    Ok(Daemon {
+        child,
+        metrics: format!("http://{address}"),
+    })
+}
+
+impl Daemon {
+    /// All metrics as lines.
+    async fn scrape(&self) -> Result<Vec<String>> {
+        let answer = reqwest::get(format!("{}/metrics", self.metrics)).await?;
+        let text = answer.error_for_status()?.text().await?;
+        Ok(text.lines().map(ToOwned::to_owned).collect())
+    }
+
+    /// The value of one metric.
+    async fn metric(&self, name: &str) -> Result<Option<String>> {
+        let lines = self.scrape().await?;
+        let value = lines.iter().find_map(|line| line.strip_prefix(name));
+        Ok(value.map(|value| value.trim().to_owned()))
+    }
+
+    /// Waits until a metric has a value, or is gone.
+    async fn metric_becomes(&self, name: &str, wanted: Option<&str>) -> Result<()> {
+        let wait = async {
+            while self.metric(name).await?.as_deref() != wanted {
+                // There is no event for a number that nobody pushes.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            anyhow::Ok(())
+        };
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(done) => done,
+            Err(_) => anyhow::bail!("{name} did not become {wanted:?}: {:#?}", self.scrape().await?),
+        }
+    }
+}
+
+/// How the metrics call a host.
+fn ready_metric(world: &World, kind: &str, host: &str) -> String {
+    let namespace = &world.namespace;
+    format!("baremetal_remediator_bmc_ready{{namespace=\"{namespace}\",host=\"{kind}/{host}\"}}")
+}
+
+/// Waits until the condition of an endpoint is as wanted.
+async fn stands(
+    world: &World,
+    host: &str,
+    what: &str,
+    wanted: impl Fn(&Condition) -> bool + Send,
+) -> Result<Condition> {
+    let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
+    let found = |endpoint: Option<&BMCEndpoint>| endpoint.and_then(ready).is_some_and(&wanted);
+    let Ok(found) = tokio::time::timeout(PATIENCE, await_condition(endpoints.clone(), host, found)).await
+    else {
+        let status = endpoints.get(host).await?.status;
+        anyhow::bail!("{host} did not become {what}: {status:?}");
+    };
+    let endpoint = found?.context("the endpoint vanished")?;
+    ready(&endpoint).cloned().context("it had the condition")
+}
+
+fn ready(endpoint: &BMCEndpoint) -> Option<&Condition> {
+    let conditions = &endpoint.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == "Ready")
+}
+
+async fn is_ready(world: &World, host: &str) -> Result<Condition> {
+    stands(world, host, "ready", |condition| condition.status == "True").await
+}
+
+async fn is_not_ready(world: &World, host: &str, reason: Reason) -> Result<Condition> {
+    let by = |condition: &Condition| condition.status == "False" && condition.reason == reason.as_str();
+    stands(world, host, reason.as_str(), by).await
+}
