@@ -34,6 +34,7 @@ pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::AllowedNetworks;
+pub use redfish::read_body as read_redfish_body;
 pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};
 
 use crate::core::identity::SystemUuid;

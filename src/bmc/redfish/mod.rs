@@ -5,6 +5,7 @@
 
 mod command;
 mod login;
+mod reading;
 mod resource;
 mod said;
 mod select;
@@ -17,6 +18,8 @@ use std::fmt;
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
 use tokio::time::timeout;
+
+pub use self::reading::read_body;
 
 use self::login::Standing;
 use self::resource::ResetAction;

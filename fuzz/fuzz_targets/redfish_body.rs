@@ -1,0 +1,12 @@
+//! Any bytes as the body of a Redfish answer: reading them must not panic, and nothing that is shown of them
+//! may hold a password.
+//!
+//! `cargo +nightly fuzz run redfish_body`. Inputs worth keeping go into `fuzz/corpus/redfish_body`, which a
+//! test of the crate replays.
+#![no_main]
+
+use baremetal_remediator::bmc::read_redfish_body;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    read_redfish_body(bytes);
+});
