@@ -9,6 +9,9 @@ use crate::bmc::redact::Redactor;
 
 /// Reads any bytes as every kind of body that a BMC could send: whatever they are, this must not panic, and
 /// no word that is shown may hold the password. Answers whether they were any resource.
+///
+/// # Panics
+/// When a password would be shown: a defect that the fuzzer is to find.
 pub fn read_body(body: &[u8]) -> bool {
     const PASSWORD: &str = "canary-Pa55word";
     let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), PASSWORD)]);
