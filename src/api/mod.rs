@@ -1,6 +1,7 @@
 //! Our kinds, and narrow views of the kinds of others.
 
 pub mod bmc_endpoint;
+mod go_duration;
 pub mod guarded;
 pub mod keys;
 pub mod readiness_rules;

@@ -5,6 +5,7 @@ use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::go_duration;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
 use crate::core::strategy::{Deadlines, FencingMode, HostControl, Retries, Strategy};
@@ -35,22 +36,27 @@ pub struct DeadlinesSpec {
     /// Until the host may be acted on. A paused RemediationPolicy does not count.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('1s') && duration(self) <= duration('168h')", "message": "must be between 1s and 168h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub pending: Duration,
     /// From the power-off to the proof of Off.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('10s') && duration(self) <= duration('24h')", "message": "must be between 10s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub power_off: Duration,
     /// From the proof of Off until nothing is left to clean up; the host is powered on then anyway.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('10s') && duration(self) <= duration('24h')", "message": "must be between 10s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub fencing: Duration,
     /// From the power-on until the BMC says On.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('10s') && duration(self) <= duration('24h')", "message": "must be between 10s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub power_on: Duration,
     /// From On until the Node is Ready with a new boot ID.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('10s') && duration(self) <= duration('24h')", "message": "must be between 10s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub boot: Duration,
 }
 
@@ -64,10 +70,12 @@ pub struct RetriesSpec {
     /// Pause after the first failed attempt; it doubles with each further one.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('1s') && duration(self) <= duration('24h')", "message": "must be between 1s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub backoff: Duration,
     /// The longest pause.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('1s') && duration(self) <= duration('24h')", "message": "must be between 1s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
     pub max_backoff: Duration,
 }
 
