@@ -164,7 +164,8 @@ async fn state<K>(
 where
     K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
 {
-    let Some(conditions) = conditions::state(statements, present, context.clock.now()) else {
+    let present = context.stated.newest(object.meta(), present);
+    let Some(conditions) = conditions::state(statements, &present, context.clock.now()) else {
         return Ok(Action::await_change());
     };
     let generation = object.meta().generation;
@@ -177,7 +178,10 @@ where
     )
     .await
     {
-        Ok(_) => Ok(Action::await_change()),
+        Ok(written) => {
+            context.stated.note(written.meta(), conditions);
+            Ok(Action::await_change())
+        }
         Err(error) if error.is_not_found() => Ok(Action::await_change()),
         Err(error) => Err(error),
     }

@@ -12,6 +12,7 @@ use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use super::readiness::Findings;
+use super::stated::Stated;
 use crate::api::remediation_policy::BmcRules;
 use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
@@ -34,6 +35,7 @@ pub struct Context {
     pub(crate) bmcs: Bmcs,
     pub(crate) latch: Latch,
     pub(crate) findings: Findings,
+    pub(crate) stated: Stated,
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -59,6 +61,7 @@ impl Context {
             bmcs: Bmcs::default(),
             latch: Latch::default(),
             findings: Findings::default(),
+            stated: Stated::default(),
             last_rules: Mutex::default(),
         }
     }

@@ -25,6 +25,7 @@ mod readiness;
 mod reconcile;
 mod run;
 mod served_schema;
+mod stated;
 mod writing;
 
 pub use api_call::ShellError;
