@@ -16,7 +16,7 @@ use crate::fleet::Fleet;
 use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
-use crate::limits;
+use crate::limits::OpenFiles;
 use crate::server::{self, Port};
 use crate::simulator::Simulator;
 use crate::spec::{HostSpec, Wrong};
@@ -104,12 +104,21 @@ impl SimulatorBuilder {
             .fold(0, |sum, count| sum.saturating_add(to_u64(count)))
     }
 
+    /// Whether this process may open as many files as these BMCs need (`RLIMIT_NOFILE`). [`start`](Self::start)
+    /// looks, too; this one takes no runtime, which needs open files itself.
+    ///
+    /// # Errors
+    /// [`SimError::OpenFilesLimit`].
+    pub fn check_open_files(&self) -> Result<(), SimError> {
+        OpenFiles::now().check(self.listeners(), to_u64(self.hosts.len()))
+    }
+
     /// Opens every listener and starts to serve. Needs a tokio runtime with time and I/O.
     ///
     /// # Errors
     /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
-        limits::check(self.listeners(), to_u64(self.hosts.len()))?;
+        self.check_open_files()?;
         let authority = Arc::new(Authority::new("bmc-simulator")?);
         let ssdp = match self.ssdp {
             Some(port) => Some(ssdp::bind(port, self.hosts.iter().map(|host| host.bind))?),

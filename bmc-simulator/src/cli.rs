@@ -273,6 +273,8 @@ pub(crate) enum Problem {
     ReadFleet { path: PathBuf, source: std::io::Error },
     #[error("{path}: {source}", path = path.display())]
     Fleet { path: PathBuf, source: FleetError },
+    #[error("cannot start the runtime: {0}; check the limits of this process (ulimit -a)")]
+    Runtime(std::io::Error),
     #[error("cannot watch for signals: {0}; check the limits of this process")]
     Signals(std::io::Error),
     #[error("cannot print what is listening: {0}; check standard output")]

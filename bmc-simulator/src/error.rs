@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// No host has this name.
-    #[error("no host is named `{name}`: use one of the names given to the builder")]
+    #[error(
+        "no host is named `{name}`: use the name of one that is simulated (GET /hosts of the control API lists them)"
+    )]
     UnknownHost {
         /// The name asked for.
         name: String,
@@ -70,14 +72,17 @@ pub enum SimError {
     },
     /// This process may not open as many files as its BMCs need; nothing was opened.
     #[error(
-        "these BMCs need {needed} open files, of which this process may have {limit}: raise the limit \
-         (ulimit -n {comfortable}, which leaves room for a connection to each) or run fewer hosts"
+        "these BMCs need {needed} open files, of which this process may have {limit}: {remedy}, which leaves \
+         room for a connection to each) or run fewer hosts",
+        remedy = raise(*comfortable, *most)
     )]
     OpenFilesLimit {
         /// Files for all listeners and a few more.
         needed: u64,
         /// Files that this process may have (`RLIMIT_NOFILE`).
         limit: u64,
+        /// Files that it may raise this limit to by itself.
+        most: u64,
         /// Files with which each BMC could have a connection, too.
         comfortable: u64,
     },
@@ -99,6 +104,17 @@ pub enum SimError {
     /// The simulator was shut down while something was awaited.
     #[error("the simulator was shut down while waiting: keep the `Simulator` alive until the wait ends")]
     Stopped,
+}
+
+/// How to come to so many open files when no more than `most` can be had without privileges.
+fn raise(comfortable: u64, most: u64) -> String {
+    if comfortable <= most {
+        format!("raise the limit (ulimit -n {comfortable}")
+    } else {
+        format!(
+            "raise the hard limit (as root ulimit -n {comfortable}, or LimitNOFILE={comfortable} of its systemd unit"
+        )
+    }
 }
 
 /// `EMFILE` and `ENFILE` of Linux.

@@ -1,12 +1,12 @@
-//! From arguments to a running simulator.
+//! From arguments to a simulator that can be started.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bmc_simulator::{Fleet, HostSpec, IpmiSpec, MachineSpec, SSDP_PORT, Simulator};
+use bmc_simulator::{Fleet, HostSpec, IpmiSpec, MachineSpec, SSDP_PORT, Simulator, SimulatorBuilder};
 
 use crate::cli::{Arguments, Problem};
 
-pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
+pub(crate) fn builder(arguments: &Arguments) -> Result<SimulatorBuilder, Problem> {
     let mut builder = Simulator::builder();
     builder = match &arguments.fleet {
         Some(path) => {
@@ -34,7 +34,7 @@ pub(crate) async fn start(arguments: &Arguments) -> Result<Simulator, Problem> {
     if let Some(control) = arguments.control {
         builder = builder.control(control);
     }
-    Ok(builder.start().await?)
+    Ok(builder)
 }
 
 fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {

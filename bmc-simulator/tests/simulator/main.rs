@@ -34,6 +34,7 @@ mod machines;
 mod machines_faults;
 mod mains;
 mod one_port;
+mod open_files;
 mod oracle;
 mod personalities;
 mod personality_layers;
