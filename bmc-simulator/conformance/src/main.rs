@@ -8,6 +8,7 @@ mod ipmi;
 mod redfish;
 mod tool;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -29,17 +30,35 @@ fn checks() -> Vec<Check> {
     checks
 }
 
+/// The checks whose tool's name contains this; else what could have been asked for.
+fn wanted(checks: Vec<Check>, part: Option<&str>) -> Result<Vec<Check>, String> {
+    let Some(part) = part else {
+        return Ok(checks);
+    };
+    let tools: BTreeSet<&str> = checks.iter().map(|check| check.tool).collect();
+    let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
+    let wanted: Vec<Check> = checks
+        .into_iter()
+        .filter(|check| check.tool.contains(part))
+        .collect();
+    if wanted.is_empty() {
+        return Err(format!("no tool's name contains `{part}`: choose one of {tools}"));
+    }
+    Ok(wanted)
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let wanted = |check: &Check| {
-        arguments
-            .tool
-            .as_deref()
-            .is_none_or(|part| check.tool.contains(part))
+    let wanted = match wanted(checks(), arguments.tool.as_deref()) {
+        Ok(wanted) => wanted,
+        Err(mistake) => {
+            println!("{mistake}");
+            return ExitCode::FAILURE;
+        }
     };
     let mut outcomes = Vec::new();
-    for check in checks().into_iter().filter(wanted) {
+    for check in wanted {
         println!("running {} ...", check.tool);
         outcomes.push(check.run().await);
     }
@@ -48,5 +67,25 @@ async fn main() -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{checks, wanted};
+
+    #[test]
+    fn a_name_that_no_tool_has_is_refused_with_the_names_there_are() {
+        let all = checks().len();
+        assert_eq!(wanted(checks(), None).unwrap().len(), all);
+        let some = wanted(checks(), Some("ipmitool")).unwrap();
+        assert!(!some.is_empty() && some.iter().all(|check| check.tool.contains("ipmitool")));
+        let Err(mistake) = wanted(checks(), Some("impitool")) else {
+            panic!("it was accepted");
+        };
+        assert!(mistake.starts_with("no tool's name contains `impitool`: choose one of "));
+        for check in checks() {
+            assert!(mistake.contains(check.tool), "{mistake}");
+        }
     }
 }
