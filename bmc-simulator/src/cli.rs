@@ -76,9 +76,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
 
-    /// The family that every BMC is of: idrac9, idrac10, ilo5, xcc, supermicro, openbmc, gb200, cray-ex,
-    /// huawei, sushy-emulator or mockup-server; a plain one when not given
-    #[arg(long, value_parser = personality, value_name = "FAMILY")]
+    // Its help is made of `Personality::ALL`.
+    #[arg(long, value_parser = personality, value_name = "FAMILY", help = family_help())]
     pub(crate) personality: Option<Personality>,
 
     /// UDP port of the first BMC's IPMI, the others follow, 0 = free ports; no IPMI when not given
@@ -143,10 +142,23 @@ fn hosts(text: &str) -> Result<u16, String> {
 }
 
 fn personality(text: &str) -> Result<Personality, String> {
-    Personality::named(text).ok_or_else(|| {
-        let names: Vec<&str> = Personality::ALL.iter().map(|one| one.as_str()).collect();
-        format!("not a family: write one of {}", names.join(", "))
-    })
+    Personality::named(text).ok_or_else(|| format!("not a family: write one of {}", families()))
+}
+
+fn family_help() -> String {
+    format!(
+        "The family that every BMC is of; a plain one when not given. One of {}",
+        families()
+    )
+}
+
+/// All families, each with its other name.
+fn families() -> String {
+    let name = |family: Personality| match family.alias() {
+        Some(alias) => format!("{} (or {alias})", family.as_str()),
+        None => family.as_str().to_owned(),
+    };
+    Personality::ALL.map(name).join(", ")
 }
 
 /// One rule of care, or all.

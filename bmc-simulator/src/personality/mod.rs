@@ -37,6 +37,11 @@ macro_rules! families {
                 match self { $(Self::$variant => $name,)+ }
             }
 
+            /// The other name by which fleet files and the command line know it, if it has one.
+            pub fn alias(self) -> Option<&'static str> {
+                match self { $(Self::$variant => None$(.or(Some($alias)))?,)+ }
+            }
+
             /// The family of this name, or of another name that it has.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
@@ -107,9 +112,10 @@ families! {
     Openbmc "openbmc" = openbmc::upstream();
     /// IBM's OpenBMC: as OpenBMC, without ForceRestart (ibm-openbmc/bmcweb PRs 157, 522 and 801).
     IbmOpenbmc "ibm-openbmc" = openbmc::ibm();
-    /// SONiC's OpenBMC: as OpenBMC, and offers a ForceOff that cannot be done (sonic-net/sonic-mgmt issue 27237).
+    /// SONiC's OpenBMC: as OpenBMC, without the system `hypervisor`, and offers a ForceOff that cannot be
+    /// done (sonic-net/sonic-mgmt issue 27237).
     SonicBmc "sonic-bmc" = openbmc::sonic();
-    /// NVIDIA GB200: OpenBMC with `HGX_Baseboard_0` listed first, and AuxPowerReset of the chassis `BMC_0`
+    /// NVIDIA GB200: OpenBMC with `HGX_Baseboard_0` instead of `hypervisor`, listed first, and AuxPowerReset of the chassis `BMC_0`
     /// (NVIDIA/libredfish `nvidia_gbx00.rs` and `tests/mockups/nvidia_gb200`).
     Gb200 "gb200" = openbmc::gb200();
     /// AMI MegaRAC: refuses its own entity tags (ansible-collections/community.general PR 3268 says so of a vendor
@@ -208,6 +214,8 @@ mod tests {
             let read = serde_json::from_value::<Personality>(name.into()).unwrap();
             assert_eq!(read, personality, "{name}");
         }
+        let other_names = Personality::ALL.map(|one| one.alias().map(|alias| (alias, one)));
+        assert_eq!(other_names.into_iter().flatten().collect::<Vec<_>>(), aliases);
         assert_eq!(Personality::named("idrac11"), None);
     }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use bmc_simulator::Personality;
 use serde_json::Value;
 
 use crate::client::http;
@@ -223,5 +224,19 @@ fn help_has_examples() {
     let help = String::from_utf8(stdout).unwrap();
     for part in ["Examples:", "--password-file", "--control", "lie-off-while-on"] {
         assert!(help.contains(part), "{part} is missing:\n{help}");
+    }
+}
+
+#[test]
+fn help_and_mistakes_name_every_family() {
+    let Output { stdout, .. } = program().arg("--help").output().unwrap();
+    let mistaken = fail(&["--personality", "nope"]);
+    for told in [String::from_utf8(stdout).unwrap(), mistaken] {
+        for family in Personality::ALL {
+            let names = [Some(family.as_str()), family.alias()];
+            for name in names.into_iter().flatten() {
+                assert!(told.contains(name), "{name} is missing:\n{told}");
+            }
+        }
     }
 }
