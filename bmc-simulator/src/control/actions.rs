@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Refusal, Shared, input};
+use super::{Path, Refusal, Shared, input};
 use crate::fault::Injection;
 use crate::host::Snapshot;
 use crate::power::{Delays, Power};

@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use super::actions::{self, Press};
-use super::{Controlled, Refusal, Shared, input};
+use super::{Controlled, Path, Refusal, Shared, input};
 use crate::host::{Machine, MachineSnapshot};
 
 type Named = Path<(String, String)>;

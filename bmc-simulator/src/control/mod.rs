@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State, rejection::QueryRejection};
+use axum::extract::{Query, State, rejection::QueryRejection};
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post, put};
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, Snapshot};
 use crate::journal::{Journal, Most, Page};
 use crate::oracle::{Breach, Oracle};
+use input::Path;
 use refusal::Refusal;
 
 /// What the control API works on.

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::SimError;
+use crate::redfish::is_too_large;
 
 /// `{"error":{"code","field","message"}}` with a 4xx or 5xx status.
 #[derive(Debug)]
@@ -85,9 +86,27 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "bad-body", field, message)
     }
 
-    pub(super) fn too_large() -> Self {
-        let message = "the body is too large or broke off: send at most 64 KiB".to_owned();
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", None, message)
+    /// A body of which not all could be read.
+    pub(super) fn unreadable(error: &axum::Error) -> Self {
+        if is_too_large(error) {
+            let message = "the body is too large: send at most 64 KiB".to_owned();
+            return Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", None, message);
+        }
+        Self::bad_body(
+            None,
+            "the body broke off or has broken chunks: send it whole".to_owned(),
+        )
+    }
+
+    /// A name in the path that is no text once its `%` were read (RFC 3986 section 2.1).
+    pub(super) fn bad_path(reason: &str) -> Self {
+        let message = format!("{reason}: write names in the path as UTF-8, percent-encoded");
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "bad-path",
+            Some("name".to_owned()),
+            message,
+        )
     }
 
     /// A failure of the library, in a field that is known.

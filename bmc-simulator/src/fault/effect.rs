@@ -16,12 +16,21 @@ pub(crate) enum Connection {
     Alert,
 }
 
+/// A page where JSON is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HtmlPage {
+    /// 200, and a form to log in.
+    Login,
+    /// 504.
+    GatewayTimeout,
+}
+
 /// An answer that replaces the real one; nothing is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Hang,
-    /// A page with this status.
-    Html(u16),
+    /// A page, with its status.
+    Html(HtmlPage),
     Status {
         status: u16,
         retry_after: Option<u64>,
@@ -107,7 +116,7 @@ impl Fault {
             Self::PlaintextOnTls => Effect::Connection(Connection::Plaintext),
             Self::TlsAlert => Effect::Connection(Connection::Alert),
             Self::ResetOnReuse => Effect::Reuse,
-            Self::HtmlInsteadOfJson => Effect::Answer(Answer::Html(200)),
+            Self::HtmlInsteadOfJson => Effect::Answer(Answer::Html(HtmlPage::Login)),
             Self::HttpStatus { status, retry_after } => Effect::Answer(Answer::Status {
                 status: *status,
                 retry_after: *retry_after,
@@ -117,7 +126,7 @@ impl Fault {
             Self::EndlessBody => Effect::Answer(Answer::Endless),
             Self::DeepJson { depth } => Effect::Answer(Answer::Deep { depth: *depth }),
             Self::ErrorIn200 => Effect::Answer(Answer::ErrorIn200),
-            Self::GatewayTimeoutHtml => Effect::Answer(Answer::Html(504)),
+            Self::GatewayTimeoutHtml => Effect::Answer(Answer::Html(HtmlPage::GatewayTimeout)),
             Self::VendorError(error) => Effect::Answer(Answer::Vendor(*error)),
             Self::SessionTableFull => Effect::Answer(Answer::SessionsFull),
             Self::TruncatedJson => Effect::Aftermath(Aftermath::Truncate),

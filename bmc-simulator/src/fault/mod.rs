@@ -21,7 +21,7 @@ mod target;
 mod vendor;
 mod walls;
 
-pub(crate) use effect::{Aftermath, Answer, Connection};
+pub(crate) use effect::{Aftermath, Answer, Connection, HtmlPage};
 pub use injection::{Injection, Window};
 pub use ipmi::IpmiFault;
 pub(crate) use ipmi::{IpmiEffect, ReplyFault};

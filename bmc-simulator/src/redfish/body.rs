@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::LengthLimitError;
 use serde_json::{Map, Value};
 
 use super::message::{Base, Message};
@@ -28,11 +29,21 @@ pub(super) async fn json_object(headers: &HeaderMap, body: Body) -> Result<Map<S
         let message = Base::GeneralError.message(&[]);
         return refuse(StatusCode::REQUEST_TIMEOUT, message);
     };
-    let Ok(bytes) = read else {
-        let message = Base::PayloadTooLarge.message(&[]);
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(error) if is_too_large(&error) => {
+            let message = Base::PayloadTooLarge.message(&[]);
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        // A chunk without a size (RFC 9112 section 7.1), or a body that broke off.
+        Err(_) => return refuse(StatusCode::BAD_REQUEST, Base::MalformedJson.message(&[])),
     };
     parse(&bytes).map_or_else(|message| refuse(StatusCode::BAD_REQUEST, message), Ok)
+}
+
+/// Whether reading a body ended at the limit, and not by an error of its own.
+pub(crate) fn is_too_large(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<LengthLimitError>)
 }
 
 /// As [`json_object`], where the body may be left out (DSP0266, "POST (action)", of an action without

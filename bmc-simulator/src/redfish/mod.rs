@@ -38,6 +38,7 @@ mod system;
 mod tasks;
 mod update;
 
+pub(crate) use body::is_too_large;
 pub(crate) use class::{SEGMENT, class_of, is_public, methods, templates};
 pub(crate) use network::discoverable;
 pub use oem::OemAction;
@@ -209,7 +210,7 @@ fn arrive(core: &HostCore, asked: Asked<'_>, line: Line) -> Result<Option<Answer
 async fn instead(core: &HostCore, answer: Answer) -> Response<Body> {
     match answer {
         Answer::Hang => std::future::pending().await,
-        Answer::Html(status) => broken::html(status),
+        Answer::Html(page) => broken::html(page),
         Answer::Status { status, retry_after } => broken::canned(status, retry_after),
         Answer::Redirect { to } => broken::redirect(&to),
         Answer::Endless => aftermath::endless(),

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -134,7 +136,13 @@ async fn serve(
     let used = AtomicBool::new(false);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let reused = used.swap(true, Ordering::Relaxed);
-        redfish::serve(Arc::clone(&core), request.map(Body::new), Line { reused, ..line })
+        let core = Arc::clone(&core);
+        async move {
+            if head_of(&request) > LONGEST_HEAD {
+                return Ok(head_too_long());
+            }
+            redfish::serve(core, request.map(Body::new), Line { reused, ..line }).await
+        }
     });
     // An error here is the peer's or an injected fault's doing; both are in the journal or in
     // the counters already.
@@ -144,4 +152,32 @@ async fn serve(
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(TokioIo::new(Patient::new(stream, WRITE_TIMEOUT)), service)
         .await;
+}
+
+/// Bytes of a request's head, as it was sent without needless white space. hyper's own limit is that of its buffer,
+/// which it fills beyond before it looks.
+fn head_of<T>(request: &hyper::Request<T>) -> usize {
+    // "GET " URI " HTTP/1.1" CRLF, "NAME: VALUE" CRLF, CRLF
+    let line = request.method().as_str().len().saturating_add(14);
+    let lines = request.headers().iter().map(|(name, value)| {
+        let length = name.as_str().len().saturating_add(value.len());
+        length.saturating_add(4)
+    });
+    let uri = request.uri();
+    let parts = [
+        uri.scheme_str()
+            .map_or(0, |scheme| scheme.len().saturating_add(3)),
+        uri.authority().map_or(0, |authority| authority.as_str().len()),
+        uri.path_and_query().map_or(0, |path| path.as_str().len()),
+    ];
+    lines.chain(parts).fold(line, usize::saturating_add)
+}
+
+/// As hyper refuses a head that does not fit its buffer.
+fn head_too_long() -> hyper::Response<Body> {
+    let mut response = hyper::Response::new(Body::empty());
+    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
 }

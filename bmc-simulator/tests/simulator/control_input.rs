@@ -30,6 +30,9 @@ async fn names_delays_and_faults() {
     let cases = [
         (Method::GET, "/hosts/nobody", "", 404, "name"),
         (Method::PUT, "/hosts/nobody/faults", "[]", 404, "name"),
+        (Method::GET, "/hosts/%ff", "", 400, "name"),
+        (Method::PUT, "/hosts/%ff/faults", "[]", 400, "name"),
+        (Method::GET, "/hosts/a/machines/%ff", "", 400, "name"),
         (Method::GET, "/hosts/nobody/journal", "", 404, "name"),
         (Method::PUT, "/hosts/a/delays", r#"{"off":"soon"}"#, 400, "off"),
         (

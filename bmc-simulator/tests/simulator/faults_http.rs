@@ -186,6 +186,8 @@ async fn a_gateway_times_out_until_the_bmc_restarts() {
         (answer.status().as_u16(), header(&answer, "Content-Type").as_str()),
         (504, "text/html")
     );
+    let page = answer.text().await.unwrap();
+    assert!(page.contains("<title>504 Gateway Time-out</title>"), "{page}");
     assert_eq!(host.truth().power, Power::On);
     host.reboot_bmc();
     assert!(host.faults().is_empty());

@@ -165,14 +165,25 @@ async fn malformed_requests_end_their_connection_and_nothing_else() {
         "GET /redfish HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
         "a".repeat(200_000)
     );
-    let many = format!("GET /redfish HTTP/1.1\r\n{}\r\n", "X: a\r\n".repeat(5_000));
+    // `GET /redfish HTTP/1.1`, `X: ...` and the empty line, to the byte.
+    let head = |bytes: usize| format!("GET /redfish HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(bytes - 30));
+    let lines = |lines: usize| format!("GET /redfish HTTP/1.1\r\n{}\r\n", "X: a\r\n".repeat(lines));
+    let uri = |bytes: usize| format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(bytes - 1));
     let post =
         "POST /redfish/v1/SessionService/Sessions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
     let chunked = format!("{post}Transfer-Encoding: chunked\r\n\r\n");
     let large = format!("{post}Content-Length: 100000\r\n\r\n{}", " ".repeat(100_000));
     for (bytes, statuses) in [
         (long, &["431"][..]),
-        (many, &["431"]),
+        (head(64 * 1024), &["200"]),
+        (head(64 * 1024 + 1), &["431"]),
+        (head(100_000), &["431"]),
+        (lines(100), &["200"]),
+        (lines(101), &["431"]),
+        (lines(5_000), &["431"]),
+        (uri(65_000), &["404"]),
+        (uri(65_534), &["431"]),
+        (uri(65_535), &["414"]),
         (large, &["413"]),
         (format!("{post}Content-Length: -1\r\n\r\n"), &["400"]),
         (
@@ -183,9 +194,9 @@ async fn malformed_requests_end_their_connection_and_nothing_else() {
             format!("{post}Content-Length: 1\r\nContent-Length: 2\r\n\r\n{{}}"),
             &["400"],
         ),
-        (format!("{chunked}ZZZ\r\n{{}}\r\n0\r\n\r\n"), &["400", "413"]),
-        (format!("{chunked}FFFFFFFFFFFFFFFFFF\r\n"), &["400", "413"]),
-        (format!("{chunked}2\r\n{{}}garbage"), &["400", "413"]),
+        (format!("{chunked}ZZZ\r\n{{}}\r\n0\r\n\r\n"), &["400"]),
+        (format!("{chunked}FFFFFFFFFFFFFFFFFF\r\n"), &["400"]),
+        (format!("{chunked}2\r\n{{}}garbage"), &["400"]),
         ("GET /redfish HTTP/9.9\r\n\r\n".to_owned(), &["400", "505", ""]),
         ("G\0T / HTTP/1.1\r\n\r\n".to_owned(), &["400"]),
         ("\r\n\r\n\r\n\0\0\0\0".to_owned(), &["400"]),

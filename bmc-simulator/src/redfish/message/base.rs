@@ -72,7 +72,7 @@ messages! {
     NoOperation "NoOperation" Warning "There is nothing to do; nothing was changed."
         => "Nothing needs to be done if this was intended.";
     MalformedJson "MalformedJSON" Critical "The body is not a JSON object." => "Send a JSON object.";
-    PayloadTooLarge "PayloadTooLarge" Critical "The body is too large or broke off." => "Send a smaller body.";
+    PayloadTooLarge "PayloadTooLarge" Critical "The body is too large." => "Send a smaller body.";
     HeaderInvalid "HeaderInvalid" Critical "The request header %1 has a value that is not supported."
         => "Send another value or leave the header out.";
     PreconditionFailed "PreconditionFailed" Critical "The ETag is not that of the resource as it is now."
