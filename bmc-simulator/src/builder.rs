@@ -17,7 +17,7 @@ use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
 use crate::limits::OpenFiles;
-use crate::server::{self, Port};
+use crate::server::{self, Port, Room};
 use crate::simulator::Simulator;
 use crate::spec::{HostSpec, Wrong};
 use crate::ssdp::{self, SSDP_PORT};
@@ -119,6 +119,7 @@ impl SimulatorBuilder {
     /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
         self.check_open_files()?;
+        let room = Room::new(OpenFiles::now().share(self.listeners(), to_u64(self.hosts.len())));
         let authority = Arc::new(Authority::new("bmc-simulator")?);
         let ssdp = match self.ssdp {
             Some(port) => Some(ssdp::bind(port, self.hosts.iter().map(|host| host.bind))?),
@@ -130,6 +131,7 @@ impl SimulatorBuilder {
             epoch: Instant::now(),
             journal: Arc::new(Journal::new(Timestamp::now(), JOURNAL_CAPACITY, Salt::new()?)),
             stop: CancellationToken::new(),
+            room,
         };
         let mut tasks = JoinSet::new();
         let common = match self.one_port {
@@ -156,7 +158,12 @@ impl SimulatorBuilder {
                 return Err(Wrong::of("name", reason).of_host("several"));
             }
             let behind = Arc::new(behind);
-            tasks.spawn(server::run_shared(listener, behind, shared.stop.clone()));
+            tasks.spawn(server::run_shared(
+                listener,
+                behind,
+                shared.room.seats(),
+                shared.stop.clone(),
+            ));
         }
         if let Some((socket, _)) = ssdp {
             tasks.spawn(ssdp::run(socket, hosts.clone(), shared.stop.clone()));
@@ -166,6 +173,7 @@ impl SimulatorBuilder {
             hosts,
             by_name,
             journal,
+            room: Arc::clone(&shared.room),
             ca_pem: authority.pem().to_owned(),
         });
         let control = match self.control {
@@ -189,6 +197,7 @@ struct Shared {
     epoch: Instant,
     journal: Arc<Journal>,
     stop: CancellationToken,
+    room: Arc<Room>,
 }
 
 impl Shared {
@@ -232,7 +241,7 @@ impl Shared {
         let core = Arc::new(HostCore::new(spec, setup));
         tasks.spawn(run_clock(Arc::clone(&core)));
         if let Some(port) = port {
-            tasks.spawn(server::run(port, Arc::clone(&core)));
+            tasks.spawn(server::run(port, Arc::clone(&core), self.room.seats()));
         }
         if let Some((socket, _)) = ipmi {
             tasks.spawn(ipmi::run(socket, Arc::clone(&core)));

@@ -120,6 +120,13 @@ fn raise(comfortable: u64, most: u64) -> String {
 /// `EMFILE` and `ENFILE` of Linux.
 const TOO_MANY_FILES: [i32; 2] = [24, 23];
 
+/// Whether the process, or the system, has as many open files as it may have.
+pub(crate) fn is_too_many_files(error: &std::io::Error) -> bool {
+    error
+        .raw_os_error()
+        .is_some_and(|code| TOO_MANY_FILES.contains(&code))
+}
+
 impl SimError {
     /// Why an address could not be listened on.
     pub(crate) fn bind(address: SocketAddr, source: std::io::Error) -> Self {

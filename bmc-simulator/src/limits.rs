@@ -7,6 +7,17 @@ use crate::SimError;
 
 /// Open files beside those of the BMCs: standard streams, the runtime's, the control API's, a few connections.
 const RESERVE: u64 = 32;
+/// Those of them that connections to BMCs never take, at least and at most; a quarter of what there is in between.
+const OTHERS: [u64; 2] = [16, 256];
+
+/// How many connections to BMCs may be open at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Of each BMC, whatever the others have.
+    pub(crate) of_each: usize,
+    /// Of all together, beside those.
+    pub(crate) shared: usize,
+}
 
 /// `RLIMIT_NOFILE` (getrlimit(2)); `u64::MAX` = no limit.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +35,25 @@ impl OpenFiles {
         Self {
             soft: limits.current.unwrap_or(u64::MAX),
             hard: limits.maximum.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// What is left for connections beside so many listeners.
+    pub(crate) fn share(self, listeners: u64, hosts: u64) -> Share {
+        let left = self.soft.saturating_sub(listeners);
+        let [least, most] = OTHERS;
+        let connections = left.saturating_sub((left / 4).clamp(least, most));
+        let to_usize = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        // With one for some of them only, first come is first served.
+        match connections.checked_sub(hosts) {
+            Some(shared) => Share {
+                of_each: 1,
+                shared: to_usize(shared),
+            },
+            None => Share {
+                of_each: 0,
+                shared: to_usize(connections),
+            },
         }
     }
 
@@ -48,7 +78,7 @@ impl OpenFiles {
 
 #[cfg(test)]
 mod tests {
-    use super::OpenFiles;
+    use super::{OpenFiles, Share};
 
     #[test]
     fn too_low_a_limit_is_told_with_how_to_raise_it() {
@@ -69,6 +99,19 @@ mod tests {
                  or run fewer hosts"
             );
         }
+    }
+
+    #[test]
+    fn what_is_left_is_shared_out() {
+        let share = |soft, listeners, hosts| {
+            let Share { of_each, shared } = OpenFiles { soft, hard: soft }.share(listeners, hosts);
+            (of_each, shared)
+        };
+        assert_eq!(share(1024, 2, 1), (1, 1024 - 2 - 255 - 1));
+        assert_eq!(share(100_000, 2000, 1000), (1, 100_000 - 2000 - 256 - 1000));
+        assert_eq!(share(33, 1, 1), (1, 15), "the least that is taken");
+        assert_eq!(share(1032, 1000, 1000), (0, 16));
+        assert_eq!(share(10, 20, 5), (0, 0));
     }
 
     #[test]

@@ -10,13 +10,16 @@ use crate::power::Power;
 
 /// What the metrics are made of. Summed up over all hosts: a series for each of 5,000 would be more than
 /// anybody reads, and single hosts are at `/hosts/{name}`.
-pub(super) fn text(hosts: &[Snapshot], breaches: &[Breach]) -> String {
+pub(super) fn text(hosts: &[Snapshot], breaches: &[Breach], files_lacked: u64) -> String {
     let mut text = String::new();
     states(&mut text, hosts);
     requests(&mut text, hosts);
     over_ipmi(&mut text, hosts);
     changes(&mut text, hosts);
     care(&mut text, breaches);
+    let name = "bmc_simulator_open_files_lacked_total";
+    let help = "How often a connection found no open file left.";
+    single(&mut text, name, help, files_lacked);
     text
 }
 

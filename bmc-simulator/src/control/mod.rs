@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, Snapshot};
 use crate::journal::{Journal, Most, Page};
 use crate::oracle::{Breach, Oracle};
+use crate::server::Room;
 use input::Path;
 use refusal::Refusal;
 
@@ -30,6 +31,7 @@ pub(crate) struct Controlled {
     pub(crate) hosts: Vec<Host>,
     pub(crate) by_name: BTreeMap<String, Host>,
     pub(crate) journal: Arc<Journal>,
+    pub(crate) room: Arc<Room>,
     pub(crate) ca_pem: String,
 }
 
@@ -151,7 +153,7 @@ async fn metrics_text(State(controlled): Shared) -> impl IntoResponse {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     (
         [(header::CONTENT_TYPE, kind)],
-        metrics::text(&hosts, &controlled.judge(&Oracle::ALL)),
+        metrics::text(&hosts, &controlled.judge(&Oracle::ALL), controlled.room.lacked()),
     )
 }
 

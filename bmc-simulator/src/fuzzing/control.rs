@@ -11,6 +11,8 @@ use super::http::{ask, log_in};
 use super::{bmc, runtime};
 use crate::control::{Change, Controlled, change};
 use crate::host::{Host, HostCore};
+use crate::limits::OpenFiles;
+use crate::server::Room;
 
 /// The first byte chooses a request of the control API and the rest is its body; whether it was taken. What
 /// is set so is then met by requests of a client.
@@ -26,6 +28,7 @@ pub fn control(bytes: &[u8]) -> Option<bool> {
         hosts: vec![host.clone()],
         by_name: BTreeMap::from([("a".to_owned(), host)]),
         journal: Arc::clone(&core.journal),
+        room: Room::new(OpenFiles::now().share(0, 1)),
         ca_pem: String::new(),
     };
     let changed = change(Arc::new(controlled), "a", *chosen, Body::from(body.to_vec()));

@@ -18,6 +18,7 @@ use tokio_rustls::server::{StartHandshake, TlsStream};
 
 use super::arrival::{Line, arrive};
 use super::patient::Patient;
+use super::room::Seat;
 use crate::counters::bump;
 use crate::fault::{Connection, Fault};
 use crate::host::HostCore;
@@ -36,7 +37,7 @@ const LONGEST_HEAD: usize = 64 * 1024;
 pub(super) const ALERT: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28];
 
 /// Serves a connection that was opened in this life of the BMC.
-pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>, opened_in: u64) {
+pub(super) async fn run(stream: TcpStream, core: Arc<HostCore>, opened_in: u64, _seat: Seat) {
     let Some(mut arrival) = arrive(&core, &stream, Some(opened_in)) else {
         let _ = stream.set_zero_linger();
         return;

@@ -5,12 +5,14 @@ mod connection;
 mod control;
 mod patient;
 mod port;
+mod room;
 mod shared;
 mod waiting;
 
 pub(crate) use arrival::Line;
 pub(crate) use control::run_control;
 pub(crate) use port::Port;
+pub(crate) use room::{Room, Seats};
 pub(crate) use shared::{SUFFIX, run as run_shared};
 
 use std::sync::Arc;
@@ -25,20 +27,20 @@ use crate::host::{Door, HostCore, Listening};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves until the simulator stops, then closes every connection.
-pub(crate) async fn run(mut port: Port, core: Arc<HostCore>) {
+pub(crate) async fn run(mut port: Port, core: Arc<HostCore>, seats: Seats) {
     let mut connections = JoinSet::new();
     let mut door = core.door.subscribe();
     loop {
         let present = *door.borrow_and_update();
         let phase = async {
             match present.listening {
-                Listening::Open => accept(&mut port, &core, present, &mut connections).await,
+                Listening::Open => accept(&mut port, &core, &seats, present, &mut connections).await,
                 Listening::Closed => {
                     port.rest();
                     reap(&mut connections).await;
                 }
                 Listening::Blackhole => {
-                    let _hole = swallow(&mut port).await;
+                    let _hole = swallow(&mut port, &seats).await;
                     reap(&mut connections).await;
                 }
             }
@@ -56,24 +58,49 @@ pub(crate) async fn run(mut port: Port, core: Arc<HostCore>) {
 }
 
 /// Takes connections for ever.
-async fn accept(port: &mut Port, core: &Arc<HostCore>, door: Door, connections: &mut JoinSet<()>) {
+async fn accept(
+    port: &mut Port,
+    core: &Arc<HostCore>,
+    seats: &Seats,
+    door: Door,
+    connections: &mut JoinSet<()>,
+) {
     loop {
-        let Ok(listener) = port.listen() else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
+        let listener = match port.listen() {
+            Ok(listener) => listener,
+            Err(error) => {
+                pause(seats, &error).await;
+                continue;
+            }
         };
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => welcome(stream, core, door, connections),
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Ok((stream, _)) => welcome(stream, core, seats, door, connections),
+                Err(error) => pause(seats, &error).await,
             },
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-fn welcome(stream: TcpStream, core: &Arc<HostCore>, door: Door, connections: &mut JoinSet<()>) {
-    connections.spawn(connection::run(stream, Arc::clone(core), door.life));
+fn welcome(
+    stream: TcpStream,
+    core: &Arc<HostCore>,
+    seats: &Seats,
+    door: Door,
+    connections: &mut JoinSet<()>,
+) {
+    let Some(seat) = seats.take() else {
+        let _ = stream.set_zero_linger();
+        return;
+    };
+    connections.spawn(connection::run(stream, Arc::clone(core), door.life, seat));
+}
+
+/// After the system refused something, for want of open files most likely.
+async fn pause(seats: &Seats, error: &std::io::Error) {
+    seats.failed(error);
+    tokio::time::sleep(PAUSE).await;
 }
 
 /// Forgets connections that ended, for ever.
@@ -85,11 +112,11 @@ async fn reap(connections: &mut JoinSet<()>) {
     }
 }
 
-async fn swallow(port: &mut Port) -> port::Hole {
+async fn swallow(port: &mut Port, seats: &Seats) -> port::Hole {
     loop {
         match port.swallow().await {
             Ok(hole) => return hole,
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(error) => pause(seats, &error).await,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::server::Acceptor;
 use tokio::io::AsyncWriteExt as _;
@@ -14,12 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::arrival::{Line, arrive};
 use super::connection::{self, ALERT, HANDSHAKE_TIMEOUT};
+use super::room::Seat;
 use super::waiting::{Ticket, Waiting};
+use super::{Seats, pause};
 use crate::fault::Connection;
 use crate::host::{Host, HostCore};
-
-/// Pause after `accept` failed, so that running out of descriptors does not spin.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a server says that expects no TLS.
 const PLAINTEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -28,7 +26,7 @@ const PLAINTEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConn
 pub(crate) type Behind = Arc<BTreeMap<String, Host>>;
 
 /// Serves until the simulator stops, then closes every connection.
-pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: CancellationToken) {
+pub(crate) async fn run(listener: TcpListener, behind: Behind, seats: Seats, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     let waiting = Waiting::default();
     loop {
@@ -36,9 +34,14 @@ pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: Cancellatio
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(route(stream, Arc::clone(&behind), waiting.enter()));
+                    if let Some(seat) = seats.take() {
+                        let behind = Arc::clone(&behind);
+                        connections.spawn(route(stream, behind, waiting.enter(), seat));
+                    } else {
+                        let _ = stream.set_zero_linger();
+                    }
                 }
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(error) => pause(&seats, &error).await,
             },
             Some(_) = connections.join_next() => {}
         }
@@ -48,7 +51,7 @@ pub(crate) async fn run(listener: TcpListener, behind: Behind, stop: Cancellatio
 }
 
 /// Hands a connection to the BMC whose name is asked for. Nobody has another one: it ends with an alert.
-async fn route(stream: TcpStream, behind: Behind, mut ticket: Ticket) {
+async fn route(stream: TcpStream, behind: Behind, mut ticket: Ticket, _seat: Seat) {
     // Small answers; without it Nagle's algorithm may hold them back for 40 ms.
     let _ = stream.set_nodelay(true);
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
