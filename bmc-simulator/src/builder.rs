@@ -19,7 +19,7 @@ use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
 use crate::limits::OpenFiles;
 use crate::server::{self, Port, Room};
 use crate::simulator::Simulator;
-use crate::spec::{HostSpec, Wrong};
+use crate::spec::HostSpec;
 use crate::ssdp::{self, SSDP_PORT};
 use crate::tls::{Authority, TlsSlot};
 
@@ -66,7 +66,7 @@ impl SimulatorBuilder {
 
     /// Puts the HTTPS of all BMCs behind one address and port (0 = any free one); each is told apart by
     /// the name that the client asks for in TLS, `HOST.localhost` or `HOST`. Addresses and ports of the
-    /// hosts then hold for IPMI only.
+    /// hosts then hold for IPMI only, and names must be DNS labels that differ in more than case.
     pub fn one_port(self, address: SocketAddr) -> Self {
         Self {
             one_port: Some(address),
@@ -151,13 +151,7 @@ impl SimulatorBuilder {
             hosts.push(host);
         }
         if let Some((listener, _)) = common {
-            let lower = |(name, host): (&String, &Host)| (name.to_ascii_lowercase(), host.clone());
-            let behind: BTreeMap<String, Host> = by_name.iter().map(lower).collect();
-            if behind.len() < by_name.len() {
-                let reason = "behind one port names that differ in case only are one: give it another name";
-                return Err(Wrong::of("name", reason).of_host("several"));
-            }
-            let behind = Arc::new(behind);
+            let behind = Arc::new(by_name_in_tls(&by_name)?);
             tasks.spawn(server::run_shared(
                 listener,
                 behind,
@@ -263,6 +257,21 @@ impl Shared {
         tasks.spawn(server::run_control(listener, router, self.stop.clone()));
         Ok(address)
     }
+}
+
+/// The hosts by their names in lower case: TLS tells them apart by DNS names, whose case does not count
+/// (RFC 4343).
+fn by_name_in_tls(by_name: &BTreeMap<String, Host>) -> Result<BTreeMap<String, Host>, SimError> {
+    let mut behind: BTreeMap<String, Host> = BTreeMap::new();
+    for (name, host) in by_name {
+        if let Some(first) = behind.insert(name.to_ascii_lowercase(), host.clone()) {
+            return Err(SimError::SameNameInTls {
+                first: first.name().to_owned(),
+                second: name.clone(),
+            });
+        }
+    }
+    Ok(behind)
 }
 
 fn to_u64(count: usize) -> u64 {

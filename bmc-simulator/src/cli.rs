@@ -4,8 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bmc_simulator::{Delays, FleetError, MOST_HOSTS, Oracle, Personality, SimError, parse_duration};
+use bmc_simulator::{Delays, FleetError, Personality, SimError, parse_duration};
 use clap::{Parser, ValueEnum};
+
+use crate::values::{Oracles, family_help, hosts, ip_address, oracle, personality, socket_address};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,15 +59,15 @@ pub(crate) struct Arguments {
     pub(crate) name_prefix: String,
 
     /// Address that every BMC listens on
-    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1", value_parser = ip_address, value_name = "ADDRESS")]
     pub(crate) bind: IpAddr,
 
     /// Gives every BMC an address of its own, the first this one; then all have the same ports
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "bind")]
+    #[arg(long, value_parser = ip_address, value_name = "ADDRESS", conflicts_with = "bind")]
     pub(crate) first_address: Option<IpAddr>,
 
     /// Puts the HTTPS of all BMCs behind this address and port; the name HOST.localhost tells them apart
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "first_port")]
+    #[arg(long, value_parser = socket_address, value_name = "ADDRESS:PORT", conflicts_with = "first_port")]
     pub(crate) one_port: Option<SocketAddr>,
 
     /// Lets clients find the BMCs over SSDP (UDP port 1900)
@@ -93,7 +95,7 @@ pub(crate) struct Arguments {
     pub(crate) password_file: Option<PathBuf>,
 
     /// Opens the control API on this loopback address and port
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_parser = socket_address, value_name = "ADDRESS:PORT")]
     pub(crate) control: Option<SocketAddr>,
 
     /// From an accepted ForceOff to off; 2s, or the family's, when not given
@@ -104,9 +106,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
     pub(crate) on_delay: Option<Duration>,
 
-    /// From on to the operating system being up
-    #[arg(long, default_value = "5s", value_parser = parse_duration, value_name = "DURATION")]
-    pub(crate) boot_delay: Duration,
+    /// From on to the operating system being up; 5s when not given
+    #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
+    pub(crate) boot_delay: Option<Duration>,
 
     /// From an accepted GracefulShutdown to off; a hung system never obeys when not given
     #[arg(long, value_parser = parse_duration, value_name = "DURATION")]
@@ -127,53 +129,6 @@ pub(crate) struct Arguments {
     /// How to print what is listening
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output: Output,
-}
-
-fn hosts(text: &str) -> Result<u16, String> {
-    let most = u16::try_from(MOST_HOSTS).unwrap_or(u16::MAX);
-    match text.parse::<u64>().map(u16::try_from) {
-        Ok(Ok(0)) => Err(format!("zero hosts are none: write a number from 1 to {most}")),
-        Ok(Ok(hosts)) if hosts <= most => Ok(hosts),
-        Ok(_) => Err(format!(
-            "one process has at most {most} hosts: run several simulators"
-        )),
-        Err(_) => Err(format!("not a number of hosts: write a number from 1 to {most}")),
-    }
-}
-
-fn personality(text: &str) -> Result<Personality, String> {
-    Personality::named(text).ok_or_else(|| format!("not a family: write one of {}", families()))
-}
-
-fn family_help() -> String {
-    format!(
-        "The family that every BMC is of; a plain one when not given. One of {}",
-        families()
-    )
-}
-
-/// All families, each with its other name.
-fn families() -> String {
-    let name = |family: Personality| match family.alias() {
-        Some(alias) => format!("{} (or {alias})", family.as_str()),
-        None => family.as_str().to_owned(),
-    };
-    Personality::ALL.map(name).join(", ")
-}
-
-/// One rule of care, or all.
-#[derive(Debug, Clone)]
-pub(crate) struct Oracles(pub(crate) Vec<Oracle>);
-
-fn oracle(text: &str) -> Result<Oracles, String> {
-    if text == "all" {
-        return Ok(Oracles(Oracle::ALL.to_vec()));
-    }
-    let found = Oracle::ALL.into_iter().find(|oracle| oracle.as_str() == text);
-    found.map(|oracle| Oracles(vec![oracle])).ok_or_else(|| {
-        let names: Vec<&str> = Oracle::ALL.into_iter().map(Oracle::as_str).collect();
-        format!("not a rule: write `all` or one of {}", names.join(", "))
-    })
 }
 
 /// Format of what is printed.
@@ -206,10 +161,9 @@ impl Arguments {
     /// The delays that hold when neither a family nor an argument says otherwise.
     pub(crate) fn usual_delays(&self) -> Delays {
         Delays {
-            off: Duration::from_secs(2).into(),
-            on: Duration::from_secs(1).into(),
-            boot: self.boot_delay.into(),
+            boot: self.boot_delay.map_or(Delays::USUAL.boot, Into::into),
             graceful_shutdown: self.graceful_delay.map(Into::into),
+            ..Delays::USUAL
         }
     }
 

@@ -28,6 +28,17 @@ pub enum SimError {
         /// The name given twice.
         name: String,
     },
+    /// Behind one port, where TLS tells hosts apart, two names are the same.
+    #[error(
+        "the host names `{first}` and `{second}` differ in case only, and behind one port that is one name: give \
+         each host its own"
+    )]
+    SameNameInTls {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// A [`HostSpec`](crate::HostSpec) cannot be served as it is.
     #[error("host `{name}`, field `{field}`: {reason}")]
     InvalidHost {

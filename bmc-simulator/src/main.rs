@@ -3,6 +3,7 @@
 mod cli;
 mod output;
 mod start;
+mod values;
 
 use std::process::ExitCode;
 

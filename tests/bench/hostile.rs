@@ -91,7 +91,7 @@ fn main() -> Result<()> {
 
 fn start(folder: &Path) -> Result<Fleet> {
     let mut yaml = format!(
-        "defaults: {{username: root, password: {PASSWORD}}}\nhosts:\n  - {{name: \"good-{{}}\", count: 100}}\n"
+        "defaults: {{username: root, password: {PASSWORD}, delays: {{off: 0s, on: 0s, boot: 0s}}}}\nhosts:\n  - {{name: \"good-{{}}\", count: 100}}\n"
     );
     for (number, fault) in HOSTILE.iter().enumerate() {
         writeln!(

@@ -126,6 +126,7 @@ impl Refusal {
             | SimError::TooManyFiles { .. }
             | SimError::Certificate(_)
             | SimError::Tls(_)
+            | SimError::SameNameInTls { .. }
             | SimError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, None),
         };
         let code = if matches!(error, SimError::UnknownSystem { .. }) {

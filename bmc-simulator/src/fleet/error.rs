@@ -2,7 +2,7 @@
 
 use serde_saphyr::{Location, Spanned};
 
-use super::MOST_HOSTS;
+use super::words;
 
 /// A fleet file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,17 +34,13 @@ impl FleetError {
                 .to_owned(),
             None => reason,
         };
-        let path = as_written(path);
-        let expected = expected(&path, &reason);
-        let field = if matches!(path.as_str(), "" | "." | "?") {
+        let (path, reason) = words::in_plain_words(path, &reason);
+        let field = if path.is_empty() {
             String::new()
         } else {
             format!("{path}: ")
         };
-        Self::at(
-            place.unwrap_or(Location::UNKNOWN),
-            format!("{field}{reason}{expected}"),
-        )
+        Self::at(place.unwrap_or(Location::UNKNOWN), format!("{field}{reason}"))
     }
 
     /// A value that cannot be used.
@@ -58,30 +54,5 @@ impl FleetError {
             column: place.column(),
             reason,
         }
-    }
-}
-
-/// What to write where serde says only what is wrong.
-fn expected(path: &str, reason: &str) -> String {
-    if reason.starts_with("missing field") {
-        return ": add it".to_owned();
-    }
-    let count = path.rsplit('.').next() == Some("count");
-    match reason {
-        "invalid u16" if count => format!(": write a whole number from 1 to {MOST_HOSTS}"),
-        "invalid u16" => ": write a whole number from 0 to 65535".to_owned(),
-        "invalid u32" | "invalid u64" => ": write a whole number, 0 or more".to_owned(),
-        "invalid socket address syntax" => ": write ADDRESS:PORT, such as 127.0.0.1:8000".to_owned(),
-        "invalid IP address syntax" => ": write an address, such as 127.1.0.1".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// A path without the `value` of what knows its own place, which no file has.
-fn as_written(path: &str) -> String {
-    let path = path.replace(".value[", "[").replace(".value.", ".");
-    match path.strip_suffix(".value") {
-        Some(rest) if !rest.ends_with("json-set") => rest.to_owned(),
-        Some(_) | None => path,
     }
 }

@@ -2,11 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
 
 use crate::fault::Injection;
-use crate::host::BootSequence;
 use crate::ipmi::Privilege;
 use crate::personality::Personality;
 use crate::power::{Power, PowerRestorePolicy};
@@ -18,7 +17,7 @@ use crate::spec::Fields;
 pub(super) struct File {
     pub(super) seed: Option<u64>,
     /// Where the control API listens.
-    pub(super) control: Option<SocketAddr>,
+    pub(super) control: Option<Spanned<SocketAddr>>,
     /// One address and port for the HTTPS of all BMCs.
     pub(super) one_port: Option<SocketAddr>,
     /// Whether searches over SSDP are answered.
@@ -40,8 +39,8 @@ pub(super) struct Group {
     /// Of the first host; the others of the group follow.
     pub(super) address: Option<Spanned<IpAddr>>,
     pub(super) port: Option<Spanned<u16>>,
-    pub(super) uuid: Option<Spanned<String>>,
-    pub(super) serial_number: Option<Spanned<String>>,
+    pub(super) uuid: Option<String>,
+    pub(super) serial_number: Option<String>,
     // The traits again, one by one: serde cannot flatten and name unknown fields at once.
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
@@ -49,14 +48,15 @@ pub(super) struct Group {
     pub(super) manufacturer: Option<String>,
     pub(super) model: Option<String>,
     pub(super) power: Option<Power>,
-    pub(super) delays: Option<Spanned<Fields>>,
-    pub(super) bmc_boot: Option<BootSequence>,
+    pub(super) delays: Option<Fields>,
+    pub(super) bmc_boot: Option<Fields>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) machines: Option<Vec<Machine>>,
     pub(super) chassis: Option<Vec<String>>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Injection>>,
-    pub(super) redfish: Option<Spanned<Fields>>,
+    pub(super) redfish: Option<Fields>,
+    #[serde(default, deserialize_with = "even_empty")]
     pub(super) ipmi: Option<Ipmi>,
     pub(super) personality: Option<Personality>,
 }
@@ -71,20 +71,21 @@ pub(super) struct Traits {
     pub(super) manufacturer: Option<String>,
     pub(super) model: Option<String>,
     pub(super) power: Option<Power>,
-    pub(super) delays: Option<Spanned<Fields>>,
-    pub(super) bmc_boot: Option<BootSequence>,
+    pub(super) delays: Option<Fields>,
+    pub(super) bmc_boot: Option<Fields>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) machines: Option<Vec<Machine>>,
     pub(super) chassis: Option<Vec<String>>,
     pub(super) decoys: Option<Vec<Decoy>>,
     pub(super) faults: Option<Vec<Injection>>,
-    pub(super) redfish: Option<Spanned<Fields>>,
+    pub(super) redfish: Option<Fields>,
+    #[serde(deserialize_with = "even_empty")]
     pub(super) ipmi: Option<Ipmi>,
     pub(super) personality: Option<Personality>,
 }
 
 /// IPMI beside Redfish, at the same address.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Ipmi {
     /// UDP port; 623 for a host with an address of its own, else any free one.
@@ -94,8 +95,25 @@ pub(super) struct Ipmi {
     /// The highest privilege that the BMC's login may ask for.
     pub(super) login_limit: Option<Privilege>,
     /// Whether a reset of a machine that is off is refused.
-    #[serde(default)]
-    pub(super) reset_while_off_refused: bool,
+    pub(super) reset_while_off_refused: Option<bool>,
+}
+
+impl Ipmi {
+    /// These fields, and those of the defaults that are not among them.
+    fn over(&self, defaults: &Self) -> Self {
+        Self {
+            port: self.port.or(defaults.port),
+            cipher_suites: or(self.cipher_suites.as_ref(), defaults.cipher_suites.as_ref()),
+            login_limit: self.login_limit.or(defaults.login_limit),
+            reset_while_off_refused: self.reset_while_off_refused.or(defaults.reset_while_off_refused),
+        }
+    }
+}
+
+/// `ipmi:` with nothing after it asks for IPMI as much as `ipmi: {}` does.
+fn even_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipmi>, D::Error> {
+    let said = Option::deserialize(deserializer)?;
+    Ok(Some(said.unwrap_or_default()))
 }
 
 /// A system that is listed before the real one.
@@ -110,21 +128,19 @@ pub(super) struct Decoy {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Machine {
-    pub(super) id: Spanned<String>,
-    pub(super) uuid: Option<Spanned<String>>,
-    pub(super) serial_number: Option<Spanned<String>>,
+    pub(super) id: String,
+    pub(super) uuid: Option<String>,
+    pub(super) serial_number: Option<String>,
     pub(super) power: Option<Power>,
-    pub(super) delays: Option<Spanned<Fields>>,
+    pub(super) delays: Option<Fields>,
     pub(super) power_restore_policy: Option<PowerRestorePolicy>,
     pub(super) chassis: Option<Vec<String>>,
 }
 
 impl Group {
-    /// What this group says, and what the defaults say where it says nothing.
+    /// What this group says, and what the defaults say where it says nothing: blocks of fields field by
+    /// field, lists whole.
     pub(super) fn traits(&self, defaults: &Traits) -> Traits {
-        fn or<T: Clone>(own: Option<&T>, default: Option<&T>) -> Option<T> {
-            own.or(default).cloned()
-        }
         Traits {
             username: or(self.username.as_ref(), defaults.username.as_ref()),
             password: or(self.password.as_ref(), defaults.password.as_ref()),
@@ -132,16 +148,32 @@ impl Group {
             manufacturer: or(self.manufacturer.as_ref(), defaults.manufacturer.as_ref()),
             model: or(self.model.as_ref(), defaults.model.as_ref()),
             power: self.power.or(defaults.power),
-            delays: or(self.delays.as_ref(), defaults.delays.as_ref()),
-            bmc_boot: self.bmc_boot.or(defaults.bmc_boot),
+            delays: merged(self.delays.as_ref(), defaults.delays.as_ref()),
+            bmc_boot: merged(self.bmc_boot.as_ref(), defaults.bmc_boot.as_ref()),
             power_restore_policy: self.power_restore_policy.or(defaults.power_restore_policy),
             machines: or(self.machines.as_ref(), defaults.machines.as_ref()),
             chassis: or(self.chassis.as_ref(), defaults.chassis.as_ref()),
             decoys: or(self.decoys.as_ref(), defaults.decoys.as_ref()),
             faults: or(self.faults.as_ref(), defaults.faults.as_ref()),
-            redfish: or(self.redfish.as_ref(), defaults.redfish.as_ref()),
-            ipmi: or(self.ipmi.as_ref(), defaults.ipmi.as_ref()),
+            redfish: merged(self.redfish.as_ref(), defaults.redfish.as_ref()),
+            ipmi: match (&self.ipmi, &defaults.ipmi) {
+                (Some(own), Some(default)) => Some(own.over(default)),
+                (own, default) => or(own.as_ref(), default.as_ref()),
+            },
             personality: self.personality.or(defaults.personality),
         }
     }
+}
+
+fn or<T: Clone>(own: Option<&T>, default: Option<&T>) -> Option<T> {
+    own.or(default).cloned()
+}
+
+fn merged(own: Option<&Fields>, default: Option<&Fields>) -> Option<Fields> {
+    let (Some(own), Some(default)) = (own, default) else {
+        return or(own, default);
+    };
+    let mut fields = default.clone();
+    fields.extend(own.clone());
+    Some(fields)
 }

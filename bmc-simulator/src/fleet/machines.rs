@@ -1,8 +1,5 @@
 //! Several machines behind one BMC.
 
-use serde_saphyr::Spanned;
-
-use super::FleetError;
 use super::expand::misfitting;
 use super::file::{Group, Machine};
 use super::places::Flaw;
@@ -20,22 +17,20 @@ fn machine(index: usize, described: &Machine, many: bool) -> Result<MachineSpec,
         ("uuid", &described.uuid),
         ("serialNumber", &described.serial_number),
     ] {
-        if let Some(given) = given.as_ref().filter(|_| many) {
+        if many && given.is_some() {
             let reason = "machines of many hosts cannot share it: leave it out, and each gets its own";
-            let field = format!("machines[{index}].{field}");
-            return Err(FleetError::of(given, &field, reason).into());
+            return Err(Flaw::of(format!("machines[{index}].{field}"), reason));
         }
     }
-    let said = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
-    let mut spec = MachineSpec::new(&described.id.value);
-    spec.uuid = said(&described.uuid);
-    spec.serial = said(&described.serial_number);
+    let mut spec = MachineSpec::new(&described.id);
+    spec.uuid.clone_from(&described.uuid);
+    spec.serial.clone_from(&described.serial_number);
     spec.power = described.power;
     spec.restore = described.power_restore_policy;
     spec.chassis.clone_from(&described.chassis);
     let Some(fields) = &described.delays else {
         return Ok(spec);
     };
-    let with = spec.delay_fields(&fields.value);
+    let with = spec.delay_fields(fields);
     with.map_err(|misfit| misfitting(&format!("machines[{index}].delays"), misfit))
 }

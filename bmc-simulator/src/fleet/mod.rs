@@ -1,10 +1,13 @@
 //! Fleets that are described in a YAML file.
 
+mod addresses;
 mod error;
 mod expand;
 mod file;
 mod machines;
 mod places;
+mod taken;
+mod words;
 
 pub use error::FleetError;
 
@@ -32,7 +35,7 @@ impl Fleet {
     /// [`FleetError`] with line, field and what was expected there.
     pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
         let mut path = String::new();
-        let read = serde_saphyr::with_deserializer_from_str(text, |deserializer| {
+        let read = serde_saphyr::with_deserializer_from_str_with_options(text, yaml(), |deserializer| {
             serde_path_to_error::deserialize(deserializer).map_err(|error| {
                 path = error.path().to_string();
                 error.into_inner()
@@ -46,4 +49,10 @@ impl Fleet {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|host| host.name.as_str())
     }
+}
+
+/// Only `true` and `false` are booleans, as in YAML 1.2 (section 10.3.2): the `On` and `Off` of Redfish are
+/// text wherever they stand.
+fn yaml() -> serde_saphyr::Options {
+    serde_saphyr::options! { strict_booleans: true }
 }

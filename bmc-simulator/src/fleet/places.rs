@@ -5,45 +5,54 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-use super::FleetError;
+use super::{FleetError, yaml};
 
 /// Something that is wrong with one host of a group.
 #[derive(Debug)]
-pub(super) enum Flaw {
-    /// It is known where.
-    Placed(FleetError),
-    /// In this field of the host, such as `redfish.sessionLimit` or `machines[1].id`.
-    In { field: String, reason: String },
-}
-
-impl From<FleetError> for Flaw {
-    fn from(error: FleetError) -> Self {
-        Self::Placed(error)
-    }
+pub(super) struct Flaw {
+    /// The field of the host, such as `redfish.sessionLimit` or `machines[1].id`.
+    field: String,
+    /// Why, and what to write instead.
+    reason: String,
 }
 
 impl Flaw {
-    /// The error of the file `text`, in the group of this number, whose name is told where the group says
-    /// nothing of the field.
-    pub(super) fn placed(self, text: &str, group: usize, name: &Spanned<String>) -> FleetError {
-        match self {
-            Self::Placed(error) => error,
-            Self::In { field, reason } => {
-                let place = find(text, group, &field).unwrap_or(name.referenced);
-                FleetError::at(place, format!("{field}: {reason}"))
-            }
+    pub(super) fn of(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            reason: reason.into(),
         }
+    }
+
+    /// The error of the file `text`, in the group of this number, whose name is told where neither it nor the
+    /// defaults say anything of the field.
+    pub(super) fn placed(self, text: &str, group: usize, name: &Spanned<String>) -> FleetError {
+        let Self { field, reason } = self;
+        let own = format!("hosts[{group}]");
+        let (part, place) = find(text, group, &field).unwrap_or((own, name.referenced));
+        FleetError::at(place, format!("{part}.{field}: {reason}"))
     }
 }
 
-/// The field in the group, or where the group says nothing of it, in the defaults.
-fn find(text: &str, group: usize, field: &str) -> Option<Location> {
+/// Where the field stands, in the group or in the defaults: in whichever there is more of the way to it, for
+/// what a group does not say of a block is the defaults'.
+fn find(text: &str, group: usize, field: &str) -> Option<(String, Location)> {
     // It was read before, so this fails for no reason that would be worth telling.
-    let file: Node = serde_saphyr::from_str(text).ok()?;
+    let file: Node = serde_saphyr::from_str_with_options(text, yaml()).ok()?;
     let (hosts, _) = file.child("hosts")?;
     let own = hosts.element(group).and_then(|(own, _)| own.deepest(field));
-    let usual = || file.child("defaults").and_then(|(usual, _)| usual.deepest(field));
-    own.or_else(usual)
+    let usual = file.child("defaults").and_then(|(usual, _)| usual.deepest(field));
+    let (own_steps, usual_steps) = (steps(own), steps(usual));
+    let (part, found) = if own_steps >= usual_steps {
+        (format!("hosts[{group}]"), own)
+    } else {
+        ("defaults".to_owned(), usual)
+    };
+    found.map(|(_, place)| (part, place))
+}
+
+fn steps(found: Option<(usize, Location)>) -> usize {
+    found.map_or(0, |(steps, _)| steps)
 }
 
 /// A part of a file, with the places of what is in it.
@@ -72,10 +81,11 @@ impl Node {
         Some((&element.value, element.referenced))
     }
 
-    /// The place of a field, or of as much of the way to it as there is; `None` when there is nothing.
-    fn deepest(&self, field: &str) -> Option<Location> {
+    /// The place of a field, or of as much of the way to it as there is, and how many steps of the way that
+    /// are; `None` when there is nothing.
+    fn deepest(&self, field: &str) -> Option<(usize, Location)> {
         let (mut here, mut place) = (self, None);
-        for step in field.split(['.', '[']) {
+        for (before, step) in field.split(['.', '[']).enumerate() {
             let next = match step.strip_suffix(']') {
                 Some(index) => index.parse().ok().and_then(|index| here.element(index)),
                 None => here.child(step),
@@ -83,7 +93,7 @@ impl Node {
             let Some((below, at)) = next else {
                 break;
             };
-            (here, place) = (below, Some(at));
+            (here, place) = (below, Some((before.saturating_add(1), at)));
         }
         place
     }
@@ -162,6 +172,7 @@ defaults:
   username: x
   redfish:
     sessionLimit: 1
+    etags: weak
 hosts:
   - name: a
     redfish: {sessionTimeout: 5m,
@@ -175,18 +186,20 @@ hosts:
     #[test]
     fn finds_the_field_or_what_comes_nearest() {
         for (group, field, line) in [
-            (0, "redfish.sessionLimit", Some(9)),
-            (0, "redfish.sessionTimeout", Some(8)),
-            (0, "redfish.other", Some(8)),
-            (0, "username", Some(3)),
-            (1, "redfish.sessionLimit", Some(5)),
-            (1, "machines[1].id", Some(13)),
-            (1, "machines[1].delays.off", Some(13)),
-            (1, "machines[7].id", Some(12)),
+            (0, "redfish.sessionLimit", Some(("hosts[0]", 10))),
+            (0, "redfish.sessionTimeout", Some(("hosts[0]", 9))),
+            (0, "redfish.etags", Some(("defaults", 6))),
+            (0, "redfish.other", Some(("hosts[0]", 9))),
+            (0, "username", Some(("defaults", 3))),
+            (1, "redfish.sessionLimit", Some(("defaults", 5))),
+            (1, "machines[1].id", Some(("hosts[1]", 14))),
+            (1, "machines[1].delays.off", Some(("hosts[1]", 14))),
+            (1, "machines[7].id", Some(("hosts[1]", 13))),
             (1, "address", None),
-            (7, "username", Some(3)),
+            (7, "username", Some(("defaults", 3))),
         ] {
-            let found = find(FILE, group, field).map(|place| place.line());
+            let found = find(FILE, group, field);
+            let found = found.as_ref().map(|(part, place)| (part.as_str(), place.line()));
             assert_eq!(found, line, "{group} {field}");
         }
         assert_eq!(find("[", 0, "name"), None);

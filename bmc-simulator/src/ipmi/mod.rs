@@ -25,4 +25,4 @@ pub(crate) use server::{bind, run};
 pub use spec::{IpmiSpec, Privilege};
 pub(crate) use spec::{LONGEST_NAME, LONGEST_PASSWORD};
 pub use state::IpmiSession;
-pub(crate) use state::IpmiState;
+pub(crate) use state::{IpmiState, guid};

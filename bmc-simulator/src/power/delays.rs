@@ -1,5 +1,7 @@
 //! How long the machine takes.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::Delay;
@@ -22,8 +24,20 @@ pub struct Delays {
     pub graceful_shutdown: Option<Delay>,
 }
 
+impl Delays {
+    /// 2 s to off, 1 s to on, 5 s to boot, graceful shutdown never: those of the program's hosts, and of the
+    /// hosts of a fleet file, where nobody says otherwise.
+    pub const USUAL: Self = Self {
+        off: Delay::Fixed(Duration::from_secs(2)),
+        on: Delay::Fixed(Duration::from_secs(1)),
+        boot: Delay::Fixed(Duration::from_secs(5)),
+        graceful_shutdown: None,
+    };
+}
+
 impl Default for Delays {
-    /// Everything at once, graceful shutdown never: the quickest machine with a hung system.
+    /// Everything at once, graceful shutdown never: the quickest machine with a hung system. Hosts that are
+    /// described in Rust begin with these.
     fn default() -> Self {
         Self {
             off: Delay::ZERO,

@@ -73,6 +73,11 @@ impl HostSpec {
             let reason = "the name must be letters, digits, `-`, `_` and `.`: choose such a name";
             return Err(Wrong::of("name", reason).into());
         }
+        if behind_one_port && !is_dns_label(&self.name) {
+            let reason = "behind one port the name is a part of a DNS name: choose 1 to 63 letters, digits, `_` and \
+                          `-`, with no `-` at either end";
+            return Err(Wrong::of("name", reason).into());
+        }
         self.check_ids(&layered)?;
         self.check_chassis(&layered)?;
         let target = layered.target(behind_one_port);
@@ -169,6 +174,11 @@ impl HostSpec {
 fn plain(text: &str) -> bool {
     let mut bytes = text.bytes();
     !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// Whether a name that is [`plain`] can be one label of a DNS name (RFC 1035, section 2.3.1).
+fn is_dns_label(name: &str) -> bool {
+    name.len() <= 63 && !name.contains('.') && !name.starts_with('-') && !name.ends_with('-')
 }
 
 /// What of a login no client could send, and what to write instead. A password that is absent is made later.

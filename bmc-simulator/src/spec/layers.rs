@@ -70,6 +70,18 @@ impl HostSpec {
         Ok(self.change_delays(move |whole| overlay(&whole, &fields).unwrap_or(whole)))
     }
 
+    /// Puts single steps of how the BMC comes up over those that the personality has.
+    ///
+    /// # Errors
+    /// As [`redfish_fields`](Self::redfish_fields).
+    pub(crate) fn bmc_boot_fields(mut self, fields: &Fields) -> Result<Self, Misfit> {
+        overlay(&BootSequence::default(), fields)?;
+        let fields = fields.clone();
+        self.bmc_boot_changes
+            .push(Arc::new(move |whole| overlay(&whole, &fields).unwrap_or(whole)));
+        Ok(self)
+    }
+
     pub(crate) fn layered(&self) -> Layered {
         let family = self.personality;
         let (manufacturer, model) = family.map_or(("Simulated", "bmc-simulator"), Personality::product);
@@ -84,10 +96,7 @@ impl HostSpec {
                 None => ipmi,
             }),
             decoys: self.layered_decoys(),
-            bmc_boot: self
-                .bmc_boot
-                .or(family.map(Personality::bmc_boot))
-                .unwrap_or_default(),
+            bmc_boot: self.layered_bmc_boot(),
             personality_faults: self.personality_faults(),
         }
     }
@@ -105,6 +114,13 @@ impl HostSpec {
         let base = self.delays.or(of_family).unwrap_or(usual);
         let changes = self.delay_changes.iter();
         changes.fold(base, |delays, change| change(delays))
+    }
+
+    fn layered_bmc_boot(&self) -> BootSequence {
+        let of_family = self.personality.map(Personality::bmc_boot);
+        let base = self.bmc_boot.or(of_family).unwrap_or_default();
+        let changes = self.bmc_boot_changes.iter();
+        changes.fold(base, |sequence, change| change(sequence))
     }
 
     fn layered_redfish(&self) -> RedfishSpec {

@@ -91,6 +91,7 @@ pub struct HostSpec {
     pub(crate) chassis: Option<Vec<String>>,
     pub(crate) decoys: Vec<DecoySpec>,
     pub(crate) bmc_boot: Option<BootSequence>,
+    bmc_boot_changes: Vec<Change<BootSequence>>,
     pub(crate) restore: PowerRestorePolicy,
     pub(crate) faults: Vec<Injection>,
     pub(crate) ipmi: Option<IpmiSpec>,
@@ -131,6 +132,7 @@ impl HostSpec {
             chassis: None,
             decoys: Vec::new(),
             bmc_boot: None,
+            bmc_boot_changes: Vec::new(),
             restore: PowerRestorePolicy::default(),
             faults: Vec::new(),
             ipmi: None,
@@ -222,7 +224,7 @@ impl HostSpec {
     }
 
     /// The delays of which the personality says nothing; all zero with a hung operating system when not
-    /// given.
+    /// given. The program and fleet files have [`Delays::USUAL`].
     pub fn usual_delays(self, usual_delays: Delays) -> Self {
         Self { usual_delays, ..self }
     }

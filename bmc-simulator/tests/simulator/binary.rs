@@ -212,6 +212,26 @@ fn mistakes_end_it_with_a_reason() {
             "--first-ipmi-port 65535 leaves too few",
         ),
         (vec!["--name-prefix", "a b"], "choose such a name"),
+        (
+            vec!["--control", "localhost:8000"],
+            "write ADDRESS:PORT with an IP address, such as 127.0.0.1:8000",
+        ),
+        (
+            vec!["--one-port", "8443"],
+            "write ADDRESS:PORT with an IP address, such as 127.0.0.1:8000",
+        ),
+        (
+            vec!["--bind", "localhost"],
+            "not an IP address: write one, such as 127.0.0.1",
+        ),
+        (
+            vec!["--first-address", "localhost"],
+            "not an IP address: write one, such as 127.0.0.1",
+        ),
+        (
+            vec!["--one-port", "127.0.0.1:0", "--name-prefix", "rack.a-"],
+            "behind one port the name is a part of a DNS name",
+        ),
     ] {
         let stderr = fail(&arguments);
         assert!(stderr.contains(reason), "{arguments:?}: {stderr}");

@@ -87,6 +87,17 @@ async fn what_is_broken_at_one_leaves_the_other_alone() {
 }
 
 #[tokio::test]
+async fn names_that_are_one_in_tls_are_both_told() {
+    let started = Simulator::builder()
+        .hosts([HostSpec::new("Rack"), HostSpec::new("rack")])
+        .one_port(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .start()
+        .await;
+    let told = started.unwrap_err().to_string();
+    assert!(told.contains("`Rack` and `rack` differ in case only"), "{told}");
+}
+
+#[tokio::test]
 async fn what_no_bmc_can_do_alone_behind_one_port_is_refused_with_a_reason() {
     let sim = two().await;
     let a = sim.host("a").unwrap();

@@ -198,8 +198,8 @@ async fn rotation_ends_sessions_and_changes_the_login_of_both_protocols() {
 
 #[tokio::test]
 async fn a_fleet_file_says_what_the_login_may_ask_for() {
-    let text = "hosts: [{name: a, username: admin, password: canary-pass, ipmi: {loginLimit: operator, \
-                resetWhileOffRefused: true}, power: Off}]";
+    let text = "defaults: {ipmi: {loginLimit: operator}}\nhosts: [{name: a, username: admin, \
+                password: canary-pass, ipmi: {resetWhileOffRefused: true}, power: Off}]";
     let fleet = Fleet::from_yaml(text).unwrap();
     let sim = Simulator::builder().fleet(fleet).start().await.unwrap();
     let host = &sim.hosts()[0];
