@@ -36,13 +36,15 @@ fn wanted(checks: Vec<Check>, part: Option<&str>) -> Result<Vec<Check>, String> 
         return Ok(checks);
     };
     let tools: BTreeSet<&str> = checks.iter().map(|check| check.tool).collect();
-    let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
+    let tools = tools.into_iter().collect::<Vec<_>>().join("\n  ");
     let wanted: Vec<Check> = checks
         .into_iter()
         .filter(|check| check.tool.contains(part))
         .collect();
     if wanted.is_empty() {
-        return Err(format!("no tool's name contains `{part}`: choose one of {tools}"));
+        return Err(format!(
+            "no tool's name contains `{part}`: choose one of\n  {tools}"
+        ));
     }
     Ok(wanted)
 }
@@ -83,7 +85,7 @@ mod tests {
         let Err(mistake) = wanted(checks(), Some("impitool")) else {
             panic!("it was accepted");
         };
-        assert!(mistake.starts_with("no tool's name contains `impitool`: choose one of "));
+        assert!(mistake.starts_with("no tool's name contains `impitool`: choose one of\n  "));
         for check in checks() {
             assert!(mistake.contains(check.tool), "{mistake}");
         }
