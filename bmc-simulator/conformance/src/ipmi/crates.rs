@@ -16,6 +16,10 @@ use super::bench::{Bench, PASSWORD, USER};
 use crate::check::Tally;
 
 const CHASSIS: u8 = 0x00;
+/// The first byte of Get Chassis Status (IPMI 2.0, table 28-3): on or off, and the restore policy "last
+/// state" in bits 5 and 6.
+const ON: u8 = 0x21;
+const OFF: u8 = 0x20;
 const APP: u8 = 0x06;
 
 /// A request, and what has to come back.
@@ -41,7 +45,7 @@ const fn step(net_fn: u8, command: u8, data: &'static [u8], completion: u8, firs
 /// The crates leave it to their callers to raise the privilege.
 const STEPS: [Step; 9] = [
     step(APP, 0x01, &[], 0x00, Some(0x20)),
-    step(CHASSIS, 0x01, &[], 0x00, Some(0x01)),
+    step(CHASSIS, 0x01, &[], 0x00, Some(ON)),
     step(CHASSIS, 0x02, &[0], 0xd4, None),
     step(APP, 0x3b, &[3], 0x00, Some(0x03)),
     step(CHASSIS, 0x02, &[2], 0x00, None),
@@ -118,11 +122,11 @@ pub(super) async fn ipmi_rs_believes_stale_replies() -> Result<()> {
         host.inject(IpmiFault::StaleReply.on(RequestClass::IpmiChassisStatus).times(1))?;
         let second = send(&mut rmcp, CHASSIS, 0x01, &[])?;
         ensure!(
-            (first.data(), second.data()) == (&[0, 0, 0][..], &[0, 0, 0][..]),
+            (first.data(), second.data()) == (&[OFF, 0, 0][..], &[OFF, 0, 0][..]),
             "{first:?} {second:?}"
         );
         let third = send(&mut rmcp, CHASSIS, 0x01, &[])?;
-        ensure!(third.data() == [1, 0, 0], "{third:?}");
+        ensure!(third.data() == [ON, 0, 0], "{third:?}");
         Ok(())
     });
     conversation.await?
