@@ -26,7 +26,7 @@ impl Fault {
             Effect::Login => {
                 class.is_http() && class != RequestClass::ServiceRoot || class == RequestClass::IpmiRakp1
             }
-            Effect::Conflict | Effect::TooSoon(_) => class == RequestClass::Reset,
+            Effect::Conflict | Effect::TooSoon(_) | Effect::Task(_) => class == RequestClass::Reset,
             Effect::Rewire(_) => class == RequestClass::Reset || class == RequestClass::IpmiChassisControl,
             Effect::Ipmi(effect) => can_hit_ipmi(effect, class),
         }

@@ -76,6 +76,28 @@ pub(crate) enum Aftermath {
     },
 }
 
+/// What becomes of the task that a reset is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskCourse {
+    /// It never ends.
+    Stuck {
+        /// Whether the machine is told of the reset.
+        executes: bool,
+    },
+    /// It ends with an error, so long after it was begun; the machine is not told of the reset.
+    Fails { after: Duration },
+}
+
+impl TaskCourse {
+    /// Whether the machine is told of the reset.
+    pub(crate) fn executes(self) -> bool {
+        match self {
+            Self::Stuck { executes } => executes,
+            Self::Fails { .. } => false,
+        }
+    }
+}
+
 /// Where a fault takes hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -103,6 +125,8 @@ pub(super) enum Effect {
     Rewire(String),
     /// In the BMC itself.
     Reboot,
+    /// In the task that a reset is answered with.
+    Task(TaskCourse),
     /// In what becomes of a request over IPMI.
     Ipmi(IpmiEffect),
 }
@@ -145,6 +169,8 @@ impl Fault {
             Self::AlreadyThere409 => Effect::Conflict,
             Self::On409AfterOff { within } => Effect::TooSoon(*within),
             Self::RebootBmc => Effect::Reboot,
+            Self::StuckTask { executes } => Effect::Task(TaskCourse::Stuck { executes: *executes }),
+            Self::FailedTask { after } => Effect::Task(TaskCourse::Fails { after: *after }),
             Self::Ipmi(fault) => Effect::Ipmi(fault.effect()),
             Self::WrongNode { executes_on } => Effect::Rewire(executes_on.clone()),
             Self::LieOffWhileOn

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::effect::{Aftermath, Answer, Connection, Effect};
+use super::effect::{Aftermath, Answer, Connection, Effect, TaskCourse};
 use super::{Asked, FaultSet, IpmiEffect};
 use crate::RequestClass;
 
@@ -97,6 +97,17 @@ impl FaultSet {
             if let Effect::Rewire(system) = effect {
                 // Where it is what was asked for, nothing is wrong.
                 (asked.system != Some(&system)).then_some(system)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// What becomes of the task that a reset is answered with.
+    pub(crate) fn take_task(&mut self, asked: Asked<'_>) -> Option<(&'static str, TaskCourse)> {
+        self.take(&asked, |effect| {
+            if let Effect::Task(course) = effect {
+                Some(course)
             } else {
                 None
             }

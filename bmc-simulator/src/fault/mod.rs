@@ -21,7 +21,7 @@ mod target;
 mod vendor;
 mod walls;
 
-pub(crate) use effect::{Aftermath, Answer, Connection, HtmlPage};
+pub(crate) use effect::{Aftermath, Answer, Connection, HtmlPage, TaskCourse};
 pub use injection::{Injection, Window};
 pub use ipmi::IpmiFault;
 pub(crate) use ipmi::{IpmiEffect, ReplyFault};
@@ -223,6 +223,17 @@ pub enum Fault {
     /// A ForceRestart ends in a machine that never boots, until its power was off (Lenovo SR675 V3:
     /// NVIDIA/libredfish `lenovo.rs`).
     ForceRestartHangs,
+    /// A reset is answered 202 with a task that stays `Running` until the BMC restarts.
+    StuckTask {
+        /// Whether the machine obeys all the same: of tasks that never end some had nothing left to do.
+        executes: bool,
+    },
+    /// A reset is answered 202 with a task that ends in `Exception`; the machine stays as it is.
+    FailedTask {
+        /// Time from the answer to the end; until then the task is `Running`.
+        #[serde(with = "crate::human::text")]
+        after: Duration,
+    },
     /// Misbehaves over IPMI.
     Ipmi(IpmiFault),
 }

@@ -57,6 +57,8 @@ impl Fault {
             Self::ForceRestartHangs => "force-restart-hangs",
             Self::RebootBmc => "reboot-bmc",
             Self::CrashAbove { .. } => "crash-above",
+            Self::StuckTask { .. } => "stuck-task",
+            Self::FailedTask { .. } => "failed-task",
             Self::Ipmi(fault) => fault.name(),
         }
     }
@@ -87,7 +89,10 @@ impl Fault {
             | Self::HalfClose
             | Self::PlaintextOnTls
             | Self::TlsAlert => Some(RequestClass::Connect),
-            Self::AlreadyThere409 | Self::On409AfterOff { .. } => Some(RequestClass::Reset),
+            Self::AlreadyThere409
+            | Self::On409AfterOff { .. }
+            | Self::StuckTask { .. }
+            | Self::FailedTask { .. } => Some(RequestClass::Reset),
             Self::SessionTableFull => Some(RequestClass::SessionCreate),
             Self::LieOffWhileOn
             | Self::AcceptAndIgnore

@@ -43,8 +43,11 @@ impl Fault {
                 Err(("depth", "no answer is so long: write at most 524288"))
             }
             Self::Ipmi(fault) => fault.check(),
-            // Without a delay it comes back at once, and with a limit of 0 every request is one too many.
+            // Without a delay it comes back, or fails, at once, and with a limit of 0 every request is one too
+            // many.
             Self::PowersOnByItself { .. }
+            | Self::FailedTask { .. }
+            | Self::StuckTask { .. }
             | Self::CrashAbove { .. }
             | Self::Redirect { .. }
             | Self::DeepJson { .. }

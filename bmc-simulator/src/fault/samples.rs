@@ -85,6 +85,8 @@ pub(super) fn all() -> Vec<Fault> {
         Fault::OnShowsPoweringOn { during: span },
         Fault::ForceRestartHangs,
         Fault::RebootBmc,
+        Fault::StuckTask { executes: true },
+        Fault::FailedTask { after: span },
         Fault::CrashAbove {
             requests_per_second: 1,
         },

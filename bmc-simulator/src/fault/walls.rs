@@ -57,6 +57,8 @@ impl Fault {
             | Self::JsonRemove { .. }
             | Self::SessionTableFull
             | Self::RebootBmc
+            | Self::StuckTask { .. }
+            | Self::FailedTask { .. }
             | Self::CrashAbove { .. }
             | Self::Ipmi(_) => false,
         }

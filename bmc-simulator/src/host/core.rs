@@ -76,6 +76,7 @@ impl HostState {
                 .map(|outage| outage.next_edge(self.controller.has_power())),
             self.ipmi.as_ref().and_then(|ipmi| ipmi.next_deadline()),
             self.sessions.next_deadline(),
+            self.redfish.next_deadline(),
             self.next_report(identities),
         ];
         all.into_iter().flatten().min()

@@ -9,6 +9,7 @@ use super::quirks::ResetType;
 use super::refused::Refused;
 use super::spec::{RedfishSpec, ResetAnswer};
 use super::{Call, body, reply, tasks};
+use crate::fault::TaskCourse;
 use crate::host::Acting;
 use crate::journal::{Event, Via};
 use crate::per_machine::Slot;
@@ -129,31 +130,32 @@ fn execute(
             ));
         }
     }
-    let mut reached = wanted.slot;
-    let outcome = match wanted.slot {
-        Some(slot) if command == Command::On && is_too_soon(call, acting, slot) => {
+    if let Some(slot) = wanted.slot {
+        if command == Command::On && is_too_soon(call, acting, slot) {
             return Err(Refused::TooSoon);
         }
+        pause(acting, slot)?;
+    }
+    let course = task_course(call, acting);
+    let told = wanted.slot.filter(|_| course.is_none_or(TaskCourse::executes));
+    let (reached, outcome) = match told {
         Some(slot) => {
-            pause(acting, slot)?;
-            let effective = effective(command, condition, &acting.state.redfish.spec);
-            let (now, shown) = (acting.now, acting.faults_of(slot).on_shows_powering_on());
-            let machine = acting.state.machines.get_mut(slot);
-            if let (Command::On, Condition::On, Some(during)) = (effective, condition, shown) {
-                machine.shows_powering_on = now.saturating_add(during);
-            }
-            let rewired = acting.rewired(call.asked, slot);
-            reached = Some(rewired);
-            acting.power_mut(rewired).command(effective, now)
+            let (reached, outcome) = obey(call, acting, slot, (command, condition));
+            (Some(reached), outcome)
         }
-        None => Outcome::Ignored,
+        None => (wanted.slot, Outcome::Ignored),
     };
-    let mut response = match acting.state.redfish.spec.reset_answer {
+    let answer = match course {
+        None => acting.state.redfish.spec.reset_answer,
+        Some(_) => ResetAnswer::Task,
+    };
+    let mut response = match answer {
         ResetAnswer::NoContent => reply::no_content(),
         ResetAnswer::AcceptedWithoutTask => reply::bare(StatusCode::ACCEPTED, Body::empty()),
         ResetAnswer::SuccessAsError => reply::error(StatusCode::OK, Base::Success.message(&[])),
         ResetAnswer::Task => {
-            let task = tasks::begin(acting, reached, call.path(), wanted.reset_type);
+            let request = (call.path(), wanted.reset_type);
+            let task = tasks::begin(acting, reached, request, course);
             tasks::accepted(acting, task)
         }
     };
@@ -165,6 +167,30 @@ fn execute(
         &mut response,
     );
     Ok(response)
+}
+
+/// What a fault makes of the task of a reset.
+fn task_course(call: &Call<'_>, acting: &mut Acting<'_>) -> Option<TaskCourse> {
+    let (fault, course) = acting.state.faults.take_task(call.asked)?;
+    acting.log_fault(fault, call.class);
+    Some(course)
+}
+
+/// Tells a machine to do what was asked of this one; which it was, and what came of it.
+fn obey(
+    call: &Call<'_>,
+    acting: &mut Acting<'_>,
+    slot: Slot,
+    (command, condition): (Command, Condition),
+) -> (Slot, Outcome) {
+    let effective = effective(command, condition, &acting.state.redfish.spec);
+    let (now, shown) = (acting.now, acting.faults_of(slot).on_shows_powering_on());
+    let machine = acting.state.machines.get_mut(slot);
+    if let (Command::On, Condition::On, Some(during)) = (effective, condition, shown) {
+        machine.shows_powering_on = now.saturating_add(during);
+    }
+    let reached = acting.rewired(call.asked, slot);
+    (reached, acting.power_mut(reached).command(effective, now))
 }
 
 /// Journals that a power command was accepted.

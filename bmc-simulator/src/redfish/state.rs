@@ -51,6 +51,11 @@ impl RedfishState {
         self.accounts.own_login_replaced();
     }
 
+    /// The next instant at which something here ends by itself.
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
+        self.tasks.next_deadline()
+    }
+
     /// Whether somebody is told of events.
     pub(crate) fn has_subscribers(&self) -> bool {
         self.events.has_subscribers()

@@ -78,7 +78,7 @@ fn classes(name: &str) -> &'static [RequestClass] {
         "accept-then-hang" | "reset-on-connect" | "half-close" | "plaintext-on-tls" | "tls-alert" => {
             &[Connect]
         }
-        "already-there-409" | "on-409-after-off" => &[Reset],
+        "already-there-409" | "on-409-after-off" | "stuck-task" | "failed-task" => &[Reset],
         "wrong-node" => &[Reset, IpmiChassisControl],
         "session-table-full" => &[SessionCreate],
         "reject-credentials" => &LOGIN,

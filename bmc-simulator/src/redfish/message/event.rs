@@ -52,21 +52,28 @@ impl ResourceEvent {
 pub(in crate::redfish) enum TaskEvent {
     Started,
     CompletedOk,
+    Aborted,
 }
 
 impl TaskEvent {
-    pub(super) const ALL: [Self; 2] = [Self::Started, Self::CompletedOk];
+    pub(super) const ALL: [Self; 3] = [Self::Started, Self::CompletedOk, Self::Aborted];
 
     pub(super) fn definition(self) -> Definition {
-        let (key, text) = match self {
-            Self::Started => ("TaskStarted", "The task %1 was begun."),
-            Self::CompletedOk => ("TaskCompletedOK", "The task %1 is done."),
+        let (key, severity, text, resolution) = match self {
+            Self::Started => ("TaskStarted", Severity::Ok, "The task %1 was begun.", NOTHING),
+            Self::CompletedOk => ("TaskCompletedOK", Severity::Ok, "The task %1 is done.", NOTHING),
+            Self::Aborted => (
+                "TaskAborted",
+                Severity::Critical,
+                "The task %1 ended with errors.",
+                "Read the messages of the task.",
+            ),
         };
         Definition {
             key,
-            severity: Severity::Ok,
+            severity,
             text,
-            resolution: NOTHING,
+            resolution,
         }
     }
 

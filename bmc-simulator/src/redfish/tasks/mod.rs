@@ -1,4 +1,4 @@
-//! TaskService (DSP0266, "Asynchronous operations"): resets as tasks, where a host is set so.
+//! TaskService (DSP0266, "Asynchronous operations"): resets as tasks, where a host is set so or a fault wants it.
 
 mod resources;
 
@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::events;
 use super::message::TaskEvent;
 use super::quirks::ResetType;
+use crate::fault::TaskCourse;
 use crate::host::Acting;
 use crate::per_machine::Slot;
 
@@ -26,7 +27,45 @@ struct Task {
     target: String,
     reset_type: ResetType,
     started: Duration,
-    ended: Option<Duration>,
+    /// What a fault makes of it; absent = it ends with what it does.
+    course: Option<TaskCourse>,
+    end: Option<End>,
+}
+
+/// How a task ended, and when.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Done(Duration),
+    Failed(Duration),
+}
+
+impl End {
+    fn event(self) -> TaskEvent {
+        match self {
+            Self::Done(_) => TaskEvent::CompletedOk,
+            Self::Failed(_) => TaskEvent::Aborted,
+        }
+    }
+}
+
+impl Task {
+    /// When a fault ends it.
+    fn fails_at(&self) -> Option<Duration> {
+        match (self.end, self.course?) {
+            (None, TaskCourse::Fails { after }) => Some(self.started.saturating_add(after)),
+            (Some(_), _) | (None, TaskCourse::Stuck { .. }) => None,
+        }
+    }
+
+    /// How it has ended by now, if it has and nobody knows yet. One without a fault ends once its machine has
+    /// nothing more to do.
+    fn ends(&self, is_idle: bool, now: Duration) -> Option<End> {
+        match (self.end, self.course) {
+            (None, None) => is_idle.then_some(End::Done(now)),
+            (None, Some(_)) => self.fails_at().filter(|at| *at <= now).map(End::Failed),
+            (Some(_), _) => None,
+        }
+    }
 }
 
 /// Tasks of one BMC.
@@ -51,10 +90,20 @@ impl Tasks {
     pub(super) fn remove_all(&mut self) {
         self.kept.clear();
     }
+
+    /// The next instant at which a fault ends one.
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        self.kept.iter().filter_map(Task::fails_at).min()
+    }
 }
 
 /// Begins a task for a reset that was just accepted, and says its number.
-pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, reset_type: ResetType) -> u64 {
+pub(super) fn begin(
+    acting: &mut Acting<'_>,
+    slot: Option<Slot>,
+    (target, reset_type): (&str, ResetType),
+    course: Option<TaskCourse>,
+) -> u64 {
     let started = acting.now;
     let tasks = &mut acting.state.redfish.tasks;
     tasks.last = tasks.last.saturating_add(1);
@@ -68,26 +117,27 @@ pub(super) fn begin(acting: &mut Acting<'_>, slot: Option<Slot>, target: &str, r
         target: target.to_owned(),
         reset_type,
         started,
-        ended: None,
+        course,
+        end: None,
     });
     let message = TaskEvent::Started.message(&id.to_string());
     events::publish(acting, message, &resources::uri(id));
     id
 }
 
-/// Ends the tasks whose machine has nothing more to do. One that is stuck never ends.
+/// Ends the tasks that are over. One whose machine is stuck never is.
 pub(super) fn settle(acting: &mut Acting<'_>) {
     let (machines, now) = (&acting.state.machines, acting.now);
     let mut ended = Vec::new();
     for task in &mut acting.state.redfish.tasks.kept {
         let idle = task.slot.is_none_or(|slot| machines.get(slot).power.is_idle());
-        if idle && task.ended.is_none() {
-            task.ended = Some(now);
-            ended.push(task.id);
+        if let Some(end) = task.ends(idle, now) {
+            task.end = Some(end);
+            ended.push((task.id, end));
         }
     }
-    for id in ended {
-        let message = TaskEvent::CompletedOk.message(&id.to_string());
+    for (id, end) in ended {
+        let message = end.event().message(&id.to_string());
         events::publish(acting, message, &resources::uri(id));
     }
 }

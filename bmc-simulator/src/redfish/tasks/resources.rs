@@ -4,10 +4,10 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::Task;
+use super::{End, Task};
 use crate::host::Acting;
 use crate::redfish::body_of::{collection as collection_of, reference, resource, set};
-use crate::redfish::message::TaskEvent;
+use crate::redfish::message::{Base, Message, TaskEvent};
 use crate::redfish::route::Route;
 use crate::redfish::{Call, read, reply, schema};
 
@@ -55,11 +55,15 @@ pub(in crate::redfish) fn member(acting: &Acting<'_>, id: u64) -> Option<Value> 
 
 fn render(acting: &Acting<'_>, task: &Task) -> Value {
     let id = task.id.to_string();
-    let (state, percent, message) = if task.ended.is_some() {
-        ("Completed", 100, TaskEvent::CompletedOk)
-    } else {
-        ("Running", 0, TaskEvent::Started)
+    let (state, percent, messages) = match task.end {
+        None => ("Running", 0, vec![TaskEvent::Started.message(&id)]),
+        Some(end @ End::Done(_)) => ("Completed", 100, vec![end.event().message(&id)]),
+        Some(end @ End::Failed(_)) => {
+            let why = Base::InternalError.message(&[]);
+            ("Exception", 0, vec![end.event().message(&id), why])
+        }
     };
+    let messages: Vec<Value> = messages.iter().map(Message::to_json).collect();
     let mut body = resource(
         schema::TASK,
         &uri(task.id),
@@ -67,10 +71,9 @@ fn render(acting: &Acting<'_>, task: &Task) -> Value {
         &format!("Reset {}", task.reset_type.as_str()),
         json!({
             "TaskState": state,
-            "TaskStatus": "OK",
             "PercentComplete": percent,
             "StartTime": acting.date_time(task.started),
-            "Messages": [message.message(&id).to_json()],
+            "Messages": messages,
             "HidePayload": false,
             "Payload": {
                 "TargetUri": task.target,
@@ -80,10 +83,17 @@ fn render(acting: &Acting<'_>, task: &Task) -> Value {
             },
         }),
     );
-    match task.ended {
-        Some(ended) => set(&mut body, "EndTime", json!(acting.date_time(ended))),
-        None => set(&mut body, "TaskMonitor", json!(monitor_uri(task.id))),
-    }
+    let Some(end) = task.end else {
+        set(&mut body, "TaskMonitor", json!(monitor_uri(task.id)));
+        return body;
+    };
+    let (at, health) = match end {
+        End::Done(at) => (at, "OK"),
+        End::Failed(at) => (at, "Critical"),
+    };
+    set(&mut body, "EndTime", json!(acting.date_time(at)));
+    // Not before it has ended (DSP0268, `Task.TaskStatus`).
+    set(&mut body, "TaskStatus", json!(health));
     body
 }
 
@@ -101,9 +111,15 @@ pub(in crate::redfish) fn accepted(acting: &Acting<'_>, id: u64) -> Response<Bod
 
 /// GET of a task monitor: 202 while the task runs, then what the reset itself would have been answered.
 pub(in crate::redfish) fn monitor(call: &Call<'_>, id: u64) -> Response<Body> {
-    call.core.act(|acting| match acting.state.redfish.tasks.find(id) {
-        None => reply::not_found(call.path()),
-        Some(task) if task.ended.is_none() => accepted(acting, id),
-        Some(_) => reply::no_content(),
-    })
+    call.core.act(
+        |acting| match acting.state.redfish.tasks.find(id).map(|task| task.end) {
+            None => reply::not_found(call.path()),
+            Some(None) => accepted(acting, id),
+            Some(Some(End::Done(_))) => reply::no_content(),
+            Some(Some(End::Failed(_))) => reply::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                Base::InternalError.message(&[]),
+            ),
+        },
+    )
 }

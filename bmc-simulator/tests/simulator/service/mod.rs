@@ -15,6 +15,7 @@ mod reports;
 mod resets;
 mod roles;
 mod sessions;
+mod tasks;
 
 use std::time::Duration;
 
