@@ -7,6 +7,9 @@
 
 use baremetal_remediator::bmc::read_redfish_body;
 
+const PASSWORD: &str = "canary-Pa55word";
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    read_redfish_body(bytes);
+    let read = read_redfish_body(bytes, PASSWORD);
+    assert!(!read.shown.contains(PASSWORD), "a password is shown");
 });

@@ -1,5 +1,7 @@
 //! Everything that can go wrong between us and a BMC.
 
+mod class;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -217,119 +219,4 @@ pub enum BmcError {
         /// The limit in bytes.
         limit: usize,
     },
-}
-
-impl BmcError {
-    /// The reason for conditions, events and metrics: CamelCase, stable, of a closed set.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::ProtocolNotAllowed { .. } => "BmcProtocolNotAllowed",
-            Self::CredentialsUnusable { .. } => "BmcCredentialsUnusable",
-            Self::Ipmi(error) => error.reason(),
-            Self::InsecureTransport { .. } => "BmcTransportNotAllowed",
-            Self::AddressNotAllowed { .. } => "BmcAddressNotAllowed",
-            Self::Unresolvable { .. } => "BmcUnresolvable",
-            Self::Unreachable { .. } | Self::NoAnswer { .. } => "BmcUnreachable",
-            Self::UnknownOutcome { .. } => "BmcOutcomeUnknown",
-            Self::Tls { failure } if failure.is_about_trust() => "BmcTlsUntrusted",
-            Self::Tls { .. } => "BmcTlsFailed",
-            Self::TrustUnusable { .. } => "BmcTrustUnusable",
-            Self::AuthenticationRejected { .. } => "BmcCredentialsRejected",
-            Self::Forbidden { .. } => "BmcForbidden",
-            Self::SessionsUnsupported => "BmcSessionsUnsupported",
-            Self::NotRedfish { .. } => "BmcNotRedfish",
-            Self::Redirected { .. } => "BmcRedirected",
-            Self::AmbiguousSystem { .. } => "BmcSystemAmbiguous",
-            Self::NoSuchSystem { .. } => "BmcSystemNotFound",
-            Self::IdentityMismatch { .. } => "BmcIdentityMismatch",
-            Self::MissingResetTarget => "BmcResetMissing",
-            Self::ForeignReference { .. } => "BmcForeignReference",
-            Self::CommandNotOffered { .. } => "BmcCommandNotOffered",
-            Self::TooLate => "BmcTooLate",
-            Self::Resting { .. } => "BmcResting",
-            Self::NotRead => "BmcNotRead",
-            Self::Http { .. } => "BmcHttpError",
-            Self::TooLarge { .. } => "BmcAnswerTooLarge",
-        }
-    }
-
-    /// Whether the same attempt may work later without anybody changing anything.
-    pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Unresolvable { .. }
-            | Self::Unreachable { .. }
-            | Self::NoAnswer { .. }
-            | Self::UnknownOutcome { .. }
-            | Self::Resting { .. }
-            | Self::TooLate => true,
-            Self::Tls { failure } => failure.is_transient(),
-            // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
-            // "not ready yet"; what a 4xx otherwise says does not change by itself.
-            Self::Http { status, busy, .. } => *busy || *status >= 500 || matches!(status, 408 | 425 | 429),
-            Self::Ipmi(error) => error.is_transient(),
-            Self::ProtocolNotAllowed { .. }
-            | Self::CredentialsUnusable { .. }
-            | Self::InsecureTransport { .. }
-            | Self::AddressNotAllowed { .. }
-            | Self::TrustUnusable { .. }
-            | Self::AuthenticationRejected { .. }
-            | Self::Forbidden { .. }
-            | Self::SessionsUnsupported
-            | Self::NotRedfish { .. }
-            | Self::Redirected { .. }
-            | Self::AmbiguousSystem { .. }
-            | Self::NoSuchSystem { .. }
-            | Self::IdentityMismatch { .. }
-            | Self::MissingResetTarget
-            | Self::ForeignReference { .. }
-            | Self::CommandNotOffered { .. }
-            | Self::NotRead
-            | Self::TooLarge { .. } => false,
-        }
-    }
-
-    /// Whether the BMC was asked and nothing came back, or it could not be reached at all.
-    pub(super) fn is_silence(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::NoAnswer { .. } | Self::UnknownOutcome { .. } => true,
-            Self::Tls { failure } => failure.is_transient(),
-            Self::Ipmi(error) => error.is_silence(),
-            Self::ProtocolNotAllowed { .. }
-            | Self::CredentialsUnusable { .. }
-            | Self::InsecureTransport { .. }
-            | Self::AddressNotAllowed { .. }
-            | Self::Unresolvable { .. }
-            | Self::TrustUnusable { .. }
-            | Self::AuthenticationRejected { .. }
-            | Self::Forbidden { .. }
-            | Self::SessionsUnsupported
-            | Self::NotRedfish { .. }
-            | Self::Redirected { .. }
-            | Self::AmbiguousSystem { .. }
-            | Self::NoSuchSystem { .. }
-            | Self::IdentityMismatch { .. }
-            | Self::MissingResetTarget
-            | Self::ForeignReference { .. }
-            | Self::CommandNotOffered { .. }
-            | Self::TooLate
-            | Self::NotRead
-            | Self::Http { .. }
-            | Self::Resting { .. }
-            | Self::TooLarge { .. } => false,
-        }
-    }
-
-    /// When the BMC wants to be asked again.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
-        if let Self::Http { retry_after, .. } = self {
-            *retry_after
-        } else {
-            None
-        }
-    }
-
-    /// Whether a power command that ended in this error may have been executed.
-    pub fn may_have_been_executed(&self) -> bool {
-        matches!(self, Self::UnknownOutcome { .. })
-    }
 }

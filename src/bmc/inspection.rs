@@ -1,9 +1,36 @@
-//! An inspection in the words of the core, which knows no protocols.
+//! What a BMC would let us do, and the same in the words of the core, which knows no protocols.
 
-use super::{BmcTarget, Inspection, Login, PowerCommand, ServerTrust};
+use super::{BmcTarget, PowerCommand, PresentedCertificate, Reading, ServerTrust};
 use crate::core::readiness::{Certificate, Found};
 
+/// What a BMC would let us do, found out without changing anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    /// Power state and identity.
+    pub reading: Reading,
+    /// How we are logged in.
+    pub login: Login,
+    /// The certificate that it presented; `None` without TLS.
+    pub certificate: Option<PresentedCertificate>,
+    /// The version of TLS, as OpenSSL writes it.
+    pub tls_version: Option<&'static str>,
+    /// The reset types that it says it offers; `None` if it does not say.
+    pub offers: Option<Vec<String>>,
+}
+
 impl Inspection {
+    /// The absolute verbs that it does not offer although it lists what it offers.
+    pub fn missing(&self) -> Vec<PowerCommand> {
+        let lacks = |command: &PowerCommand| {
+            let offers = self.offers.as_ref().filter(|offers| !offers.is_empty());
+            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.as_str()))
+        };
+        [PowerCommand::ForceOff, PowerCommand::On]
+            .into_iter()
+            .filter(lacks)
+            .collect()
+    }
+
     /// What the core judges. `target` is what was inspected.
     pub fn found(&self, target: &BmcTarget) -> Found {
         let dates_matter = match &target.trust {
@@ -28,4 +55,15 @@ impl Inspection {
             }),
         }
     }
+}
+
+/// How we are known to a BMC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// By a Redfish session.
+    Session,
+    /// By HTTP Basic.
+    Basic,
+    /// By an IPMI session with the cipher suite of this number.
+    CipherSuite(u8),
 }

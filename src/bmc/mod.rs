@@ -11,6 +11,7 @@
 mod actor;
 mod address;
 pub mod by_hand;
+mod command;
 mod credentials;
 mod error;
 mod inspection;
@@ -18,10 +19,8 @@ mod ipmi;
 mod network;
 mod redact;
 mod redfish;
+mod target;
 mod tls;
-
-use std::fmt;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -30,17 +29,24 @@ pub use actor::{BmcLine, Bmcs, Urgency};
 pub use address::{
     AddressError, BadPath, BmcAddress, Host, HostName, Privilege, Protocol, ResourcePath, Transport,
 };
+pub use command::{CommandAnswer, PowerCommand, Refusal};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
+pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::AllowedNetworks;
-pub use redfish::read_body as read_redfish_body;
+pub use redfish::{ReadBody as ReadRedfishBody, read_body as read_redfish_body};
+pub use target::{AuthMethod, BmcTarget, TransportSecurity};
 pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};
 
-use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
 use ipmi::Ipmi;
 use redfish::Redfish;
+use target::Deadlines;
+
+/// The longest place of a session that is kept for a successor, in bytes; real ones are below 100. The
+/// schema of the journal has the same limit, and a BMC must not make a journal unwritable.
+pub const LONGEST_SESSION: usize = 256;
 
 /// What a BMC said about its host, in one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,212 +63,13 @@ pub struct Reading {
     pub serial: Option<String>,
     /// Which system was read: the path of the resource, or `ipmi` for the one behind an IPMI address.
     pub system: String,
-    /// The session in which it was read, to be ended by a successor if need be; `None` without one.
+    /// The session in which it was read, to be ended by a successor if need be: at most
+    /// [`LONGEST_SESSION`] bytes. `None` without one, or with one at a longer place.
     pub session: Option<String>,
     /// Before the request was sent.
     pub began: Timestamp,
     /// After the answer was read completely.
     pub ended: Timestamp,
-}
-
-/// What a BMC would let us do, found out without changing anything.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inspection {
-    /// Power state and identity.
-    pub reading: Reading,
-    /// How we are logged in.
-    pub login: Login,
-    /// The certificate that it presented; `None` without TLS.
-    pub certificate: Option<PresentedCertificate>,
-    /// The version of TLS, as OpenSSL writes it.
-    pub tls_version: Option<&'static str>,
-    /// The reset types that it says it offers; `None` if it does not say.
-    pub offers: Option<Vec<String>>,
-}
-
-impl Inspection {
-    /// The absolute verbs that it does not offer although it lists what it offers.
-    pub fn missing(&self) -> Vec<PowerCommand> {
-        let lacks = |command: &PowerCommand| {
-            let offers = self.offers.as_ref().filter(|offers| !offers.is_empty());
-            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.as_str()))
-        };
-        [PowerCommand::ForceOff, PowerCommand::On]
-            .into_iter()
-            .filter(lacks)
-            .collect()
-    }
-}
-
-/// How we are known to a BMC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
-    /// By a Redfish session.
-    Session,
-    /// By HTTP Basic.
-    Basic,
-    /// By an IPMI session with the cipher suite of this number.
-    CipherSuite(u8),
-}
-
-/// A power command. Absolute verbs only: what they ask for does not depend on the present state,
-/// so that one that is repeated by accident does no harm (DSP0268 `ResetType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PowerCommand {
-    /// Off at once, like holding the power button.
-    ForceOff,
-    /// On.
-    On,
-}
-
-impl PowerCommand {
-    /// The word of Redfish for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ForceOff => "ForceOff",
-            Self::On => "On",
-        }
-    }
-}
-
-impl fmt::Display for PowerCommand {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-/// A definite answer to a power command. None of them proves a power state: read it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CommandAnswer {
-    /// The BMC took the command.
-    Accepted {
-        /// When the answer was there.
-        at: Timestamp,
-    },
-    /// The host is already in that state, or the command conflicts with what the BMC is doing
-    /// (HTTP 409 stands for both, depending on the vendor).
-    AlreadyThereOrConflict {
-        /// When the answer was there.
-        at: Timestamp,
-        /// What the BMC said.
-        text: String,
-    },
-    /// The BMC did not take the command.
-    Refused {
-        /// When the answer was there.
-        at: Timestamp,
-        /// Why, roughly.
-        class: Refusal,
-        /// What the BMC said.
-        text: String,
-        /// When the BMC wants to be asked again.
-        retry_after: Option<Duration>,
-    },
-}
-
-/// Why a command was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// Not now: overloaded, not ready, in a state that passes.
-    Busy,
-    /// Not this command, not this way; will not change by waiting.
-    Unsupported,
-    /// The BMC failed inside. What it did before that is not known.
-    Failed,
-    /// Our session had ended. The next reading logs in again.
-    SessionEnded,
-}
-
-/// How to log in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AuthMethod {
-    /// A session if the BMC has sessions to give, else Basic.
-    #[default]
-    Auto,
-    /// A session (DSP0266, "Redfish session login authentication") or nothing.
-    Session,
-    /// HTTP Basic (RFC 7617) with every request.
-    Basic,
-}
-
-/// How well the way to a BMC is protected, from worst to best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TransportSecurity {
-    /// Clear text.
-    PlainHttp,
-    /// Encrypted towards whoever answers.
-    UnverifiedTls,
-    /// Encrypted towards a peer that proved its identity.
-    VerifiedTls,
-}
-
-impl fmt::Display for TransportSecurity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::PlainHttp => "clear-text HTTP",
-            Self::UnverifiedTls => "unverified TLS",
-            Self::VerifiedTls => "verified TLS",
-        })
-    }
-}
-
-/// Everything needed to speak to one BMC.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BmcTarget {
-    /// Where it is.
-    pub address: BmcAddress,
-    /// Who we are.
-    pub credentials: Credentials,
-    /// Who it has to prove to be.
-    pub trust: ServerTrust,
-    /// How to log in.
-    pub auth: AuthMethod,
-    /// The UUID of the node. Chooses among several systems; where it and a usable UUID of the
-    /// BMC contradict each other, commands are refused.
-    pub expected_uuid: Option<SystemUuid>,
-    /// Where BMCs may be.
-    pub allowed: AllowedNetworks,
-    /// Which protocols may be used. Which one is used is up to the address; none stands in for another.
-    pub protocols: Vec<Protocol>,
-    /// The least protection under which credentials are sent over HTTP. IPMI has its own, which
-    /// allowing the protocol accepts.
-    pub minimum_transport: TransportSecurity,
-}
-
-impl BmcTarget {
-    fn transport_security(&self) -> TransportSecurity {
-        match (self.address.transport, &self.trust) {
-            (Transport::Http, _) => TransportSecurity::PlainHttp,
-            (Transport::Https, ServerTrust::Unverified) => TransportSecurity::UnverifiedTls,
-            (
-                Transport::Https,
-                ServerTrust::CertificateAuthority(_)
-                | ServerTrust::Fingerprints(_)
-                | ServerTrust::SystemRoots,
-            ) => TransportSecurity::VerifiedTls,
-        }
-    }
-}
-
-/// How long things may take.
-#[derive(Clone, Copy, Debug)]
-struct Deadlines {
-    /// TCP and TLS together; over IPMI agreeing on a cipher suite and logging in.
-    connect: Duration,
-    /// From the first byte of a request to the last byte of its answer.
-    request: Duration,
-    /// One reading with everything it needs: login, choosing the system, the read itself.
-    operation: Duration,
-}
-
-impl Default for Deadlines {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(5),
-            request: Duration::from_secs(15),
-            operation: Duration::from_secs(45),
-        }
-    }
 }
 
 /// A conversation with one BMC: serial by `&mut`, one connection, at most one session.
@@ -377,6 +184,16 @@ impl Bmc {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(PowerCommand::On, not_after).await,
             Driver::Ipmi(ipmi) => ipmi.command(PowerCommand::On, not_after).await,
+        }
+    }
+
+    /// Until when a command may still arrive at the BMC that was sent in this conversation and not
+    /// answered; `None` if there is none. Over TCP there is none: connections are ended by a reset, which
+    /// takes back what was not delivered.
+    fn under_way_until(&self) -> Option<Instant> {
+        match &self.driver {
+            Driver::Redfish(_) => None,
+            Driver::Ipmi(ipmi) => ipmi.under_way_until(),
         }
     }
 

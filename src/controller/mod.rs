@@ -21,6 +21,7 @@ mod lost_nodes;
 mod memory;
 mod observing;
 mod powering;
+mod predecessor;
 mod readiness;
 mod reconcile;
 mod run;

@@ -11,8 +11,9 @@ use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use super::look;
 use super::memory::Memory;
+use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
-use crate::core::facts::{Obstacle, Seen};
+use crate::core::facts::{Facts, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
 use crate::core::observed::{CleanupRead, ReportRead, WriteFailure};
 use crate::fencing::cleanup;
@@ -108,30 +109,8 @@ impl Acting<'_> {
             Ok(host) => host,
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
-        Conversation::open(self.context, self.remediation, host, self.expected_uuid(host)).await
-    }
-
-    fn expected_uuid(&self, host: &ResolvedHost) -> Option<SystemUuid> {
-        // Once something was begun, the host is the journalled one.
-        let journalled = self.remediation.status.as_ref().and_then(|status| {
-            let subject = status
-                .journal
-                .subject
-                .as_ref()
-                .filter(|_| status.journal.attempt > 0)?;
-            SystemUuid::parse(&subject.system_uuid).ok()
-        });
-        if journalled.is_some() {
-            return journalled;
-        }
-        let of_node = match &self.facts.world.node {
-            Seen::Present(node) => node
-                .system_uuid
-                .as_deref()
-                .and_then(|uuid| SystemUuid::parse(uuid).ok()),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        };
-        of_node.or_else(|| host.host.stated_uuid.clone())
+        let expected = expected_uuid(self.remediation, self.facts, host);
+        Conversation::open(self.context, self.remediation, host, expected).await
     }
 
     async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {
@@ -173,4 +152,29 @@ impl Acting<'_> {
         let volume = within("reading a PersistentVolume", volumes.get_opt(volume)).await?;
         Ok(volume.and_then(|volume| cleanup::claim_of(&volume)))
     }
+}
+
+/// The UUID that the system behind the BMC has to have.
+pub(super) fn expected_uuid(
+    remediation: &PowerCycleRemediation,
+    facts: &Facts,
+    host: &ResolvedHost,
+) -> Option<SystemUuid> {
+    // Once something was begun, the host is the journalled one.
+    let journalled = remediation.status.as_ref().and_then(|status| {
+        let journal = &status.journal;
+        let subject = journal.subject.as_ref().filter(|_| journal.attempt > 0)?;
+        SystemUuid::parse(&subject.system_uuid).ok()
+    });
+    if journalled.is_some() {
+        return journalled;
+    }
+    let of_node = match &facts.world.node {
+        Seen::Present(node) => node
+            .system_uuid
+            .as_deref()
+            .and_then(|uuid| SystemUuid::parse(uuid).ok()),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    };
+    of_node.or_else(|| host.host.stated_uuid.clone())
 }

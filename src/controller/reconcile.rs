@@ -9,10 +9,10 @@ use kube::runtime::controller::Action;
 
 use super::acting::Acting;
 use super::api_call::ShellError;
-use super::bmc_conversation::Conversation;
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
+use super::predecessor::end_left_session;
 use super::{claims, gather, host, journal, look};
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
@@ -26,9 +26,6 @@ use crate::core::strategy::FencingMode;
 
 /// Steps in one go before others get their turn; no path through the phases needs as many.
 const STEPS_LIMIT: usize = 32;
-
-/// The longest that ending a predecessor's session may hold up its remediation.
-const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Takes a remediation as far as it can go now.
 pub(crate) async fn reconcile(
@@ -99,7 +96,7 @@ async fn to_rest(
             remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
         }
         let Some(act) = act else {
-            end_left_session(context, &remediation, resolved.as_ref().ok(), memory).await;
+            end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             return Ok(requeue(look_again, context.clock.now()));
         };
@@ -207,32 +204,6 @@ async fn write_journal(
     // Telling people must not hold up a power-off.
     tokio::spawn(async move { reporter.journal_written(&remediation, &before, &after).await });
     Ok(written)
-}
-
-/// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
-/// talk begins with that.
-async fn end_left_session(
-    context: &Context,
-    remediation: &PowerCycleRemediation,
-    host: Option<&host::ResolvedHost>,
-    memory: &mut Memory,
-) {
-    let first_look = !std::mem::replace(&mut memory.took_over, true);
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
-    let left = journal.is_some_and(|journal| journal.bmc_session.is_some());
-    let Some(host) = host.filter(|_| first_look && left && memory.conversation.is_none()) else {
-        return;
-    };
-    let end = async {
-        let Ok(Ok(mut talk)) = Conversation::open(context, remediation, host, None).await else {
-            return;
-        };
-        // A reading ends what a predecessor left.
-        let _ = talk.read(context).await;
-        talk.close().await;
-    };
-    // Nothing depends on it: a session ends by itself some time.
-    let _ = tokio::time::timeout(LEFT_SESSION_DEADLINE, end).await;
 }
 
 /// Ends the talk with the BMC where it is not needed any more, and gives the Machine back at the end.

@@ -1,9 +1,10 @@
-//! How hard one BMC may be asked. Pure: every time is an argument.
+//! How hard one BMC may be asked. Every time is an argument of what decides.
 //!
 //! BMCs are slow computers with few sessions; polling them hard makes them fail (ironic-image issue
 //! 688, siderolabs/omni issue 785), and one that has stopped answering should not be asked by
 //! everybody in turn for as long as each is prepared to wait.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -31,6 +32,20 @@ pub(super) struct Pace {
     failures: u32,
     /// When the last of them was.
     failed_at: Option<Instant>,
+    /// Until when a command may still arrive that was sent in a conversation which is over.
+    command_under_way_until: Option<Instant>,
+}
+
+/// The same, as an actor, its conversations and their successors share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedPace(Arc<Mutex<Pace>>);
+
+impl SharedPace {
+    /// Looks at it now.
+    pub(super) fn with<Answer>(&self, look: impl FnOnce(&mut Pace, Instant) -> Answer) -> Answer {
+        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&mut pace, Instant::now())
+    }
 }
 
 impl Pace {
@@ -42,6 +57,16 @@ impl Pace {
     /// Notes that a command is sent now.
     pub(super) fn note_command(&mut self, now: Instant) {
         self.last_command = Some(now);
+    }
+
+    /// Notes that a conversation is over in which a command was sent that may arrive until then.
+    pub(super) fn note_under_way(&mut self, until: Instant) {
+        self.command_under_way_until = self.command_under_way_until.max(Some(until));
+    }
+
+    /// Whether such a command may still arrive.
+    pub(super) fn is_command_under_way(&self, now: Instant) -> bool {
+        self.command_under_way_until.is_some_and(|until| now < until)
     }
 
     /// How much longer the BMC wants to be left alone.
@@ -83,7 +108,10 @@ impl Pace {
         let forgotten = |at: Option<Instant>| {
             at.is_none_or(|at| now.saturating_duration_since(at) > LONGEST_REST.saturating_mul(2))
         };
-        forgotten(self.failed_at) && forgotten(self.last_command) && self.wants_rest(now).is_none()
+        forgotten(self.failed_at)
+            && forgotten(self.last_command)
+            && self.wants_rest(now).is_none()
+            && !self.is_command_under_way(now)
     }
 }
 
@@ -133,5 +161,16 @@ mod tests {
         assert_eq!(pace.wants_rest(begin + secs(59)), Some(secs(1)));
         assert_eq!(pace.wants_rest(begin + secs(60)), None);
         assert!(!pace.is_blank(begin) && pace.is_blank(begin + secs(3_600)));
+    }
+
+    #[test]
+    fn a_command_that_may_still_arrive_is_remembered_until_the_latest_time_of_all() {
+        let begin = Instant::now();
+        let mut pace = Pace::default();
+        assert!(!pace.is_command_under_way(begin));
+        pace.note_under_way(begin + secs(60));
+        pace.note_under_way(begin + secs(30));
+        assert!(pace.is_command_under_way(begin + secs(59)) && !pace.is_blank(begin + secs(59)));
+        assert!(!pace.is_command_under_way(begin + secs(60)) && pace.is_blank(begin + secs(60)));
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
-use super::pace::Pace;
+use super::Actor;
+use super::line::{BmcLine, Order, Urgency};
+use super::pace::SharedPace;
 use super::talks::Talks;
-use super::{Actor, BmcLine, Order, Urgency, What};
 use crate::bmc::{BmcTarget, Deadlines};
 
 /// Every BMC that this process talks to, and the queue of each.
@@ -28,7 +28,7 @@ type Place = (String, u16);
 #[derive(Debug, Default)]
 struct Known {
     orders: Option<mpsc::WeakUnboundedSender<Order>>,
-    pace: Arc<Mutex<Pace>>,
+    pace: SharedPace,
     /// Held by the actor: one that begins while its predecessor takes its leave waits for that.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -36,7 +36,7 @@ struct Known {
 impl Bmcs {
     /// None yet, with other deadlines than the usual ones.
     #[cfg(test)]
-    pub(super) fn within(deadlines: Deadlines) -> Self {
+    pub(in crate::bmc) fn within(deadlines: Deadlines) -> Self {
         Self {
             deadlines,
             ..Self::default()
@@ -47,17 +47,16 @@ impl Bmcs {
     pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
         let place = (target.address.host.to_string(), target.address.port);
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        places.retain(|_, known| !known.is_forgettable(now));
+        places.retain(|_, known| !known.is_forgettable());
         let known = places.entry(place).or_default();
         let running = known.orders.as_ref().and_then(mpsc::WeakUnboundedSender::upgrade);
         let orders = running.unwrap_or_else(|| {
             let (orders, queue) = mpsc::unbounded_channel();
             known.orders = Some(orders.downgrade());
             let actor = Actor {
-                pace: Arc::clone(&known.pace),
+                pace: known.pace.clone(),
                 outcomes: Arc::clone(&self.outcomes),
-                talks: Talks::new(self.deadlines),
+                talks: Talks::new(self.deadlines, known.pace.clone()),
             };
             let turn = Arc::clone(&known.turn);
             tokio::spawn(async move {
@@ -66,13 +65,7 @@ impl Bmcs {
             });
             orders
         });
-        let line = BmcLine {
-            orders,
-            target: Arc::new(target),
-            urgency,
-        };
-        line.tell(What::Join);
-        line
+        BmcLine::join(orders, target, urgency)
     }
 
     /// How often BMCs were read, inspected or commanded, by what came of it: `Answered`, or the reason of
@@ -97,14 +90,13 @@ impl Bmcs {
 }
 
 impl Known {
-    fn is_forgettable(&self, now: Instant) -> bool {
+    fn is_forgettable(&self) -> bool {
         let idle = self
             .orders
             .as_ref()
             .is_none_or(|orders| orders.strong_count() == 0);
         // The actor of the last line may still be taking its leave.
         let gone = Arc::strong_count(&self.turn) == 1;
-        let pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        idle && gone && pace.is_blank(now)
+        idle && gone && self.pace.with(|pace, now| pace.is_blank(now))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::pace::{READ_SPACING, not_before};
+use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::bmc::error::BmcError;
 use crate::bmc::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
 
@@ -26,11 +26,13 @@ pub(super) struct Talks {
     /// The targets of all lines, one entry a line.
     lines: Vec<Arc<BmcTarget>>,
     deadlines: Deadlines,
+    pace: SharedPace,
 }
 
 impl Talks {
-    pub(super) fn new(deadlines: Deadlines) -> Self {
+    pub(super) fn new(deadlines: Deadlines, pace: SharedPace) -> Self {
         Self {
+            pace,
             open: Vec::new(),
             lines: Vec::new(),
             deadlines,
@@ -54,18 +56,11 @@ impl Talks {
         }
     }
 
-    /// Sees that there is a conversation for this target. What was said under other credentials or
-    /// other rules about the same system ends.
+    /// Sees that there is a conversation for this target. One under other credentials or other rules
+    /// goes on beside it for as long as somebody holds a line with them.
     pub(super) async fn prepare(&mut self, target: &Arc<BmcTarget>) -> Result<(), BmcError> {
         if self.find(target).is_some() {
             return Ok(());
-        }
-        while let Some(outdated) = self
-            .open
-            .iter()
-            .position(|talk| talk.target.address == target.address)
-        {
-            self.end(outdated).await;
         }
         if self.open.len() >= MOST {
             self.end(0).await;
@@ -121,7 +116,7 @@ impl Talks {
     pub(super) async fn close(&mut self, target: &BmcTarget) -> Result<bool, BmcError> {
         let lines = self.lines.iter().filter(|line| ***line == *target).count();
         match self.find(target) {
-            Some(index) if lines <= 1 => self.open.remove(index).bmc.close().await,
+            Some(index) if lines <= 1 => self.finish(index).await,
             Some(_) | None => Ok(false),
         }
     }
@@ -133,9 +128,23 @@ impl Talks {
     }
 
     async fn end(&mut self, index: usize) {
-        if let Err(error) = self.open.remove(index).bmc.close().await {
+        if let Err(error) = self.finish(index).await {
             tracing::warn!(%error, "the session at a BMC could not be deleted; it ends by itself");
         }
+    }
+
+    /// A command that was not answered may arrive until the BMC has confirmed the end of its session. This
+    /// outlives the conversation.
+    async fn finish(&mut self, index: usize) -> Result<bool, BmcError> {
+        let bmc = self.open.remove(index).bmc;
+        let under_way = bmc.under_way_until();
+        let closed = bmc.close().await;
+        if closed.is_err()
+            && let Some(until) = under_way
+        {
+            self.pace.with(|pace, _| pace.note_under_way(until));
+        }
+        closed
     }
 
     fn find(&self, target: &BmcTarget) -> Option<usize> {

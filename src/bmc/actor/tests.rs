@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bmc_simulator::{Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
+use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use tokio::time::Instant;
 
 use super::{Bmcs, Urgency};
@@ -181,6 +181,61 @@ async fn an_order_whose_giver_has_gone_is_not_begun() {
     read.unwrap();
     first.read().await.unwrap();
     assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
+}
+
+#[tokio::test]
+async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let (first, second) = (
+        bmcs.line(target(&host), Urgency::Remediation),
+        bmcs.line(target(&host), Urgency::Remediation),
+    );
+    first.read().await.unwrap();
+    first
+        .command(PowerCommand::ForceOff, in_a_minute())
+        .await
+        .unwrap();
+    // Begun, but held up by the spacing of commands when its giver goes.
+    let on = second.command(PowerCommand::On, in_a_minute());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(100), on)
+            .await
+            .is_err()
+    );
+    first
+        .command(PowerCommand::ForceOff, in_a_minute())
+        .await
+        .unwrap();
+    assert_eq!(host.counters().reset, 2);
+    let on = |event: &Event| {
+        matches!(
+            event,
+            Event::Command {
+                command: Command::On,
+                ..
+            }
+        )
+    };
+    assert_eq!(count(&host, on), 0);
+}
+
+#[tokio::test]
+async fn a_check_under_other_rules_does_not_end_the_talk_of_a_remediation() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let remediation = bmcs.line(target(&host), Urgency::Remediation);
+    remediation.read().await.unwrap();
+    let rules = BmcTarget {
+        auth: AuthMethod::Basic,
+        ..target(&host)
+    };
+    let check = bmcs.line(rules, Urgency::Background);
+    check.read().await.unwrap();
+    let answer = remediation.command(PowerCommand::ForceOff, in_a_minute()).await;
+    assert!(matches!(answer, Ok(CommandAnswer::Accepted { .. })), "{answer:?}");
 }
 
 #[tokio::test]

@@ -233,6 +233,13 @@ impl Ipmi {
         outcome
     }
 
+    /// Until when a command that was not answered may still arrive, unless its session is closed before.
+    pub(in crate::bmc) fn under_way_until(&self) -> Option<Instant> {
+        let live = self.live.as_ref().filter(|_| self.unanswered);
+        let suspect = self.suspect.as_ref().map(|(_, ends)| *ends);
+        live.map(|live| live.session.ends_by_itself()).max(suspect)
+    }
+
     /// Ends the session, if there is one. Answers whether there was one.
     pub(in crate::bmc) async fn close(mut self) -> Result<bool, BmcError> {
         self.doubt();

@@ -19,7 +19,7 @@ use http::{Method, StatusCode};
 use hyper::body::Bytes;
 use tokio::time::timeout;
 
-pub use self::reading::read_body;
+pub use self::reading::{ReadBody, read_body};
 
 use self::login::Standing;
 use self::resource::ResetAction;
@@ -29,7 +29,7 @@ use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
 use super::error::BmcError;
 use super::redact::Redactor;
-use super::{AuthMethod, BmcTarget, Deadlines, Inspection, Login, Reading, tls};
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, Reading, tls};
 use crate::core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -143,7 +143,10 @@ impl Redfish {
     /// The place of the session we are in.
     fn session_path(&self) -> Option<String> {
         match &self.standing {
-            Standing::Session(session) => session.path.as_ref().map(ToString::to_string),
+            Standing::Session(session) => {
+                let path = session.path.as_ref().map(ToString::to_string);
+                path.filter(|path| path.len() <= LONGEST_SESSION)
+            }
             Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
         }
     }

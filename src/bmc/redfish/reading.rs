@@ -7,20 +7,23 @@ use super::said::Said;
 use crate::bmc::credentials::Credentials;
 use crate::bmc::redact::Redactor;
 
-/// Reads any bytes as every kind of body that a BMC could send: whatever they are, this must not panic, and
-/// no word that is shown may hold the password. Answers whether they were any resource.
-///
-/// # Panics
-/// When a password would be shown: a defect that the fuzzer is to find.
-pub fn read_body(body: &[u8]) -> bool {
-    const PASSWORD: &str = "canary-Pa55word";
-    let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), PASSWORD)]);
-    if let Ok(credentials) = Credentials::from_secret(&secret, "1") {
-        let said = Said::of(body);
-        let text = said.text(&Redactor::new(&credentials));
-        assert!(!text.contains(PASSWORD), "a password is shown");
-        let _ = (said.denies_success(), said.says_already(), said.says_not_ready());
-    }
+/// What was read out of any bytes.
+#[derive(Debug)]
+pub struct ReadBody {
+    /// Whether they were any resource that we know.
+    pub is_resource: bool,
+    /// What would be shown of them to people. Must not hold the password, whatever the bytes were.
+    pub shown: String,
+}
+
+/// Reads any bytes as every kind of body that a BMC could send, in a conversation under this password.
+/// Whatever they are, this must not panic.
+pub fn read_body(body: &[u8], password: &str) -> ReadBody {
+    let said = Said::of(body);
+    let _ = (said.denies_success(), said.says_already(), said.says_not_ready());
+    let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), password)]);
+    let credentials = Credentials::from_secret(&secret, "1");
+    let shown = credentials.map(|credentials| said.text(&Redactor::new(&credentials)));
     let known = [
         decode::<System>(body).is_ok(),
         decode::<Collection>(body).is_ok(),
@@ -28,12 +31,17 @@ pub fn read_body(body: &[u8]) -> bool {
         decode::<ActionInfo>(body).is_ok(),
         decode::<Chassis>(body).is_ok(),
     ];
-    known.contains(&true)
+    ReadBody {
+        is_resource: known.contains(&true),
+        shown: shown.unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::read_body;
+
+    const PASSWORD: &str = "canary-Pa55word";
 
     #[test]
     fn the_corpus_is_read_without_harm() {
@@ -42,7 +50,13 @@ mod tests {
         let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read(file.unwrap().path()).unwrap();
         let corpus: Vec<Vec<u8>> = files.map(read).collect();
         assert!(corpus.len() >= 10, "{}", corpus.len());
-        let understood = corpus.iter().filter(|body| read_body(body)).count();
+        let read: Vec<_> = corpus.iter().map(|body| read_body(body, PASSWORD)).collect();
+        let understood = read.iter().filter(|read| read.is_resource).count();
         assert!(understood >= 5, "{understood}");
+        assert!(read.iter().all(|read| !read.shown.contains(PASSWORD)));
+        assert!(
+            read.iter().any(|read| !read.shown.is_empty()),
+            "something is shown of some"
+        );
     }
 }

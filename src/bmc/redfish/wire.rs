@@ -6,6 +6,8 @@
 //! when a kept connection turns out to be dead). It also makes "one TLS handshake" true by
 //! construction: no second connection is raced against the first.
 
+mod connecting;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +15,16 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
+use self::connecting::{Live, Protection};
 use crate::bmc::Deadlines;
 use crate::bmc::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::bmc::error::BmcError;
-use crate::bmc::tls::{PresentedCertificate, TlsFailure};
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB.
 pub(super) const MAX_BODY: usize = 1024 * 1024;
@@ -79,39 +78,6 @@ pub(super) enum SendFailure {
     TimedOut { cause: String },
     /// What came back is not HTTP.
     Garbage { cause: String },
-}
-
-/// How a connection is protected.
-#[derive(Clone, Debug)]
-pub(super) struct Protection {
-    pub(super) certificate: Option<PresentedCertificate>,
-    /// As OpenSSL writes it, such as `TLSv1.3`.
-    pub(super) version: &'static str,
-}
-
-impl Protection {
-    fn of(connection: &rustls::ClientConnection) -> Self {
-        let leaf = connection.peer_certificates().and_then(<[_]>::first);
-        Self {
-            certificate: leaf.map(PresentedCertificate::of),
-            // Older ones are not in our configuration.
-            version: match connection.protocol_version() {
-                Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
-                _ => "TLSv1.2",
-            },
-        }
-    }
-}
-
-struct Live {
-    sender: SendRequest<Full<Bytes>>,
-    driver: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
 }
 
 /// A peer whose addresses were checked, and the connection to it while there is one.
@@ -296,85 +262,6 @@ impl Wire {
         }
         request
     }
-
-    /// Connects to the first checked address that answers, and to no other from then on.
-    async fn open(&mut self) -> Result<Live, BmcError> {
-        let count = u32::try_from(self.peers.len()).unwrap_or(u32::MAX).max(1);
-        let share = self
-            .deadlines
-            .connect
-            .checked_div(count)
-            .unwrap_or(self.deadlines.connect);
-        let mut failure = BmcError::Unreachable {
-            cause: "it has no address".to_owned(),
-        };
-        for peer in self.peers.clone() {
-            let opened = match timeout(share, self.open_to(peer)).await {
-                Ok(opened) => opened,
-                Err(_) => Err(BmcError::Unreachable {
-                    cause: format!("no connection to {peer} within {share:?}"),
-                }),
-            };
-            match opened {
-                Ok((live, protection)) => {
-                    self.protection = protection;
-                    // Another address of the name may be another BMC: a command goes where the
-                    // reading before it came from. A new conversation resolves the name anew.
-                    self.peers = vec![peer];
-                    return Ok(live);
-                }
-                // A verdict on the peer's identity is final: trying its other addresses until
-                // one fits would only hide that something is wrong.
-                Err(tls @ BmcError::Tls { .. }) => return Err(tls),
-                Err(other) => failure = other,
-            }
-        }
-        Err(failure)
-    }
-
-    async fn open_to(&self, peer: SocketAddr) -> Result<(Live, Option<Protection>), BmcError> {
-        let unreachable = |error: std::io::Error| BmcError::Unreachable {
-            cause: format!("{peer}: {error}"),
-        };
-        let stream = TcpStream::connect(peer).await.map_err(unreachable)?;
-        stream.set_nodelay(true).map_err(unreachable)?;
-        // Dropping a connection must take back what was not delivered yet: a command whose answer was
-        // given up on would otherwise still be delivered by the kernel, minutes later.
-        stream.set_zero_linger().map_err(unreachable)?;
-        match &self.tls {
-            None => Ok((handshake(stream).await?, None)),
-            Some((connector, name)) => {
-                let stream = connector.connect(name.clone(), stream).await.map_err(|error| {
-                    match TlsFailure::of(&error) {
-                        Some(failure) => BmcError::Tls { failure },
-                        None => unreachable(error),
-                    }
-                })?;
-                let protection = Protection::of(stream.get_ref().1);
-                Ok((handshake(stream).await?, Some(protection)))
-            }
-        }
-    }
-}
-
-async fn handshake<Stream>(stream: Stream) -> Result<Live, BmcError>
-where
-    Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
-{
-    let (sender, connection) = http1::Builder::new()
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(MAX_HEAD)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| BmcError::Unreachable {
-            cause: with_source(&error),
-        })?;
-    let driver = tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "the connection to a BMC ended");
-        }
-    });
-    Ok(Live { sender, driver })
 }
 
 async fn collect(mut body: Incoming) -> Result<Vec<u8>, BmcError> {

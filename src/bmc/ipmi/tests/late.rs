@@ -7,7 +7,7 @@ use bmc_simulator::{Command, Event, Host, Power};
 
 use super::relay::Relay;
 use super::*;
-use crate::bmc::{CommandAnswer, Deadlines};
+use crate::bmc::{Bmcs, CommandAnswer, Deadlines, PowerCommand, Urgency};
 use crate::core::power::PowerState;
 
 fn impatient() -> Deadlines {
@@ -110,4 +110,25 @@ async fn a_power_off_that_the_network_repeats_is_executed_once() {
 
     assert_eq!(delivered_and_discarded(&host, &relay, &mut bmc).await, (1, 1));
     assert_eq!((power_offs(&host), host.truth().power), (1, Power::On));
+}
+
+#[tokio::test]
+async fn a_command_under_way_outlives_the_conversation_in_which_it_was_sent() {
+    let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
+    let relay = Relay::to(host.ipmi_address().unwrap()).await;
+    let bmcs = Bmcs::within(impatient());
+    let line = || bmcs.line(target(relay.address), Urgency::Remediation);
+    let first = line();
+    first.read().await.unwrap();
+    relay.hold_next();
+    let unknown = first.command(PowerCommand::ForceOff, soon()).await.unwrap_err();
+    assert!(unknown.may_have_been_executed(), "{unknown}");
+    relay.cut_known_clients();
+    first.close().await.unwrap_err();
+
+    let second = line();
+    assert_eq!(second.read().await.unwrap().power, PowerState::On);
+    let error = second.command(PowerCommand::On, soon()).await.unwrap_err();
+    assert_eq!(error.reason(), "BmcCommandUnderWay");
+    assert_eq!(commands(&host), 0);
 }

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::bmc::LONGEST_SESSION;
 
 /// A clear-text server that plays one script per connection: for each request it gets, one
 /// literal answer; after the last, it closes. Returns what it read, connection by connection.
@@ -320,6 +321,33 @@ async fn a_session_elsewhere_is_not_ended_there() {
         assert_eq!(error.reason(), "BmcForeignReference");
         assert_fit_to_show(&error);
         assert_eq!((fake.log().len(), elsewhere.accepted()), (2, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_session_at_an_overlong_place_is_ended_but_not_kept_for_a_successor() {
+    for (length, kept) in [(LONGEST_SESSION, true), (LONGEST_SESSION + 1, false)] {
+        let mut place = "/redfish/v1/SessionService/Sessions/".to_owned();
+        place.push_str(&"7".repeat(length - place.len()));
+        let (inner, told) = (well_behaved(), place.clone());
+        let fake = Fake::start(move |seen: Seen| {
+            if seen.path.ends_with("/Sessions") {
+                let headers = [("x-auth-token", TOKEN), ("location", told.as_str())];
+                reply(201, &headers, "{}")
+            } else {
+                inner(seen)
+            }
+        })
+        .await;
+        let mut bmc = connect(BmcTarget {
+            auth: AuthMethod::Session,
+            ..of(&fake)
+        })
+        .await;
+        let reading = bmc.read().await.unwrap();
+        assert_eq!(reading.session, kept.then(|| place.clone()));
+        bmc.close().await.unwrap();
+        assert_eq!(fake.log().last(), Some(&format!("DELETE {place}")));
     }
 }
 

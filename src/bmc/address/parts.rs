@@ -1,0 +1,108 @@
+//! Where an address is cut, and by whose rules.
+
+use super::{AddressError, Privilege};
+
+/// Splits off the scheme by the rules of Go's `url.Parse`, with the repairs of `access.go` after
+/// it: digits and brackets cannot begin a scheme, so `192.0.2.1:623` and `[2001:db8::1]:623` have
+/// none; in `scheme:host` the first colon counts as `://`.
+pub(super) fn split_scheme(text: &str) -> Result<(String, &str), AddressError> {
+    let none = || Ok(("ipmi".to_owned(), text));
+    if text.starts_with('[') {
+        // Without a scheme, only "[v6]:port" is an address; "[v6]" alone is refused upstream too.
+        return if text.contains("]:") {
+            none()
+        } else {
+            Err(AddressError::Brackets)
+        };
+    }
+    if text.starts_with("//") {
+        return Err(AddressError::UnknownScheme {
+            scheme: String::new(),
+        });
+    }
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return none();
+    };
+    let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    let legal = scheme
+        .chars()
+        .all(|character| character.is_ascii_alphanumeric() || matches!(character, '+' | '-' | '.'));
+    if !begins || !legal {
+        return none();
+    }
+    Ok((
+        scheme.to_ascii_lowercase(),
+        rest.strip_prefix("//").unwrap_or(rest),
+    ))
+}
+
+/// Splits what follows the scheme into authority, path and query.
+pub(super) fn split_rest(rest: &str) -> Result<(&str, &str, Option<&str>), AddressError> {
+    let authority_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at_checked(authority_ends).unwrap_or((rest, ""));
+    // Checked before anything is quoted in an error: the text in front of the @ may be a password.
+    if authority.contains('@') {
+        return Err(AddressError::UserInformation);
+    }
+    if tail.contains('#') {
+        return Err(AddressError::Query);
+    }
+    Ok(match tail.split_once('?') {
+        Some((path, query)) => (authority, path, Some(query)),
+        None => (authority, tail, None),
+    })
+}
+
+/// Splits `host[:port]`, with an IPv6 address in brackets.
+pub(super) fn split_authority(authority: &str) -> Result<(&str, Option<u16>), AddressError> {
+    let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
+        let (host, after) = inner.split_once(']').ok_or(AddressError::Brackets)?;
+        match after.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if after.is_empty() => (host, None),
+            None => return Err(AddressError::Brackets),
+        }
+    } else {
+        match authority.split_once(':') {
+            Some((_, more)) if more.contains(':') => return Err(AddressError::Brackets),
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        }
+    };
+    if host.is_empty() {
+        return Err(AddressError::NoHost);
+    }
+    if authority.starts_with('[') && host.parse::<std::net::Ipv6Addr>().is_err() {
+        return Err(AddressError::Brackets);
+    }
+    // Go lets "host:" stand for the default port.
+    let port = match port {
+        None | Some("") => None,
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            match digits.parse().map_err(|_| AddressError::BadPort)? {
+                0 => return Err(AddressError::BadPort),
+                port => Some(port),
+            }
+        }
+        Some(_) => return Err(AddressError::BadPort),
+    };
+    Ok((host, port))
+}
+
+/// metal3 asks for ADMINISTRATOR where the address says nothing. Power control needs no more than
+/// OPERATOR, and there are BMCs that refuse the other to accounts that have it (ipmitool#376).
+pub(super) fn privilege(query: Option<&str>) -> Result<Privilege, AddressError> {
+    let Some(query) = query else {
+        return Ok(Privilege::Operator);
+    };
+    let Some(level) = query.strip_prefix("privilegelevel=") else {
+        return Err(AddressError::Query);
+    };
+    match level.to_ascii_uppercase().as_str() {
+        "CALLBACK" => Ok(Privilege::Callback),
+        "USER" => Ok(Privilege::User),
+        "OPERATOR" => Ok(Privilege::Operator),
+        "ADMINISTRATOR" => Ok(Privilege::Administrator),
+        _ => Err(AddressError::Privilege),
+    }
+}
