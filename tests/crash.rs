@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::journal::{Journal, Verb};
 use baremetal_remediator::core::phase::Phase;
-use bmc_simulator::{Command, Event, Fault};
+use bmc_simulator::{Command, Event, Fault, IpmiFault, RequestClass};
 use harness::process::Signal;
 use harness::{ControlPlane, Cursor, Options};
 use world::park::{self, Boundary};
@@ -161,6 +161,58 @@ async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
     no_session_stays(&world).await?;
 
     assert_each_power_cycled_once(&world, cursor, 3).await
+}
+
+/// Over IPMI no connection breaks when the daemon dies: whether the host was told is found out by reading.
+#[tokio::test]
+async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> Result<()> {
+    let hosts = vec![HostOptions::over_ipmi(), HostOptions::over_ipmi()];
+    let (plane, world) = own_world("crash-ipmi", hosts).await?;
+    let both = world::daemon::policy_for(&["Redfish", "IPMI"]);
+    world::set_policy(&world.client, both).await?;
+    let [untold, silent] = &world.hosts[..] else {
+        anyhow::bail!("two hosts were asked for");
+    };
+    let control = RequestClass::IpmiChassisControl;
+    untold.bmc.inject(IpmiFault::LoseRequest.on(control))?;
+    silent.bmc.inject(IpmiFault::LoseReply.on(control))?;
+    let cursor = plane.audit_cursor()?;
+    let daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    let reported = world
+        .hosts
+        .iter()
+        .map(|host| world.falls_silent_and_is_reported(host));
+    futures::future::try_join_all(reported).await?;
+    for host in &world.hosts {
+        let told = |event: &Event| matches!(event, Event::FaultApplied { class, .. } if *class == control);
+        host.sees("a power-off without an answer", LONG, told).await?;
+    }
+    daemon.kill().await?;
+    for host in &world.hosts {
+        let found = world.remediations().get(&host.remediation()).await?;
+        let intent = world::journal(&found).intent.context("it is journalled")?;
+        assert_eq!((intent.verb, intent.sends), (Verb::PowerOff, 1));
+    }
+    let reads = |host: &WorldHost| host.bmc.counters().ipmi.chassis_status;
+    let before: Vec<u64> = world.hosts.iter().map(reads).collect();
+    // The successor cannot read: it must not send anything either.
+    for host in &world.hosts {
+        let unheard = IpmiFault::LoseReply.on(RequestClass::IpmiChassisStatus);
+        host.bmc.set_faults(vec![unheard])?;
+    }
+    let _successor = world::daemon::start(&plane, DAEMON, "info")?;
+    for (host, before) in world.hosts.iter().zip(before) {
+        let asked = host.bmc.wait_for(|now| now.counters.ipmi.chassis_status > before);
+        tokio::time::timeout(LONG, asked)
+            .await
+            .context("it does not read")??;
+        let (sent, _) = record::commands(host);
+        assert!(sent.len() <= 1, "a second command before a read: {sent:?}");
+        host.bmc.clear_faults();
+    }
+    all_succeed(&world).await?;
+
+    assert_each_power_cycled_once(&world, cursor, 2).await
 }
 
 /// Frozen past the end of its intent and thawed, it sends nothing late; told to end, it ends at once.

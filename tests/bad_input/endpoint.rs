@@ -13,10 +13,9 @@ use crate::world::refusal::{self, Case, Refused};
 use crate::world::{World, objects};
 
 fn good_endpoint(one: &Refused<'_>) -> Value {
-    let bmc = &one.host.bmc;
     json!({
         "machineName": one.host.name,
-        "address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+        "address": one.host.bmc_address,
         "credentialsSecret": {"name": format!("{}-bmc", one.host.name)},
     })
 }

@@ -13,14 +13,13 @@ use crate::world::{self, World, WorldHost, objects};
 
 /// Makes the BareMetalHost of a host and points the Machine at it.
 async fn make(world: &World, host: &WorldHost, change: fn(&mut Value)) -> Result<()> {
-    let bmc = &host.bmc;
     let mut object = json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
         "metadata": {"name": host.name, "namespace": world.namespace},
         "spec": {
             "online": true,
             "bmc": {
-                "address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+                "address": host.bmc_address,
                 "credentialsName": format!("{}-bmc", host.name),
             },
             "consumerRef": {

@@ -15,7 +15,14 @@ static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
 /// A policy under which everything of these tests may be done. BMCs are not checked in the background:
 /// what reaches them is counted.
 pub fn permissive_policy() -> Value {
-    json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "off"}}})
+    policy_for(&["Redfish"])
+}
+
+/// The same with these protocols.
+pub fn policy_for(protocols: &[&str]) -> Value {
+    json!({"bmc": {
+        "allowedNetworks": ["127.0.0.0/8"], "protocols": protocols, "readiness": {"interval": "off"},
+    }})
 }
 
 /// The daemon that all tests of this binary share, started by the first that asks, as talkative as

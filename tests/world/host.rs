@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Change, Delays, Host, HostSpec};
+use baremetal_remediator::bmc::Protocol;
+use bmc_simulator::{Change, Delays, Host, HostSpec, IpmiSpec};
 use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -26,6 +27,8 @@ pub struct HostOptions {
     pub has_node: bool,
     /// How the simulated host takes its time.
     pub delays: Delays,
+    /// The protocol of the address that its BMC is found by. It speaks IPMI only where that is IPMI.
+    pub protocol: Protocol,
 }
 
 impl Default for HostOptions {
@@ -43,16 +46,29 @@ impl Default for HostOptions {
                 boot: std::time::Duration::from_secs(2).into(),
                 ..Delays::default()
             },
+            protocol: Protocol::Redfish,
         }
     }
 }
 
 impl HostOptions {
+    /// A good host whose BMC has an IPMI address.
+    pub fn over_ipmi() -> Self {
+        Self {
+            protocol: Protocol::Ipmi,
+            ..Self::default()
+        }
+    }
+
     pub fn spec(&self, name: &str, address: IpAddr) -> HostSpec {
         let spec = HostSpec::new(name)
             .bind(address)
             .credentials("admin", "canary-Pa55word")
             .delays(self.delays);
+        let spec = match self.protocol {
+            Protocol::Redfish => spec,
+            Protocol::Ipmi => spec.ipmi(IpmiSpec::new()),
+        };
         (self.simulated)(spec)
     }
 }
@@ -61,6 +77,8 @@ impl HostOptions {
 pub struct WorldHost {
     pub name: String,
     pub bmc: Host,
+    /// Where its BMC is, as the objects that describe the host say it.
+    pub bmc_address: String,
     pub kubelet: Option<ScriptedKubelet>,
 }
 
@@ -82,15 +100,20 @@ impl WorldHost {
             "username": credentials.username, "password": credentials.password, "ca.crt": bmc.ca_pem(),
         });
         objects::create_secret(world, name, (options.secret)(secret)).await?;
+        let bmc_address = match options.protocol {
+            Protocol::Redfish => format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+            Protocol::Ipmi => format!("ipmi://{}", bmc.ipmi_address().context("it speaks no IPMI")?),
+        };
         let endpoint = json!({
             "machineName": name,
-            "address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+            "address": bmc_address,
             "credentialsSecret": {"name": format!("{name}-bmc")},
         });
         objects::create_endpoint(world, name, (options.endpoint)(endpoint)).await?;
         Ok(Self {
             name: name.to_owned(),
             bmc,
+            bmc_address,
             kubelet,
         })
     }

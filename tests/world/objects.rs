@@ -203,7 +203,7 @@ pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<(
         "spec": {
             "online": true,
             "bmc": {
-                "address": format!("redfish+{}{}", host.bmc.redfish_url(), host.bmc.system_path()),
+                "address": host.bmc_address,
                 "credentialsName": format!("{}-bmc", host.name),
             },
             "consumerRef": {
