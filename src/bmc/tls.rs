@@ -1,24 +1,20 @@
 //! Who a BMC has to prove to be before it gets credentials.
 
 mod certificate;
+mod client;
 mod failure;
+mod leaf;
+mod signature;
 mod verifier;
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
 
-use super::error::BmcError;
 pub use certificate::PresentedCertificate;
+pub(super) use client::{ClientSide, Offer};
 pub use failure::TlsFailure;
-use verifier::{AcceptAny, PinnedLeaf};
 
 /// How the certificate of a BMC is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,81 +96,6 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Builds the TLS side of a connection: TLS 1.2 or later, ring, HTTP/1.1 only.
-///
-/// # Errors
-/// [`BmcError::TrustUnusable`] when the PEM holds no certificate, no fingerprint is given, or the
-/// system has no roots.
-pub(super) async fn client_config(trust: &ServerTrust) -> Result<Arc<ClientConfig>, BmcError> {
-    let unusable = |cause: String| BmcError::TrustUnusable { cause };
-    // Passed explicitly: whether a process-wide default exists is not our business here.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        ServerTrust::CertificateAuthority(pem) => webpki(roots_of(pem)?, &provider)?,
-        ServerTrust::SystemRoots => webpki(system_roots().await?, &provider)?,
-        ServerTrust::Fingerprints(pins) if pins.is_empty() => {
-            return Err(unusable("no fingerprint is given".to_owned()));
-        }
-        ServerTrust::Fingerprints(pins) => Arc::new(PinnedLeaf::new(pins.clone(), &provider)),
-        ServerTrust::Unverified => Arc::new(AcceptAny::new(&provider)),
-    };
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| unusable(error.to_string()))?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // One BMC per config: room for the tickets of one server, not for the 256 of the default.
-    config.resumption = rustls::client::Resumption::in_memory_sessions(2);
-    Ok(Arc::new(config))
-}
-
-fn webpki(
-    roots: RootCertStore,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, BmcError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| BmcError::TrustUnusable {
-            cause: error.to_string(),
-        })
-}
-
-fn roots_of(pem: &str) -> Result<RootCertStore, BmcError> {
-    let unusable = |cause: &dyn fmt::Display| BmcError::TrustUnusable {
-        cause: format!("the CA certificate cannot be read ({cause})"),
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        let certificate = certificate.map_err(|error| unusable(&error))?;
-        roots.add(certificate).map_err(|error| unusable(&error))?;
-    }
-    if roots.is_empty() {
-        Err(unusable(&"it holds no CERTIFICATE block"))
-    } else {
-        Ok(roots)
-    }
-}
-
-async fn system_roots() -> Result<RootCertStore, BmcError> {
-    let unusable = |cause: &str| BmcError::TrustUnusable {
-        cause: cause.to_owned(),
-    };
-    // Reads files: not on a thread that others wait for.
-    let found = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs)
-        .await
-        .map_err(|_| unusable("the system's root certificates could not be loaded"))?;
-    let mut roots = RootCertStore::empty();
-    // Stores hold oddities that webpki refuses; those certificates are simply not trusted.
-    let (added, _ignored) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        Err(unusable("the system has no root certificates"))
-    } else {
-        Ok(roots)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,19 +122,6 @@ mod tests {
             &plain.replacen('a', "é", 1),
         ] {
             assert_eq!(text.parse::<Fingerprint>(), Err(BadFingerprint), "{text}");
-        }
-    }
-
-    #[tokio::test]
-    async fn unusable_trust_is_an_error() {
-        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for trust in [
-            ServerTrust::CertificateAuthority(String::new()),
-            ServerTrust::CertificateAuthority(broken.to_owned()),
-            ServerTrust::Fingerprints(vec![]),
-        ] {
-            let error = client_config(&trust).await.unwrap_err();
-            assert_eq!(error.reason(), "BmcTrustUnusable", "{error}");
         }
     }
 }

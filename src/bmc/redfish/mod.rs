@@ -29,7 +29,8 @@ use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
 use super::error::BmcError;
 use super::redact::Redactor;
-use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, Reading, tls};
+use super::tls::ClientSide;
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, Reading};
 use crate::core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -72,7 +73,7 @@ impl Redfish {
             .resolve(&target.address.host, target.address.port)
             .await?;
         let tls = match target.address.transport {
-            Transport::Https => Some(tls::client_config(&target.trust).await?),
+            Transport::Https => Some(ClientSide::new(&target.trust).await?),
             Transport::Http => None,
         };
         Ok(Self {

@@ -7,24 +7,23 @@
 //! construction: no second connection is raced against the first.
 
 mod connecting;
+mod secured;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
 use jiff::Timestamp;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_rustls::TlsConnector;
 
-use self::connecting::{Live, Protection};
+use self::connecting::Live;
+use self::secured::{Protection, Secured};
 use crate::bmc::Deadlines;
 use crate::bmc::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::bmc::error::BmcError;
+use crate::bmc::tls::ClientSide;
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB.
 pub(super) const MAX_BODY: usize = 1024 * 1024;
@@ -87,7 +86,7 @@ pub(super) struct Wire {
     host: Host,
     port: u16,
     host_header: HeaderValue,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    tls: Option<Secured>,
     deadlines: Deadlines,
     live: Option<Live>,
     /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
@@ -102,15 +101,9 @@ impl Wire {
     pub(super) fn new(
         address: &BmcAddress,
         peers: Vec<SocketAddr>,
-        tls: Option<Arc<ClientConfig>>,
+        tls: Option<ClientSide>,
         deadlines: Deadlines,
     ) -> Result<Self, BmcError> {
-        let unusable = |cause: String| BmcError::TrustUnusable { cause };
-        let name = match &address.host {
-            Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
-            Host::Name(name) => ServerName::try_from(name.as_str().to_owned())
-                .map_err(|error| unusable(format!("{name:?} cannot be verified ({error})")))?,
-        };
         let standard = match address.transport {
             Transport::Https => 443,
             Transport::Http => 80,
@@ -124,8 +117,12 @@ impl Wire {
             peers,
             host: address.host.clone(),
             port: address.port,
-            host_header: HeaderValue::try_from(authority).map_err(|error| unusable(error.to_string()))?,
-            tls: tls.map(|config| (TlsConnector::from(config), name)),
+            host_header: HeaderValue::try_from(authority).map_err(|error| BmcError::TrustUnusable {
+                cause: error.to_string(),
+            })?,
+            tls: tls
+                .map(|client| Secured::new(client, &address.host))
+                .transpose()?,
             deadlines,
             live: None,
             keeps_none: false,

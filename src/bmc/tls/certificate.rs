@@ -2,10 +2,9 @@
 
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
-use x509_cert::Certificate;
-use x509_cert::der::Decode as _;
 
 use super::Fingerprint;
+use super::leaf::Leaf;
 
 /// A certificate that a BMC presented, whether it is trusted or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +26,8 @@ impl PresentedCertificate {
 }
 
 fn not_after(certificate: &[u8]) -> Option<Timestamp> {
-    let certificate = Certificate::from_der(certificate).ok()?;
-    let not_after = certificate.tbs_certificate().validity().not_after;
-    let seconds = i64::try_from(not_after.to_unix_duration().as_secs()).ok()?;
-    Timestamp::from_second(seconds).ok()
+    let seconds = Leaf::read(certificate).ok()?.not_after().ok()?;
+    Timestamp::from_second(i64::try_from(seconds).ok()?).ok()
 }
 
 #[cfg(test)]

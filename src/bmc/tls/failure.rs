@@ -2,10 +2,9 @@
 
 use std::io;
 
-use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
 use super::Fingerprint;
-use super::verifier::OtherFingerprint;
 
 /// Why TLS did not come about. Each message ends with what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,25 +40,63 @@ pub enum TlsFailure {
         /// The SHA-256 of the certificate that was presented.
         seen: Fingerprint,
     },
-    /// The peer does not hold the key, or the key is of a kind that cannot be checked (RSA-1024).
+    /// The issuer's name is that of a trusted CA, the signature on the certificate is not.
     #[error(
-        "the BMC could not prove that it holds the key of its certificate, or the key is too weak to check. Give the BMC a certificate with an RSA-2048 or ECDSA key."
+        "the certificate is signed by another CA of the same name as the trusted one, or with a key or in a way that is too weak. Configure the certificate of the CA that signed it, or trust it by its fingerprint."
+    )]
+    IssuerSignature,
+    /// The peer presents a certificate whose key it does not hold.
+    #[error(
+        "the BMC could not prove that it holds the key of its certificate. Find out whether something else answers at its address before you trust what does."
     )]
     BadSignature,
-    /// Broken, X.509 v1, unknown critical extensions.
-    #[error("the certificate cannot be verified ({detail}). Give the BMC a new certificate.")]
+    /// An RSA key that no signature can be verified with: below 1024 bits, or, unless the certificate is
+    /// pinned, below 2048.
+    #[error(
+        "the certificate has an RSA key of {bits} bits, which is too short to verify it. Give the BMC one with an RSA key of 2048 bits or an ECDSA key; with 1024 bits or more it can also be trusted by its fingerprint."
+    )]
+    RsaKeyTooShort {
+        /// Of its modulus.
+        bits: usize,
+    },
+    /// Pinned, with an RSA key of 1024 bits or more but below 2048, and TLS 1.2 did not come about.
+    #[error(
+        "the certificate is trusted, but has an RSA key of {bits} bits, and with that the BMC can prove over TLS 1.2 only that it is its own. Enable TLS 1.2 with ECDHE on the BMC, or give it a certificate with an RSA key of 2048 bits or an ECDSA key."
+    )]
+    RsaKeyNeedsTls12 {
+        /// Of its modulus.
+        bits: usize,
+    },
+    /// A kind of key that we have no algorithm for, or that cannot be read.
+    #[error(
+        "the key of the certificate cannot be used ({detail}). Give the BMC a certificate with an RSA key of 2048 bits or an ECDSA key on P-256."
+    )]
+    UnusableKey {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// X.509 v1, which cannot say what a certificate is for.
+    #[error(
+        "the certificate is not of X.509 version 3. Give the BMC a new certificate, or trust it by its fingerprint."
+    )]
+    OldVersion,
+    /// Broken, of another purpose, with unknown critical extensions.
+    #[error(
+        "the certificate cannot be verified ({detail}). Give the BMC a new certificate, or trust it by its fingerprint."
+    )]
     BadCertificate {
         /// What rustls says.
         detail: String,
     },
-    /// No cipher suite in common.
+    /// No cipher suite, group or signature algorithm in common. So answer BMCs that know RSA key exchange, DHE
+    /// or CBC only.
     #[error(
-        "the BMC has no cipher suite in common with us; we need ECDHE with AES-GCM or ChaCha20. Update its firmware, or use IPMI."
+        "the BMC agrees to no cipher suite of ours, which are ECDHE with AES-GCM or ChaCha20. Update its firmware or change its TLS settings, or give the host an ipmi:// address where the RemediationPolicy allows IPMI."
     )]
     HandshakeFailure,
     /// Only TLS 1.1 or older.
     #[error(
-        "the BMC speaks no TLS 1.2 or later. Update its firmware or raise its minimum TLS version, or use IPMI."
+        "the BMC speaks no TLS 1.2 or later. Update its firmware or change its TLS settings, or give the host an ipmi:// address where the RemediationPolicy allows IPMI."
     )]
     ProtocolVersion,
     /// The port does not speak TLS.
@@ -90,15 +127,41 @@ impl TlsFailure {
             | Self::NameMismatch
             | Self::UnknownIssuer
             | Self::FingerprintMismatch { .. }
+            | Self::IssuerSignature
             | Self::BadSignature
+            | Self::RsaKeyTooShort { .. }
+            | Self::UnusableKey { .. }
+            | Self::OldVersion
             | Self::BadCertificate { .. } => true,
-            Self::HandshakeFailure | Self::ProtocolVersion | Self::NotTls | Self::Other { .. } => false,
+            Self::RsaKeyNeedsTls12 { .. }
+            | Self::HandshakeFailure
+            | Self::ProtocolVersion
+            | Self::NotTls
+            | Self::Other { .. } => false,
         }
     }
 
     /// Whether it may pass by itself. A verdict about a certificate or a configuration does not.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Other { .. })
+        match self {
+            Self::Other { .. } => true,
+            Self::CaUsedAsEndEntity
+            | Self::Expired
+            | Self::NotYetValid
+            | Self::NameMismatch
+            | Self::UnknownIssuer
+            | Self::FingerprintMismatch { .. }
+            | Self::IssuerSignature
+            | Self::BadSignature
+            | Self::RsaKeyTooShort { .. }
+            | Self::RsaKeyNeedsTls12 { .. }
+            | Self::UnusableKey { .. }
+            | Self::OldVersion
+            | Self::BadCertificate { .. }
+            | Self::HandshakeFailure
+            | Self::ProtocolVersion
+            | Self::NotTls => false,
+        }
     }
 }
 
@@ -120,8 +183,17 @@ impl From<&Error> for TlsFailure {
                 PeerIncompatible::NoCipherSuitesInCommon
                 | PeerIncompatible::NoKxGroupsInCommon
                 | PeerIncompatible::NoSignatureSchemesInCommon,
+            )
+            | Error::InvalidMessage(
+                InvalidMessage::UnsupportedCurveType | InvalidMessage::UnsupportedKeyExchangeAlgorithm(_),
             ) => Self::HandshakeFailure,
-            Error::InvalidMessage(_) => Self::NotTls,
+            // Not one record was read. What is wrong later on was said by something that speaks TLS.
+            Error::InvalidMessage(
+                InvalidMessage::InvalidContentType
+                | InvalidMessage::UnknownProtocolVersion
+                | InvalidMessage::MessageTooLarge
+                | InvalidMessage::InvalidEmptyPayload,
+            ) => Self::NotTls,
             other => Self::Other {
                 detail: other.to_string(),
             },
@@ -140,13 +212,11 @@ impl From<&CertificateError> for TlsFailure {
             }
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
             CertificateError::BadSignature => Self::BadSignature,
-            CertificateError::Other(other) => match other.0.downcast_ref::<OtherFingerprint>() {
-                Some(OtherFingerprint { seen }) => Self::FingerprintMismatch { seen: *seen },
-                // webpki's own error type is not ours to name; its words are its variants' names.
-                None if other.to_string().contains("CaUsedAsEndEntity") => Self::CaUsedAsEndEntity,
-                None => Self::BadCertificate {
-                    detail: other.to_string(),
-                },
+            // Of the chain: what the BMC itself signs with is what we offered.
+            CertificateError::UnsupportedSignatureAlgorithmContext { .. } => Self::IssuerSignature,
+            CertificateError::Other(other) => match other.0.downcast_ref::<Self>() {
+                Some(ours) => ours.clone(),
+                None => Self::in_words_of_webpki(&other.to_string()),
             },
             other => Self::BadCertificate {
                 detail: other.to_string(),
@@ -155,49 +225,21 @@ impl From<&CertificateError> for TlsFailure {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rustls_failures_become_advice() {
-        for (error, expected) in [
-            (
-                Error::AlertReceived(AlertDescription::ProtocolVersion),
-                TlsFailure::ProtocolVersion,
-            ),
-            (
-                Error::AlertReceived(AlertDescription::HandshakeFailure),
-                TlsFailure::HandshakeFailure,
-            ),
-            (
-                Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType),
-                TlsFailure::NotTls,
-            ),
-            (
-                Error::InvalidCertificate(CertificateError::Expired),
-                TlsFailure::Expired,
-            ),
-            (
-                Error::InvalidCertificate(CertificateError::NotValidYet),
-                TlsFailure::NotYetValid,
-            ),
-            (
-                Error::InvalidCertificate(CertificateError::NotValidForName),
-                TlsFailure::NameMismatch,
-            ),
-            (
-                Error::InvalidCertificate(CertificateError::UnknownIssuer),
-                TlsFailure::UnknownIssuer,
-            ),
-            (
-                Error::InvalidCertificate(CertificateError::BadSignature),
-                TlsFailure::BadSignature,
-            ),
-        ] {
-            let failure = TlsFailure::from(&error);
-            assert_eq!(failure, expected, "{error}");
-            assert!(failure.to_string().ends_with('.'), "{failure}");
+impl TlsFailure {
+    /// webpki's own error type is not ours to name; its words are its variants' names.
+    fn in_words_of_webpki(words: &str) -> Self {
+        if words.contains("CaUsedAsEndEntity") {
+            Self::CaUsedAsEndEntity
+        } else if words.contains("UnsupportedCertVersion") {
+            Self::OldVersion
+        } else {
+            Self::BadCertificate {
+                detail: words.to_owned(),
+            }
         }
     }
 }
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

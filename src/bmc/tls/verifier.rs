@@ -1,15 +1,73 @@
-//! Certificate verifiers for what webpki cannot do: pins, and nothing at all.
+//! Certificate verifiers: webpki's with better words, and what webpki cannot do: pins, and nothing at all.
 
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
-};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-use super::Fingerprint;
+use super::leaf::{Leaf, PublicKey};
+use super::signature::{FOR_SHORT_RSA, refused, short_rsa, verify_tls12, verify_tls13};
+use super::{Fingerprint, TlsFailure};
+
+/// Accepts what webpki accepts, and nothing else. Where webpki refuses, says more.
+#[derive(Debug)]
+pub(super) struct Chained(pub(super) Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for Chained {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.0
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            .map_err(|error| in_detail(error, end_entity, &TlsFailure::IssuerSignature))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signed)
+            .map_err(|error| in_detail(error, certificate, &TlsFailure::BadSignature))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signed)
+            .map_err(|error| in_detail(error, certificate, &TlsFailure::BadSignature))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// For ring a signature by a short key is as bad as a forged one; the certificate tells them apart.
+fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFailure) -> Error {
+    let Error::InvalidCertificate(CertificateError::BadSignature) = error else {
+        return error;
+    };
+    let key = Leaf::read(certificate).and_then(|leaf| leaf.key());
+    match key.ok().and_then(|key| short_rsa(&key)) {
+        Some(bits) => refused(TlsFailure::RsaKeyTooShort { bits }),
+        None => refused(otherwise.clone()),
+    }
+}
 
 /// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key.
 ///
@@ -18,22 +76,42 @@ use super::Fingerprint;
 pub(super) struct PinnedLeaf {
     pins: Vec<Fingerprint>,
     algorithms: WebPkiSupportedAlgorithms,
+    /// What the peer may sign with.
+    schemes: Vec<SignatureScheme>,
 }
 
 impl PinnedLeaf {
     pub(super) fn new(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
+        let algorithms = provider.signature_verification_algorithms;
         Self {
             pins,
-            algorithms: provider.signature_verification_algorithms,
+            algorithms,
+            schemes: algorithms.supported_schemes(),
         }
     }
-}
 
-/// The leaf has another fingerprint.
-#[derive(Debug, thiserror::Error)]
-#[error("the certificate has the SHA-256 fingerprint {seen}")]
-pub(super) struct OtherFingerprint {
-    pub(super) seen: Fingerprint,
+    /// Asks for signatures that a short RSA key can be verified with. What it accepts is the same.
+    pub(super) fn asking_for_pkcs1(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
+        Self {
+            schemes: FOR_SHORT_RSA.to_vec(),
+            ..Self::new(pins, provider)
+        }
+    }
+
+    /// The key of a certificate, if that is pinned: of no other certificate is a field worth reading.
+    fn pinned_key<'a>(&self, certificate: &'a CertificateDer<'_>) -> Result<PublicKey<'a>, Error> {
+        let seen = Fingerprint::of(certificate);
+        if !self.pins.contains(&seen) {
+            return Err(refused(TlsFailure::FingerprintMismatch { seen }));
+        }
+        Leaf::read(certificate)
+            .and_then(|leaf| leaf.key())
+            .map_err(|error| {
+                refused(TlsFailure::UnusableKey {
+                    detail: format!("it cannot be read: {error}"),
+                })
+            })
+    }
 }
 
 impl ServerCertVerifier for PinnedLeaf {
@@ -45,35 +123,30 @@ impl ServerCertVerifier for PinnedLeaf {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let seen = Fingerprint::of(end_entity);
-        if self.pins.contains(&seen) {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            let other = OtherError(Arc::new(OtherFingerprint { seen }));
-            Err(Error::InvalidCertificate(CertificateError::Other(other)))
-        }
+        self.pinned_key(end_entity)?;
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+        verify_tls12(message, &self.pinned_key(certificate)?, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+        verify_tls13(message, &self.pinned_key(certificate)?, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+        self.schemes.clone()
     }
 }
 

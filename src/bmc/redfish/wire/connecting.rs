@@ -9,31 +9,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::secured::Protection;
 use super::{MAX_HEAD, MAX_HEADERS, Wire, with_source};
 use crate::bmc::error::BmcError;
-use crate::bmc::tls::{PresentedCertificate, TlsFailure};
-
-/// How a connection is protected.
-#[derive(Clone, Debug)]
-pub(in crate::bmc::redfish) struct Protection {
-    pub(in crate::bmc::redfish) certificate: Option<PresentedCertificate>,
-    /// As OpenSSL writes it, such as `TLSv1.3`.
-    pub(in crate::bmc::redfish) version: &'static str,
-}
-
-impl Protection {
-    fn of(connection: &rustls::ClientConnection) -> Self {
-        let leaf = connection.peer_certificates().and_then(<[_]>::first);
-        Self {
-            certificate: leaf.map(PresentedCertificate::of),
-            // Older ones are not in our configuration.
-            version: match connection.protocol_version() {
-                Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
-                _ => "TLSv1.2",
-            },
-        }
-    }
-}
 
 pub(super) struct Live {
     pub(super) sender: SendRequest<Full<Bytes>>,
@@ -82,28 +60,34 @@ impl Wire {
         Err(failure)
     }
 
-    async fn open_to(&self, peer: SocketAddr) -> Result<(Live, Option<Protection>), BmcError> {
-        let unreachable = |error: std::io::Error| BmcError::Unreachable {
-            cause: format!("{peer}: {error}"),
-        };
-        let stream = TcpStream::connect(peer).await.map_err(unreachable)?;
-        stream.set_nodelay(true).map_err(unreachable)?;
-        // Dropping a connection must take back what was not delivered yet: a command whose answer was
-        // given up on would otherwise still be delivered by the kernel, minutes later.
-        stream.set_zero_linger().map_err(unreachable)?;
-        match &self.tls {
-            None => Ok((handshake(stream).await?, None)),
-            Some((connector, name)) => {
-                let stream = connector.connect(name.clone(), stream).await.map_err(|error| {
-                    match TlsFailure::of(&error) {
-                        Some(failure) => BmcError::Tls { failure },
-                        None => unreachable(error),
-                    }
-                })?;
-                let protection = Protection::of(stream.get_ref().1);
+    async fn open_to(&mut self, peer: SocketAddr) -> Result<(Live, Option<Protection>), BmcError> {
+        match &mut self.tls {
+            None => Ok((handshake(dial(peer).await?).await?, None)),
+            Some(tls) => {
+                let (stream, protection) = tls.connect(peer).await?;
                 Ok((handshake(stream).await?, Some(protection)))
             }
         }
+    }
+}
+
+/// Connects.
+///
+/// # Errors
+/// [`BmcError::Unreachable`].
+pub(super) async fn dial(peer: SocketAddr) -> Result<TcpStream, BmcError> {
+    let unreachable = |error: std::io::Error| unreachable(peer, &error);
+    let stream = TcpStream::connect(peer).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    // Dropping a connection must take back what was not delivered yet: a command whose answer was
+    // given up on would otherwise still be delivered by the kernel, minutes later.
+    stream.set_zero_linger().map_err(unreachable)?;
+    Ok(stream)
+}
+
+pub(super) fn unreachable(peer: SocketAddr, error: &std::io::Error) -> BmcError {
+    BmcError::Unreachable {
+        cause: format!("{peer}: {error}"),
     }
 }
 
