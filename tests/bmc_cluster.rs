@@ -8,38 +8,18 @@
 mod world;
 
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use bmc_simulator::{Fault, Power};
 use serde_json::{Value, json};
 use world::acts::hasty;
+use world::command::{self, by_name};
 use world::{HostOptions, World, objects};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const CANARY: &str = "canary-Pa55word";
 
 async fn bmc(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<(Option<i32>, String, String)> {
-    let child = tokio::process::Command::new(PROGRAM)
-        .arg("bmc")
-        .args(arguments)
-        .args(["-n", &world.namespace])
-        .env("KUBECONFIG", kubeconfig)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let ended = tokio::time::timeout(Duration::from_mins(2), child).await??;
-    let (out, err) = (String::from_utf8(ended.stdout)?, String::from_utf8(ended.stderr)?);
-    ensure!(!out.contains(CANARY) && !err.contains(CANARY), "{out}{err}");
-    Ok((ended.status.code(), out, err))
-}
-
-fn by_name<'a>(checked: &'a Value, world: &World, name: &str) -> &'a Value {
-    let label = format!("{}/{name}", world.namespace);
-    let rows = checked.as_array().into_iter().flatten();
-    let mut of_host = rows.filter(|row| row["host"] == label);
-    of_host.next().unwrap_or(&Value::Null)
+    command::bmc(PROGRAM, world, kubeconfig, arguments).await
 }
 
 #[tokio::test]

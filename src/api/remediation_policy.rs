@@ -57,7 +57,8 @@ pub struct RemediationPolicySpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct BmcRules {
     /// Networks, in CIDR form, in which BMC addresses must lie. Empty allows none. Loopback,
-    /// link-local and similar ranges are only allowed by networks that lie within them.
+    /// link-local and similar ranges, and what the cluster uses for Services, pods, Nodes and its API
+    /// server, are only allowed by networks that lie within them.
     #[schemars(with = "Vec<Cidr>", length(max = 256), default)]
     pub allowed_networks: Vec<IpNet>,
     /// The protocols that BMCs may be spoken to with. Which one is used is up to the BMC's address;

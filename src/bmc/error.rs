@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::address::Protocol;
 use super::credentials::CredentialsError;
 use super::ipmi::IpmiError;
+use super::network::NotAllowed;
 use super::tls::TlsFailure;
 use super::{PowerCommand, TransportSecurity};
 use crate::core::identity::SystemUuid;
@@ -45,14 +46,14 @@ pub enum BmcError {
         required: TransportSecurity,
     },
     /// The host, or one of its addresses, is not in the allow-list. Nothing was sent.
-    #[error(
-        "{address} (of host {host}) is in no allowed BMC network. Add its network to the allow-list of the RemediationPolicy if it really is a BMC."
-    )]
+    #[error("{address} (of host {host}) {why}")]
     AddressNotAllowed {
         /// The host as the address names it.
         host: String,
         /// The refused address.
         address: IpAddr,
+        /// Why it is.
+        why: NotAllowed,
     },
     /// The name has no usable addresses.
     #[error("the BMC host {host} cannot be resolved: {cause}. Check the name and the DNS service.")]

@@ -34,7 +34,7 @@ pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
 pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
-pub use network::AllowedNetworks;
+pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
 pub use redfish::{ReadBody as ReadRedfishBody, read_body as read_redfish_body};
 pub use target::{AuthMethod, BmcTarget, TransportSecurity};
 pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};

@@ -1,11 +1,15 @@
 //! Calls to the API server: each with a deadline, none repeated behind our back.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Api, ListParams};
 use kube::config::Config;
 use serde::de::DeserializeOwned;
+
+/// Where pods find the address of the API server's Service.
+const SERVICE_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 
 /// The longest a call to the API server may take.
 pub(crate) const CALL_DEADLINE: Duration = Duration::from_secs(10);
@@ -137,15 +141,25 @@ impl ShellError {
     }
 }
 
-/// A client that never repeats a call by itself: a repeated write could come minutes late.
+/// A client that never repeats a call by itself: a repeated write could come minutes late. And the
+/// addresses of the API server, as far as it is named by address, here or to pods.
 ///
 /// # Errors
 /// When no cluster is configured, or its client cannot be built.
-pub(crate) async fn client() -> Result<Client, anyhow::Error> {
+pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
     let mut config = Config::infer().await?;
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
-    Ok(Client::try_from(config)?)
+    let for_pods = std::env::var(SERVICE_VARIABLE).ok();
+    let named = [config.cluster_url.host(), for_pods.as_deref()];
+    let addresses = named.into_iter().flatten().filter_map(address).collect();
+    Ok((Client::try_from(config)?, addresses))
+}
+
+/// The address that a host of a URL is, if it is one.
+fn address(host: &str) -> Option<IpAddr> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host).parse().ok()
 }
 
 #[cfg(test)]
@@ -217,6 +231,19 @@ mod tests {
         let error = list("listing", &api, &on_node, |_| true).await.unwrap_err();
 
         assert!(error.is_refusal(), "{error:?}");
+    }
+
+    #[test]
+    fn the_host_of_a_url_may_be_an_address() {
+        for (url, expected) in [
+            ("https://10.96.0.1:443", Some("10.96.0.1")),
+            ("https://[fd00:96::1]:6443", Some("fd00:96::1")),
+            ("https://kubernetes.default.svc", None),
+        ] {
+            let url: axum::http::Uri = url.parse().unwrap();
+            let expected = expected.map(|text| text.parse().unwrap());
+            assert_eq!(address(url.host().unwrap()), expected, "{url}");
+        }
     }
 
     fn vec_of(names: &[&str]) -> Vec<String> {

@@ -63,7 +63,7 @@ pub(crate) async fn login(
     }
 }
 
-/// Puts everything together that a talk with the BMC needs.
+/// Puts everything together that a talk with the BMC needs. `allowed`: where it may be.
 ///
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with Secret or trust settings.
@@ -72,7 +72,7 @@ pub(crate) async fn target(
     namespace: &str,
     host: &ResolvedHost,
     login: &Login,
-    rules: BmcRules,
+    (rules, allowed): (BmcRules, AllowedNetworks),
     expected_uuid: Option<SystemUuid>,
 ) -> Result<Result<BmcTarget, Obstacle>, ShellError> {
     let bytes = login
@@ -98,7 +98,7 @@ pub(crate) async fn target(
         trust,
         auth: AuthMethod::Auto,
         expected_uuid,
-        allowed: AllowedNetworks::new(rules.allowed_networks),
+        allowed,
         protocols: rules.protocols.into_iter().map(protocol).collect(),
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,

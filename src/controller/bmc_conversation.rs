@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::api_call::ShellError;
 use super::bmc_access;
+use super::bmc_obstacle::obstacle;
 use super::caches;
 use super::context::Context;
 use super::host::ResolvedHost;
 use super::latch::Latched;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
-use crate::bmc::{BmcError, BmcLine, CommandAnswer, IpmiError, PowerCommand, Refusal, Urgency};
+use crate::bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::journal::Verb;
@@ -104,7 +105,12 @@ impl Conversation {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let target = bmc_access::target(&context.client, namespace, host, &login, rules, expected_uuid);
+        let nodes = context.caches.nodes.state();
+        let allowed = match context.networks.allowed(&rules, &host.address, &nodes) {
+            Ok(allowed) => (rules, allowed),
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let target = bmc_access::target(&context.client, namespace, host, &login, allowed, expected_uuid);
         let target = match target.await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
@@ -251,52 +257,4 @@ fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
         None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
     };
     context.last_rules().filter(|_| begun).ok_or(missing)
-}
-
-/// What an error of the power-control layer means for a remediation.
-pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
-    let reason = match error {
-        BmcError::ProtocolNotAllowed { .. } => Reason::BmcProtocolNotAllowed,
-        BmcError::CredentialsUnusable { .. } => Reason::BmcCredentialsMissing,
-        BmcError::Ipmi(error) => over_ipmi(error),
-        BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
-        BmcError::AddressNotAllowed { .. } => Reason::BmcAddressNotAllowed,
-        BmcError::Unresolvable { .. }
-        | BmcError::Unreachable { .. }
-        | BmcError::NoAnswer { .. }
-        | BmcError::UnknownOutcome { .. }
-        | BmcError::TooLate => Reason::BmcUnreachable,
-        BmcError::Tls { .. } | BmcError::TrustUnusable { .. } => Reason::BmcTlsUntrusted,
-        BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
-        BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
-        BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
-        BmcError::Http { .. } if error.is_transient() => Reason::BmcNotReady,
-        BmcError::Resting { .. } => Reason::BmcNotReady,
-        BmcError::NotRedfish { .. }
-        | BmcError::SessionsUnsupported
-        | BmcError::Redirected { .. }
-        | BmcError::NoSuchSystem { .. }
-        | BmcError::ForeignReference { .. }
-        | BmcError::NotRead
-        | BmcError::Http { .. }
-        | BmcError::TooLarge { .. } => Reason::BmcProtocolError,
-        BmcError::Forbidden { .. } => Reason::BmcForbidden,
-        BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
-    };
-    Obstacle::new(reason, format!("{place}: {error}"))
-}
-
-/// What an error that only IPMI has means for a remediation.
-fn over_ipmi(error: &IpmiError) -> Reason {
-    match error {
-        IpmiError::LoginRejected { .. } => Reason::BmcCredentialsRejected,
-        // It may be the network: the version of the Secret is not given up for it. Trying again later
-        // cannot lock the account, because the proof of a wrong password is never sent.
-        IpmiError::LoginUnanswered { .. } => Reason::BmcUnreachable,
-        IpmiError::PrivilegeDenied { .. } => Reason::BmcForbidden,
-        IpmiError::Refused { busy: true, .. } | IpmiError::EarlierCommandUnderWay => Reason::BmcNotReady,
-        IpmiError::NoCipherSuite { .. }
-        | IpmiError::Refused { busy: false, .. }
-        | IpmiError::Malformed { .. } => Reason::BmcProtocolError,
-    }
 }

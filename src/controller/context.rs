@@ -8,6 +8,7 @@ use kube::Client;
 use super::caches::Caches;
 use super::claims::Claims;
 use super::clock::Clock;
+use super::cluster_networks::ClusterNetworks;
 use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
@@ -27,6 +28,7 @@ pub struct Context {
     pub(crate) clock: Clock,
     pub(crate) caches: Caches,
     pub(crate) lost_nodes: LostNodes,
+    pub(crate) networks: ClusterNetworks,
     pub(crate) memories: Memories,
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
@@ -43,7 +45,7 @@ impl Context {
     pub(crate) fn new(
         client: Client,
         clock: Clock,
-        (caches, lost_nodes): (Caches, LostNodes),
+        (caches, lost_nodes, networks): (Caches, LostNodes, ClusterNetworks),
         reporter: Reporter,
         out_of_service_supported: bool,
     ) -> Self {
@@ -52,6 +54,7 @@ impl Context {
             clock,
             caches,
             lost_nodes,
+            networks,
             memories: Memories::default(),
             reporter,
             out_of_service_supported,

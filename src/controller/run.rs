@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::caches::{self, Changes, Guarded};
 use super::clock::Clock;
+use super::cluster_networks::ClusterNetworks;
 use super::concerned::{active, of_machine, of_namespace, of_node, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
@@ -60,7 +61,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
             "metrics"
         });
     }
-    let client = api_call::client()
+    let (client, api_server) = api_call::client()
         .await
         .context("no usable cluster configuration")?;
     let mut stop = std::pin::pin!(stop);
@@ -75,7 +76,11 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         move |event| lost_nodes.note(event)
     })?;
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
-    let caches = (caches, lost_nodes);
+    let networks = tokio::select! {
+        () = &mut stop => return Ok(()),
+        networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
+    };
+    let caches = (caches, lost_nodes, networks);
     let context = Arc::new(Context::new(client, clock, caches, reporter, supported));
     tokio::select! {
         () = &mut stop => return Ok(()),

@@ -190,8 +190,10 @@ reasons! {
     HostHeldBySomeoneElse => "Let the holder that the message names finish, or remove its annotation.",
     /// The BMC address cannot be parsed, or its scheme is unknown.
     BmcAddressInvalid => "Correct the BMC address.",
-    /// The BMC address is outside the networks that the policy allows.
-    BmcAddressNotAllowed => "Add the BMC's network to spec.bmc.allowedNetworks of the RemediationPolicy \"default\".",
+    /// The BMC address is outside the networks that the policy allows, or in one that only the cluster uses.
+    BmcAddressNotAllowed => "Correct the BMC address, or add the BMC's network to spec.bmc.allowedNetworks of the RemediationPolicy \"default\".",
+    /// What the cluster uses itself is not known, so nothing can be told from a BMC.
+    ClusterNetworksUnknown => "Apply deploy/base of this version, whose role may read it, and check the API server; it is read again by itself.",
     /// The protocol is not among those the policy allows.
     BmcProtocolNotAllowed => "Add the protocol to spec.bmc.protocols of the RemediationPolicy \"default\", or use a Redfish address.",
     /// The Secret does not exist or lacks a key.

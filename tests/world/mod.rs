@@ -12,6 +12,7 @@
 )]
 
 pub mod acts;
+pub mod command;
 pub mod daemon;
 pub mod host;
 pub mod install;

@@ -1,13 +1,16 @@
 //! Narrow views of the kinds of others: only what is read, never written back whole.
 
 pub mod bare_metal_host;
+pub mod cidr;
 pub mod machine;
 pub mod machine_health_check;
+pub mod network;
 pub mod node;
 
 pub use bare_metal_host::BareMetalHost;
 pub use machine::Machine;
 pub use machine_health_check::MachineHealthCheck;
+pub use network::OpenShiftNetwork;
 pub use node::Node;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

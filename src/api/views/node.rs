@@ -1,13 +1,15 @@
 //! Node, as far as it is read.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use ipnet::IpNet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt as _};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{LabelsKept, narrow};
+use super::{LabelsKept, cidr, narrow};
 use crate::api::keys;
 use crate::core::facts::{self, NodeCondition, OutOfService};
 use crate::core::journal::{SavedNode, SavedTaint};
@@ -38,6 +40,9 @@ pub struct NodeSpecView {
     /// Cordoned.
     #[serde(default)]
     pub unschedulable: bool,
+    /// Ranges from which the Node's pods get their addresses.
+    #[serde(default, rename = "podCIDRs", deserialize_with = "cidr::list")]
+    pub pod_cidrs: Vec<IpNet>,
 }
 
 /// One taint.
@@ -65,6 +70,30 @@ pub struct NodeStatusView {
     /// What the kubelet says of its system.
     #[serde(default)]
     pub node_info: NodeInfoView,
+    /// Those of the addresses that are of type InternalIP.
+    #[serde(
+        default,
+        rename = "addresses",
+        deserialize_with = "internal_ips",
+        skip_serializing
+    )]
+    pub internal_ips: Vec<IpAddr>,
+}
+
+/// Takes the IP addresses out of the list. A kubelet writes it, and what is no IP address is nobody's.
+fn internal_ips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
+    #[derive(Deserialize)]
+    struct AddressView {
+        #[serde(rename = "type")]
+        kind: String,
+        address: String,
+    }
+    let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?;
+    let internal = addresses
+        .into_iter()
+        .flatten()
+        .filter(|one| one.kind == "InternalIP");
+    Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
 }
 
 /// One condition.

@@ -1,5 +1,7 @@
 //! Hosts of a cluster by their names, read live with the rights of whoever asks.
 
+use std::net::IpAddr;
+
 use anyhow::{Context as _, anyhow, bail};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
@@ -8,8 +10,10 @@ use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use crate::bmc::BmcTarget;
-use crate::controller::{ResolvedHost, ShellError, bmc_access, named_machine, resolve_endpoint, within};
+use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
+use crate::controller::{
+    ResolvedHost, ShellError, bmc_access, cluster_networks, named_machine, resolve_endpoint, within,
+};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::metal3::host_reference;
@@ -19,6 +23,8 @@ use crate::{api, metal3};
 pub(super) struct Cluster {
     client: Client,
     rules: BmcRules,
+    /// What the cluster uses itself.
+    own_ranges: Vec<ReservedRange>,
 }
 
 /// A host of the cluster.
@@ -33,12 +39,13 @@ pub(super) struct ClusterHost {
 }
 
 impl Cluster {
-    /// Connects and reads the policy.
+    /// Connects, and reads the policy and what the cluster uses itself.
     ///
     /// # Errors
-    /// When the cluster cannot be reached, or has no policy that says where BMCs may be.
+    /// When the cluster cannot be reached, has no policy that says where BMCs may be, or does not say
+    /// where else they cannot be.
     pub(super) async fn connect() -> anyhow::Result<Self> {
-        let client = crate::controller::client()
+        let (client, api_server) = crate::controller::client()
             .await
             .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
@@ -51,7 +58,13 @@ impl Cluster {
                 bail!("there is no RemediationPolicy named {POLICY_NAME}, so no BMC may be asked; create one")
             }
         };
-        Ok(Self { client, rules })
+        let own_ranges = own_ranges(&client, &api_server).await;
+        let own_ranges = own_ranges.map_err(|obstacle| anyhow!(obstacle.for_people()))?;
+        Ok(Self {
+            client,
+            rules,
+            own_ranges,
+        })
     }
 
     /// The namespace that is meant: that of the kubeconfig's context, unless one is named.
@@ -130,8 +143,11 @@ impl Cluster {
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let expected = host.expected_uuid().or_else(|| resolved.host.stated_uuid.clone());
-        let (client, rules) = (&self.client, self.rules.clone());
-        let target = bmc_access::target(client, &host.namespace, resolved, &login, rules, expected).await;
+        let allowed = AllowedNetworks::new(self.rules.allowed_networks.iter().copied())
+            .without(&resolved.address.host, self.own_ranges.iter().copied());
+        let rules = (self.rules.clone(), allowed);
+        let target =
+            bmc_access::target(&self.client, &host.namespace, resolved, &login, rules, expected).await;
         target.map_err(|error| said(&error))
     }
 
@@ -250,6 +266,15 @@ impl ClusterHost {
         let node = self.node.as_ref().map(ResourceExt::name_any);
         self.name == name || machine.as_deref() == Some(name) || node.as_deref() == Some(name)
     }
+}
+
+/// Everything that the cluster uses itself, with what stands on Nodes.
+async fn own_ranges(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
+    let mut ranges = cluster_networks::read(client, api_server).await?;
+    for node in cluster_networks::nodes(client).await? {
+        ranges.extend(cluster_networks::of_node(&node)?);
+    }
+    Ok(ranges)
 }
 
 fn speaks_of(endpoint: &BMCEndpoint, machine: &Machine) -> bool {

@@ -53,7 +53,8 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
     })
 }
 
-/// Everywhere but loopback, link-local and the like, which no wide network opens.
+/// Everywhere but loopback, link-local and the like, which no wide network opens. No cluster is asked what
+/// it uses itself: there may be none.
 fn everywhere() -> [IpNet; 2] {
     [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())]
 }

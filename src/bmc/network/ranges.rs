@@ -1,0 +1,151 @@
+//! Ranges that a wide network must not open by accident: special ones, which every host has, and those
+//! that the cluster has in use.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// A range in which an address may only be spoken to when a listed network lies within the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservedRange {
+    range: IpNet,
+    used_for: RangeUse,
+}
+
+/// What a reserved range is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeUse {
+    /// "This network" (RFC 791), with the unspecified address.
+    ThisNetwork,
+    /// The host itself.
+    Loopback,
+    /// The link, with the metadata service of most clouds.
+    LinkLocal,
+    /// The metadata service of a cloud, at an address that looks like any other.
+    Metadata,
+    /// Groups of hosts.
+    Multicast,
+    /// Nothing, or something that is not used any more.
+    Reserved,
+    /// IPv4 addresses in IPv6 clothes: any of them, whatever the list says about IPv4.
+    WrapsIpv4,
+    /// The cluster's Services.
+    Services,
+    /// The cluster's pods.
+    Pods,
+    /// The API server.
+    ApiServer,
+    /// A Node of the cluster, which is the host itself and not its BMC.
+    Node,
+}
+
+impl fmt::Display for RangeUse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ThisNetwork => "unspecified addresses",
+            Self::Loopback => "loopback",
+            Self::LinkLocal => "link-local addresses",
+            Self::Metadata => "a cloud's metadata service",
+            Self::Multicast => "multicast",
+            Self::Reserved => "reserved addresses",
+            Self::WrapsIpv4 => "wrapped IPv4 addresses",
+            Self::Services => "Services of the cluster",
+            Self::Pods => "pods of the cluster",
+            Self::ApiServer => "the API server",
+            Self::Node => "a Node of the cluster",
+        })
+    }
+}
+
+impl ReservedRange {
+    /// A range that the cluster uses.
+    pub fn new(range: IpNet, used_for: RangeUse) -> Self {
+        let range = unmapped(range.trunc());
+        Self { range, used_for }
+    }
+
+    /// One address that the cluster uses, as a range. None on loopback, which is each host's own: it says
+    /// nothing about the cluster, and loopback has its own rule.
+    pub fn of_address(address: IpAddr, used_for: RangeUse) -> Option<Self> {
+        let address = address.to_canonical();
+        let range = IpNet::from(address);
+        (!address.is_loopback()).then_some(Self { range, used_for })
+    }
+
+    /// The range.
+    pub fn range(&self) -> IpNet {
+        self.range
+    }
+
+    /// What it is used for.
+    pub fn used_for(&self) -> RangeUse {
+        self.used_for
+    }
+
+    const fn special(range: IpNet, used_for: RangeUse) -> Self {
+        Self { range, used_for }
+    }
+}
+
+/// The narrowest of the special ranges and of these that an address is in. Two ranges are apart, or one
+/// lies within the other.
+pub(super) fn narrowest(of_cluster: &[ReservedRange], address: IpAddr) -> Option<&ReservedRange> {
+    let all = SPECIAL.iter().chain(of_cluster);
+    all.filter(|reserved| reserved.range.contains(&address))
+        .max_by_key(|reserved| reserved.range.prefix_len())
+}
+
+/// An IPv4-mapped network as the IPv4 network it stands for.
+pub(super) fn unmapped(network: IpNet) -> IpNet {
+    let IpNet::V6(wrapped) = network else {
+        return network;
+    };
+    match (
+        wrapped.addr().to_ipv4_mapped(),
+        wrapped.prefix_len().checked_sub(96),
+    ) {
+        (Some(address), Some(length)) => Ipv4Net::new(address, length).map_or(network, IpNet::V4),
+        _ => network,
+    }
+}
+
+const fn v4(a: u8, b: u8, length: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(std::net::Ipv4Addr::new(a, b, 0, 0), length))
+}
+
+const fn v6(first: u16, second: u16, length: u8) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(
+        std::net::Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0),
+        length,
+    ))
+}
+
+/// The special ranges (IANA special-purpose registries, RFC 6890).
+static SPECIAL: [ReservedRange; 15] = [
+    ReservedRange::special(v4(0, 0, 8), RangeUse::ThisNetwork),
+    ReservedRange::special(v4(127, 0, 8), RangeUse::Loopback),
+    ReservedRange::special(v4(169, 254, 16), RangeUse::LinkLocal),
+    ReservedRange::special(v4(224, 0, 4), RangeUse::Multicast),
+    // With the broadcast address.
+    ReservedRange::special(v4(240, 0, 4), RangeUse::Reserved),
+    ReservedRange::special(one(0), RangeUse::ThisNetwork),
+    ReservedRange::special(one(1), RangeUse::Loopback),
+    // IPv4-compatible, deprecated.
+    ReservedRange::special(v6(0, 0, 96), RangeUse::WrapsIpv4),
+    // NAT64, Teredo and 6to4.
+    ReservedRange::special(v6(0x0064, 0xff9b, 96), RangeUse::WrapsIpv4),
+    ReservedRange::special(v6(0x2001, 0, 32), RangeUse::WrapsIpv4),
+    ReservedRange::special(v6(0x2002, 0, 16), RangeUse::WrapsIpv4),
+    ReservedRange::special(v6(0xfe80, 0, 10), RangeUse::LinkLocal),
+    // Site-local, deprecated.
+    ReservedRange::special(v6(0xfec0, 0, 10), RangeUse::Reserved),
+    ReservedRange::special(v6(0xff00, 0, 8), RangeUse::Multicast),
+    // Of EC2, inside the private range.
+    ReservedRange::special(one(0xfd00_0ec2_0000_0000_0000_0000_0000_0254), RangeUse::Metadata),
+];
+
+/// One IPv6 address.
+const fn one(address: u128) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(std::net::Ipv6Addr::from_bits(address), 128))
+}

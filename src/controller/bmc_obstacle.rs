@@ -1,0 +1,53 @@
+//! From what went wrong with a BMC to the reason that people read.
+
+use crate::bmc::{BmcError, IpmiError};
+use crate::core::facts::Obstacle;
+use crate::core::phase::Reason;
+
+/// What an error of the power-control layer means for a remediation.
+pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
+    let reason = match error {
+        BmcError::ProtocolNotAllowed { .. } => Reason::BmcProtocolNotAllowed,
+        BmcError::CredentialsUnusable { .. } => Reason::BmcCredentialsMissing,
+        BmcError::Ipmi(error) => over_ipmi(error),
+        BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
+        BmcError::AddressNotAllowed { .. } => Reason::BmcAddressNotAllowed,
+        BmcError::Unresolvable { .. }
+        | BmcError::Unreachable { .. }
+        | BmcError::NoAnswer { .. }
+        | BmcError::UnknownOutcome { .. }
+        | BmcError::TooLate => Reason::BmcUnreachable,
+        BmcError::Tls { .. } | BmcError::TrustUnusable { .. } => Reason::BmcTlsUntrusted,
+        BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
+        BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,
+        BmcError::IdentityMismatch { .. } => Reason::IdentityMismatch,
+        BmcError::Http { .. } if error.is_transient() => Reason::BmcNotReady,
+        BmcError::Resting { .. } => Reason::BmcNotReady,
+        BmcError::NotRedfish { .. }
+        | BmcError::SessionsUnsupported
+        | BmcError::Redirected { .. }
+        | BmcError::NoSuchSystem { .. }
+        | BmcError::ForeignReference { .. }
+        | BmcError::NotRead
+        | BmcError::Http { .. }
+        | BmcError::TooLarge { .. } => Reason::BmcProtocolError,
+        BmcError::Forbidden { .. } => Reason::BmcForbidden,
+        BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
+    };
+    Obstacle::new(reason, format!("{place}: {error}"))
+}
+
+/// What an error that only IPMI has means for a remediation.
+fn over_ipmi(error: &IpmiError) -> Reason {
+    match error {
+        IpmiError::LoginRejected { .. } => Reason::BmcCredentialsRejected,
+        // It may be the network: the version of the Secret is not given up for it. Trying again later
+        // cannot lock the account, because the proof of a wrong password is never sent.
+        IpmiError::LoginUnanswered { .. } => Reason::BmcUnreachable,
+        IpmiError::PrivilegeDenied { .. } => Reason::BmcForbidden,
+        IpmiError::Refused { busy: true, .. } | IpmiError::EarlierCommandUnderWay => Reason::BmcNotReady,
+        IpmiError::NoCipherSuite { .. }
+        | IpmiError::Refused { busy: false, .. }
+        | IpmiError::Malformed { .. } => Reason::BmcProtocolError,
+    }
+}
