@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::phase::Reason;
 use harness::Cluster;
+use harness::process::ChildDaemon;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::Client;
@@ -47,8 +48,9 @@ fn pointing_to(what: &'static str, address: &'static str, says: &[&'static str])
         .endpoint(move |endpoint| endpoint["address"] = json!(format!("redfish+https://{address}")))
 }
 
-/// The first two are simulated where they are said to be; the last one is refused nothing but checks.
-fn cases() -> [Case; 5] {
+/// The first two are simulated where they are said to be; the next to last is only checked by hand, and of
+/// the last nothing is wrong.
+fn cases() -> [Case; 6] {
     let within = "List a network within it";
     [
         at(
@@ -78,6 +80,7 @@ fn cases() -> [Case; 5] {
             });
         }),
         at("for the check by hand", "127.201.0.6", &[]),
+        Case::new("before anything is known", Reason::ClusterNetworksUnknown, &[]),
     ]
 }
 
@@ -136,6 +139,22 @@ async fn checked_by_hand(cluster: &Cluster, world: &World) -> Result<(Value, Str
     ))
 }
 
+/// A daemon that may not read what the cluster uses speaks to no BMC, and says what to apply. When that is
+/// applied, it goes on by itself.
+async fn stops_while_nothing_is_known(world: &World, daemon: &ChildDaemon) -> Result<()> {
+    let host = &world.hosts[5];
+    refusal::fall_ill(world, host).await?;
+    let (reason, says) = (
+        Reason::ClusterNetworksUnknown,
+        ["the role does not let ServiceCIDRs be read", "Apply deploy/base"],
+    );
+    refusal::refused(world, daemon, &host.remediation(), reason, &says).await?;
+    refusal::untouched(&host.bmc)?;
+    refusal::never_contacted(&host.bmc)?;
+    world::allow_the_base(&world.client).await?;
+    refusal::goes_on(world, host).await
+}
+
 #[tokio::test]
 async fn what_the_cluster_uses_is_no_place_for_bmcs_unless_it_is_listed() -> Result<()> {
     let cluster = harness::control_plane().await?;
@@ -148,8 +167,10 @@ async fn what_the_cluster_uses_is_no_place_for_bmcs_unless_it_is_listed() -> Res
     // The pods of another host's Node.
     give_pods(&client, &world.hosts[4].name).await?;
     world::set_policy(&client, policy(&["0.0.0.0/0", "127.0.0.0/8"])).await?;
+    world::allow_the_base_without(&client, "servicecidrs").await?;
     let daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
 
+    stops_while_nothing_is_known(&world, &daemon).await?;
     refusal::all_refused(&world, &daemon, &cases[..4]).await?;
     let (reason, message) = checked_by_hand(cluster, &world).await?;
     assert_eq!(reason, json!("BmcAddressNotAllowed"), "{message}");
@@ -157,14 +178,14 @@ async fn what_the_cluster_uses_is_no_place_for_bmcs_unless_it_is_listed() -> Res
         message.contains(SERVICES) && message.contains("Services of the cluster"),
         "{message}"
     );
-    for host in &world.hosts {
+    for host in &world.hosts[..5] {
         refusal::untouched(&host.bmc)?;
         refusal::never_contacted(&host.bmc)?;
     }
 
     world::set_policy(&client, policy(&["0.0.0.0/0", SERVICES, "127.202.0.5/32"])).await?;
     let [services, pods, ..] = &world.hosts[..] else {
-        anyhow::bail!("five hosts were asked for");
+        anyhow::bail!("six hosts were asked for");
     };
     tokio::try_join!(refusal::goes_on(&world, services), refusal::goes_on(&world, pods))?;
     let (reason, message) = checked_by_hand(cluster, &world).await?;

@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
+const BASE: &str = "deploy/base/rbac.yaml";
+
 /// The repository's folder.
 pub fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -40,7 +42,32 @@ pub async fn install_into(cluster: &Cluster) -> Result<()> {
             .await?;
     }
     let client = cluster.client().await?;
-    apply_cluster_roles(&client, "deploy/base/rbac.yaml").await
+    allow_the_base(&client).await
+}
+
+/// What deploy/base gives the daemon.
+pub async fn allow_the_base(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, BASE).await
+}
+
+/// Takes the rule for a resource off the daemon's role, as if deploy/base were of an earlier version.
+pub async fn allow_the_base_without(client: &Client, resource: &str) -> Result<()> {
+    let is_role = |document: &serde_json::Value| {
+        let at = |pointer: &str| document.pointer(pointer).and_then(serde_json::Value::as_str);
+        at("/kind") == Some("ClusterRole") && at("/metadata/name") == Some("baremetal-remediator")
+    };
+    let mut documents = read_documents(&repository().join(BASE))?.into_iter();
+    let mut role = documents.find(is_role).context("no role in deploy/base")?;
+    let rules = role.get_mut("rules").and_then(serde_json::Value::as_array_mut);
+    let rules = rules.context("no rules in the role")?;
+    let before = rules.len();
+    let names = |rule: &serde_json::Value| {
+        let resources = rule.get("resources").and_then(serde_json::Value::as_array);
+        resources.is_some_and(|resources| resources.iter().any(|one| one == resource))
+    };
+    rules.retain(|rule| !names(rule));
+    anyhow::ensure!(rules.len() < before, "no rule for {resource}");
+    apply(&Api::<ClusterRole>::all(client.clone()), role).await
 }
 
 /// What deploy/components/node-deletion gives the daemon.

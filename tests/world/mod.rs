@@ -42,7 +42,9 @@ use kube::{Client, ResourceExt as _};
 
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
-pub use install::{allow_node_deletion, install, read_documents, repository};
+pub use install::{
+    allow_node_deletion, allow_the_base, allow_the_base_without, install, read_documents, repository,
+};
 
 use install::{allow_secrets, apply};
 
