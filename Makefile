@@ -86,7 +86,8 @@ fencing-bench: ## Power a simulated host by fence_redfish, fence_ipmilan, ipmipo
 .PHONY: hostile-bench
 hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency and memory
 	@cargo build --release -p bmc-simulator --bins
-	@ulimit -n 8192; cargo run --quiet --release --example hostile
+	@cargo build --release --example hostile
+	@ulimit -n 8192; taskset -c 0 cargo run --quiet --release --example hostile
 
 .PHONY: peers
 peers: ## Install the BMC emulators and fence agents of others that tests run against

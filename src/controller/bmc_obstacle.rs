@@ -1,4 +1,8 @@
-//! From what went wrong with a BMC to the reason that people read.
+//! What stands in the way of a remediation when a BMC cannot be used: errors of the power-control layer in
+//! the words of the core.
+
+#[cfg(test)]
+mod tests;
 
 use crate::bmc::{BmcError, IpmiError};
 use crate::core::facts::Obstacle;
@@ -17,6 +21,8 @@ pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         | BmcError::NoAnswer { .. }
         | BmcError::UnknownOutcome { .. }
         | BmcError::TooLate => Reason::BmcUnreachable,
+        BmcError::Tls { failure } if failure.is_transient() => Reason::BmcUnreachable,
+        BmcError::Tls { failure } if !failure.is_about_trust() => Reason::BmcProtocolError,
         BmcError::Tls { .. } | BmcError::TrustUnusable { .. } => Reason::BmcTlsUntrusted,
         BmcError::AuthenticationRejected { .. } => Reason::BmcCredentialsRejected,
         BmcError::AmbiguousSystem { .. } => Reason::BmcSystemAmbiguous,

@@ -25,8 +25,9 @@ use crate::bmc::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::bmc::error::BmcError;
 use crate::bmc::tls::ClientSide;
 
-/// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB.
-pub(super) const MAX_BODY: usize = 1024 * 1024;
+/// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB, a collection of a thousand
+/// members 60. What many BMCs could make us hold at once is bounded by this.
+pub(super) const MAX_BODY: usize = 256 * 1024;
 /// Largest head, in bytes, and most header fields.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 128;
