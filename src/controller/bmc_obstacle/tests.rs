@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::bmc::{CredentialsError, PowerCommand, Protocol, TlsFailure, TransportSecurity};
+use crate::bmc::{CredentialsError, NotAllowed, PowerCommand, Protocol, TlsFailure, TransportSecurity};
 use crate::core::identity::SystemUuid;
 
 struct Row {
@@ -64,6 +64,7 @@ fn before_anything_is_sent() -> Vec<Row> {
             BmcError::AddressNotAllowed {
                 host: text(),
                 address: [192, 0, 2, 1].into(),
+                why: NotAllowed::Unlisted,
             },
             "BmcAddressNotAllowed",
             Reason::BmcAddressNotAllowed,
