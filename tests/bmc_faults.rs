@@ -77,6 +77,7 @@ fn connection() -> Vec<Case> {
         pinned(CertificateDefect::NotYetValid),
         pinned(CertificateDefect::WrongName),
         pinned(CertificateDefect::SelfSignedAuthority),
+        pinned(CertificateDefect::X509V1),
         case(Fault::Tls12Only, Cycled),
         case(Fault::ResetOnReuse, Cycled),
     ]

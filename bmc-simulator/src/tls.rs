@@ -1,5 +1,7 @@
 //! A certificate authority of our own and one certificate per BMC, which can be swapped while running.
 
+mod version_1;
+
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
@@ -9,7 +11,7 @@ use rcgen::{
 };
 use rustls::ServerConfig;
 use rustls::crypto::ring;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
@@ -68,7 +70,8 @@ impl Authority {
         let key = KeyPair::generate()?;
         let mut self_signed = false;
         match defect {
-            None => {}
+            // Nothing of version 1 can be said in the parameters.
+            None | Some(CertificateDefect::X509V1) => {}
             Some(CertificateDefect::Expired) => {
                 params.not_before = date_time_ymd(2001, 1, 1);
                 params.not_after = date_time_ymd(2002, 1, 1);
@@ -92,17 +95,16 @@ impl Authority {
         } else {
             params.signed_by(&key, &self.issuer)?
         };
-        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let signing = ring::sign::any_supported_type(&private)?;
-        Ok(Presented {
-            sha256: format!("{:x}", Sha256::digest(certificate.der())),
-            key: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing)),
-            ca_pem: if self_signed {
-                certificate.pem()
-            } else {
-                self.pem.clone()
-            },
-        })
+        let ca_pem = if self_signed {
+            certificate.pem()
+        } else {
+            self.pem.clone()
+        };
+        let mut certificate = certificate.der().clone();
+        if defect == Some(CertificateDefect::X509V1) {
+            certificate = version_1::of(&certificate, self.issuer.key())?;
+        }
+        Presented::new(certificate, &key, ca_pem)
     }
 }
 
@@ -112,6 +114,18 @@ pub(crate) struct Presented {
     key: Arc<CertifiedKey>,
     pub(crate) sha256: String,
     pub(crate) ca_pem: String,
+}
+
+impl Presented {
+    fn new(certificate: CertificateDer<'static>, key: &KeyPair, ca_pem: String) -> Result<Self, SimError> {
+        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let signing = ring::sign::any_supported_type(&private)?;
+        Ok(Self {
+            sha256: format!("{:x}", Sha256::digest(&certificate)),
+            key: Arc::new(CertifiedKey::new(vec![certificate], signing)),
+            ca_pem,
+        })
+    }
 }
 
 /// The certificate a BMC presents now.

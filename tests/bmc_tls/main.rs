@@ -8,6 +8,7 @@ mod openssl;
 
 mod impostors;
 mod matrix;
+mod simulated;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -111,6 +111,27 @@ impl Identity {
     }
 }
 
+/// What OpenSSL's client says of a server where it trusts this authority (PEM), and of its certificate.
+pub(crate) fn presented_by(server: SocketAddr, authority: &str) -> Result<String> {
+    let of_authority = Identity::of(authority, "")?;
+    let address = server.to_string();
+    let options = [
+        "s_client",
+        "-connect",
+        &address,
+        "-CAfile",
+        "cert.pem",
+        "-verify_return_error",
+    ];
+    let said = openssl(&of_authority.folder, &options)?;
+    std::fs::write(of_authority.folder.join("seen.pem"), &said)?;
+    let text = openssl(
+        &of_authority.folder,
+        &["x509", "-in", "seen.pem", "-noout", "-text"],
+    )?;
+    Ok(said + &text)
+}
+
 /// A running server. Ends when it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -165,7 +186,11 @@ fn make_key(folder: &Path, key: &str) -> Result<()> {
 }
 
 fn openssl(folder: &Path, options: &[&str]) -> Result<String> {
-    let output = command(folder).args(options).output().context(MISSING)?;
+    let output = command(folder)
+        .args(options)
+        .stdin(Stdio::null())
+        .output()
+        .context(MISSING)?;
     ensure!(
         output.status.success(),
         "openssl {}: {}",

@@ -253,4 +253,7 @@ pub enum CertificateDefect {
     /// It is signed by itself and says that it is an authority, as BMCs leave the factory; rustls
     /// refuses it even when it is trusted.
     SelfSignedAuthority,
+    /// It is of X.509 version 1: without extensions, and thus without the names that it is for. BMCs of old are
+    /// delivered so. webpki and what is built on it refuse to read it.
+    X509V1,
 }

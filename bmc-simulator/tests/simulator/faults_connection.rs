@@ -152,6 +152,7 @@ async fn certificates_have_the_defect_that_is_asked_for() {
         (CertificateDefect::NotYetValid, "NotValidYet"),
         (CertificateDefect::WrongName, "NotValidForName"),
         (CertificateDefect::SelfSignedAuthority, "CaUsedAsEndEntity"),
+        (CertificateDefect::X509V1, "UnsupportedCertVersion"),
     ] {
         host.set_faults(vec![Fault::Certificate(defect).into()]).unwrap();
         let error = handshake(&host, &host.ca_pem()).await.unwrap_err();

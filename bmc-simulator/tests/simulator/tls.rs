@@ -1,6 +1,6 @@
 //! Certificates and connections.
 
-use bmc_simulator::{CertificateDefect, Event, Fault, HostSpec};
+use bmc_simulator::{CertificateDefect, Event, Fault, Fleet, HostSpec, Simulator};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
@@ -119,4 +119,26 @@ async fn a_swap_keeps_the_defect_that_a_fault_asks_for() {
     host.inject(Fault::Certificate(CertificateDefect::WrongName))
         .unwrap();
     assert_ne!(host.ca_pem(), sim.ca_pem());
+}
+
+#[tokio::test]
+async fn a_fleet_file_names_every_defect() {
+    let named = [
+        ("expired", CertificateDefect::Expired),
+        ("not-yet-valid", CertificateDefect::NotYetValid),
+        ("wrong-name", CertificateDefect::WrongName),
+        ("self-signed", CertificateDefect::SelfSigned),
+        ("self-signed-authority", CertificateDefect::SelfSignedAuthority),
+        ("x509-v1", CertificateDefect::X509V1),
+    ];
+    let hosts: Vec<String> = named
+        .iter()
+        .map(|(name, _)| format!("- {{name: {name}, faults: [{{fault: {{certificate: {name}}}}}]}}"))
+        .collect();
+    let fleet = Fleet::from_yaml(&format!("hosts:\n{}", hosts.join("\n"))).unwrap();
+    let sim = Simulator::builder().fleet(fleet).start().await.unwrap();
+    for (name, defect) in named {
+        let faults = sim.host(name).unwrap().faults();
+        assert_eq!(faults, [Fault::Certificate(defect).into()], "{name}");
+    }
 }
