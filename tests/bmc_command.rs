@@ -159,6 +159,33 @@ async fn a_lost_answer_is_settled_by_reading() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_command_that_the_bmc_took_and_failed_over_is_told_with_its_words() -> Result<()> {
+    let (_simulator, host) = simulate(|spec| spec).await?;
+    let after = Duration::ZERO;
+    host.inject(Fault::FailedTask { after })?;
+    for verb in ["off", "cycle"] {
+        let (status, _, err) = bmc(&host, verb, &["--yes", "--timeout", "5s"]).await?;
+        assert_eq!(status, Some(1), "{err}");
+        let failed = "ForceOff failed: its task monitor answered HTTP 500: Base.1.19.InternalError";
+        assert!(err.contains(&format!("the BMC says that {failed}")), "{err}");
+        let end = format!("Off was not proven in time: the BMC says On, and of the command: {failed}");
+        assert!(err.contains(&end), "{err}");
+    }
+    assert_eq!(commands(&host), [Command::ForceOff, Command::ForceOff]);
+    host.clear_faults();
+    host.press_power(Power::Off)?;
+    host.inject(Fault::FailedTask { after })?;
+    let (status, _, err) = bmc(&host, "on", &["--timeout", "5s"]).await?;
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains("the host did not come on in time") && err.contains("On failed: "),
+        "{err}"
+    );
+    assert!(host.snapshot().sessions.is_empty(), "a session stayed");
+    Ok(())
+}
+
+#[tokio::test]
 async fn bad_input_is_named_before_anything_is_sent() -> Result<()> {
     let (_simulator, host) = simulate(|spec| spec).await?;
     let good = format!("redfish://{}{}", host.address(), host.system_path());

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use baremetal_remediator::bmc::Protocol;
-use bmc_simulator::{Host, HostSpec, IpmiSpec, Personality, Simulator};
+use bmc_simulator::{
+    Delays, Host, HostSpec, IpmiSpec, Oracle, Personality, RedfishSpec, ResetAnswer, Simulator,
+};
 use contract::{Expected, as_expected, power_cycle};
 use futures::future::join_all;
 
@@ -80,6 +82,33 @@ async fn all_as_expected(protocol: Protocol, expected: fn(Personality) -> Expect
         }
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// Commands that are tasks, of a host that takes its time, and readings that come before they are done.
+#[tokio::test]
+async fn a_bmc_whose_resets_are_tasks_is_power_cycled_like_any_other() -> Result<()> {
+    let spec = RedfishSpec {
+        reset_answer: ResetAnswer::Task,
+        ..RedfishSpec::default()
+    };
+    let slow = Delays {
+        off: Duration::from_millis(2_500).into(),
+        on: Duration::from_millis(2_500).into(),
+        ..Delays::default()
+    };
+    let host = HostSpec::new("tasks").redfish(spec).delays(slow);
+    let simulator = Simulator::builder().seed(7).host(host).start().await?;
+    let host = simulator.host("tasks")?;
+    let ended = power_cycle(&host, Protocol::Redfish, PATIENCE).await;
+    as_expected(&host, &ended, &Expected::Cycled)?;
+    ensure!(host.judge(&Oracle::ALL).is_empty());
+    // At most once with each reading is a task asked for, and not with those that are what was wanted.
+    let counters = host.counters();
+    ensure!(
+        counters.other > 0 && counters.other < counters.system_get,
+        "{counters:?}"
+    );
     Ok(())
 }
 

@@ -135,6 +135,15 @@ fn commands() -> Vec<Case> {
         case(Fault::DropAfterExecute, OffNotProven),
         case(on_reset(Fault::SlowAnswer { by: secs(2) }), Cycled),
         once(Fault::Hang),
+        // A task proves nothing, whatever becomes of it.
+        case(Fault::StuckTask { executes: true }, Cycled),
+        case(Fault::StuckTask { executes: false }, NotProven),
+        once(Fault::StuckTask { executes: false }),
+        case(Fault::FailedTask { after: secs(1) }, NotProven),
+        once(Fault::FailedTask { after: secs(1) }),
+        once(Fault::FailedTask {
+            after: Duration::ZERO,
+        }),
         once(status(503)),
         once(status(429)),
         once(status(409)),

@@ -7,7 +7,7 @@ mod world;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::journal::Verb;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Power, RequestClass};
@@ -183,7 +183,7 @@ async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()>
 
 #[tokio::test]
 async fn invariants_3_and_4_journalled_absolute_verbs_each_once() -> Result<()> {
-    let world = world_of("verbs", vec![good(), good(), good()]).await?;
+    let world = world_of("verbs", vec![good(), good(), good(), good()]).await?;
     let cursor = world.cluster.audit_cursor()?;
     let lost_answers = &world.hosts[1];
     lost_answers.bmc.inject(Fault::DropAfterExecute.times(1))?;
@@ -194,13 +194,23 @@ async fn invariants_3_and_4_journalled_absolute_verbs_each_once() -> Result<()> 
     };
     refusing.bmc.inject(busy.on(RequestClass::Reset).times(1))?;
 
+    let failing = &world.hosts[3];
+    let after = Duration::from_millis(500);
+    failing.bmc.inject(Fault::FailedTask { after }.times(1))?;
+
     let play = async |host: &WorldHost| -> Result<Phase> {
         let remediation = world.falls_silent_and_is_reported(host).await?;
+        if host.name == failing.name {
+            let told = world.remediation_waits(&remediation, "BmcCommandFailed").await?;
+            let told = world::journal(&told).message;
+            let words = "ForceOff failed: its task monitor answered HTTP 500: Base.1.19.InternalError";
+            ensure!(told.starts_with(words), "{told}");
+        }
         Ok(world::phase(&world.remediation_ended(&remediation, LONG).await?))
     };
     let ended = futures::future::try_join_all(world.hosts.iter().map(play)).await?;
 
-    assert_eq!(ended, [Phase::Succeeded; 3]);
+    assert_eq!(ended, [Phase::Succeeded; 4]);
     assert_eq!(
         record::uncovered_commands(&world, cursor).await?,
         Vec::<String>::new()
@@ -216,8 +226,9 @@ async fn invariants_3_and_4_journalled_absolute_verbs_each_once() -> Result<()> 
     }
     let counts = |host: &WorldHost| record::commands(host).0.len();
     assert_eq!(
-        (counts(&world.hosts[0]), counts(lost_answers), counts(refusing)),
-        (2, 3, 2)
+        world.hosts.iter().map(counts).collect::<Vec<_>>(),
+        // The one without an answer and the one that failed are sent again, on what was read.
+        [2, 3, 2, 3]
     );
     Ok(())
 }

@@ -80,6 +80,7 @@ pub async fn carry_out(
     let deadline = Timestamp::now().saturating_add(timeout).unwrap_or(Timestamp::MAX);
     let mut manual = Manual::new(verb, first, deadline);
     let mut said = String::new();
+    let mut failed = String::new();
     let mut failures = 0_usize;
     loop {
         let now = Timestamp::now();
@@ -98,6 +99,10 @@ pub async fn carry_out(
                         if read.said != said {
                             tell(&format!("the BMC says {}", read.said));
                             said.clone_from(&read.said);
+                        }
+                        if let Some(why) = read.command_failure.as_ref().filter(|why| **why != failed) {
+                            tell(&format!("the BMC says that {why}"));
+                            failed.clone_from(why);
                         }
                         manual.note_read(read);
                     }
@@ -146,7 +151,7 @@ async fn send(
             ..
         }) => {
             tell(&format!("{command} sent; the BMC failed: {text}"));
-            Outcome::Unknown
+            Outcome::Failed(text)
         }
         Ok(CommandAnswer::Refused {
             class: Refusal::Busy | Refusal::SessionEnded,
@@ -180,6 +185,7 @@ fn power_read(reading: Reading) -> PowerRead {
         uuid: reading.uuid,
         system: reading.system,
         session: reading.session,
+        command_failure: reading.command_failure,
     }
 }
 

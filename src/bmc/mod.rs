@@ -66,6 +66,9 @@ pub struct Reading {
     /// The session in which it was read, to be ended by a successor if need be: at most
     /// [`LONGEST_SESSION`] bytes. `None` without one, or with one at a longer place.
     pub session: Option<String>,
+    /// Why the command that was accepted last failed, as its task says in the words of the BMC, redacted and
+    /// at most some 300 characters; not while the power is what the command wanted. `None` says nothing.
+    pub command_failure: Option<String>,
     /// Before the request was sent.
     pub began: Timestamp,
     /// After the answer was read completely.

@@ -148,6 +148,7 @@ impl Conversation {
             uuid: reading.uuid,
             system: reading.system,
             session: reading.session,
+            command_failure: reading.command_failure,
         })
     }
 
@@ -201,7 +202,7 @@ impl Conversation {
                 class: Refusal::Failed,
                 text,
                 ..
-            }) => Answer::Unknown(Obstacle::new(Reason::BmcProtocolError, text)),
+            }) => Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, text)),
             Ok(CommandAnswer::Refused {
                 class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
                 text,

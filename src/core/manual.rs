@@ -27,6 +27,8 @@ pub enum Outcome {
     Acknowledged,
     /// The BMC did not take it; what it said.
     Refused(String),
+    /// The BMC took it and failed over it; what it said. What it did before that is not known.
+    Failed(String),
     /// No answer came.
     Unknown,
 }
@@ -83,8 +85,14 @@ impl Manual {
         self.sent.push((at, outcome));
     }
 
-    /// Notes a read.
+    /// Notes a read, and what it tells of the last command.
     pub fn note_read(&mut self, read: PowerRead) {
+        if let (Some(why), Some((at, outcome))) = (&read.command_failure, self.sent.last_mut())
+            && *outcome == Outcome::Acknowledged
+            && *at <= read.began
+        {
+            *outcome = Outcome::Failed(why.clone());
+        }
         self.reads.push(read);
     }
 
@@ -150,8 +158,12 @@ impl Manual {
             Outcome::Refused(_) => waited >= REFUSED_PAUSE,
             Outcome::Acknowledged => power == Some(unchanged) && waited >= SETTLE,
             // Off proves nothing without an acknowledgement, and a power-off changes nothing there.
-            Outcome::Unknown if self.verb == Verb::PowerOff && power == Some(PowerState::Off) => true,
-            Outcome::Unknown => power == Some(unchanged) && waited >= SETTLE,
+            Outcome::Failed(_) | Outcome::Unknown
+                if self.verb == Verb::PowerOff && power == Some(PowerState::Off) =>
+            {
+                true
+            }
+            Outcome::Failed(_) | Outcome::Unknown => power == Some(unchanged) && waited >= SETTLE,
         }
     }
 
@@ -180,6 +192,7 @@ impl Manual {
         };
         match self.sent.last() {
             Some((_, Outcome::Refused(text))) => format!("{wanted}: {said}, and refused: {text}"),
+            Some((_, Outcome::Failed(text))) => format!("{wanted}: {said}, and of the command: {text}"),
             Some((_, Outcome::Unknown)) => format!("{wanted}: {said}, and did not answer the command"),
             Some((_, Outcome::Acknowledged)) | None => format!("{wanted}: {said}"),
         }
@@ -209,6 +222,7 @@ mod tests {
             uuid: Some(UUID.to_owned()),
             system: "/redfish/v1/Systems/1".to_owned(),
             session: None,
+            command_failure: None,
         }
     }
 
@@ -296,6 +310,40 @@ mod tests {
         );
         assert_eq!(next(&[(0, Unknown)], &[(1, "Off")], 1), Next::Read(at(2)));
         assert_eq!(next(&[(0, Unknown)], &[(20, "Off")], 20), Next::Send);
+    }
+
+    #[test]
+    fn a_command_that_the_bmc_failed_over_is_no_acknowledgement() {
+        let failed = |seconds, said| PowerRead {
+            command_failure: Some("its task ended in Exception".to_owned()),
+            ..read(seconds, said)
+        };
+        let mut off = manual(Verb::PowerOff, &[(0, Outcome::Acknowledged)], &[]);
+        off.note_read(failed(1, "On"));
+        // Not sooner than after any other that came to nothing.
+        assert_eq!(off.next(at(19)), Next::Read(at(2)));
+        off.note_read(read(20, "On"));
+        assert_eq!(off.next(at(20)), Next::Send);
+        let Next::GiveUp(text) = off.next(at(300)) else {
+            panic!("it is over");
+        };
+        assert!(
+            text.ends_with("and of the command: its task ended in Exception"),
+            "{text}"
+        );
+
+        let mut off = manual(Verb::PowerOff, &[(0, Outcome::Acknowledged)], &[]);
+        off.note_read(failed(1, "On"));
+        off.note_read(read(2, "Off"));
+        off.note_read(read(3, "Off"));
+        assert_eq!(off.next(at(3)), Next::Send, "nothing acknowledges this Off");
+
+        // What was read before the command is about another one.
+        let mut early = manual(Verb::PowerOff, &[(2, Outcome::Acknowledged)], &[]);
+        early.note_read(failed(1, "On"));
+        early.note_read(read(3, "Off"));
+        early.note_read(read(4, "Off"));
+        assert_eq!(early.next(at(4)), Next::Done);
     }
 
     #[test]

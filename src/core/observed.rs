@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::facts::{NodeReport, Obstacle};
 use super::journal::Verb;
+use super::phase::Reason;
 use super::power::PowerState;
 
 /// Power reads kept; enough for any proof.
@@ -67,6 +68,8 @@ pub struct PowerRead {
     pub system: String,
     /// Place of the session in which it was read, if there was one.
     pub session: Option<String>,
+    /// Why the command that was acknowledged last failed after all, if the BMC said so by then.
+    pub command_failure: Option<String>,
 }
 
 /// Reads that failed in a row.
@@ -98,7 +101,7 @@ pub enum Answer {
     Acknowledged,
     /// Definitely refused.
     Refused(Obstacle),
-    /// Sent, but no answer: it may or may not be carried out.
+    /// Sent, but no answer, or the BMC failed over it: it may or may not be carried out.
     Unknown(Obstacle),
     /// Not sent at all.
     NotSent(Obstacle),
@@ -135,9 +138,16 @@ pub struct WriteFailure {
 }
 
 impl Observed {
-    /// Notes an answered read.
+    /// Notes an answered read. What it tells of the last command takes an acknowledgement back: as when a
+    /// BMC answers that it failed, nobody knows what it did before that.
     pub fn note_read(&mut self, read: PowerRead) {
         self.read_failure = None;
+        if let (Some(why), Some(sent)) = (&read.command_failure, &mut self.sent)
+            && sent.answer == Answer::Acknowledged
+            && sent.at <= read.began
+        {
+            sent.answer = Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, why.as_str()));
+        }
         self.reads.push(read);
         let surplus = self.reads.len().saturating_sub(READS_KEPT);
         self.reads.drain(..surplus);

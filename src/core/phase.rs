@@ -214,6 +214,8 @@ reasons! {
     BmcSystemAmbiguous => "Name the system in the BMC address, such as /redfish/v1/Systems/1.",
     /// The BMC refused the power command.
     BmcCommandRefused => "Check the BMC user's role (Operator is needed) and the reset types it supports.",
+    /// The BMC took the power command and failed over it.
+    BmcCommandFailed => "Nothing to do if a later command works, which is sent only on what is read; else reset the BMC.",
     /// The BMC uses a word for the power state that proves nothing.
     BmcPowerStateUnknown => "Update the firmware of the BMC, or reset it: Off could not be proven.",
     /// The BMC's certificate has expired or soon will, and will be refused.

@@ -173,6 +173,7 @@ impl Ipmi {
         self.live = Some(live);
         let (power, literal) = chassis_status(&answer)?;
         Ok(Reading {
+            command_failure: None,
             source: Protocol::Ipmi,
             power,
             literal: Some(literal.to_owned()),

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::login::Standing;
 use super::resource::{ActionInfo, ResetAction};
 use super::said::Said;
+use super::task::{self, Course};
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own, wiped};
 use crate::bmc::error::BmcError;
@@ -51,6 +52,8 @@ impl Redfish {
             return Err(BmcError::CommandNotOffered { command, offered });
         }
         let body = json!({ "ResetType": command.as_str() }).to_string().into_bytes();
+        // What became of the command before does not matter any more.
+        self.followed = None;
         let authorization = self.authorization()?;
         let call = Call {
             method: Method::POST,
@@ -70,6 +73,9 @@ impl Redfish {
         };
         let status = answer.status.as_u16();
         let answered = self.classify(&answer)?;
+        if matches!(answered, CommandAnswer::Accepted { .. }) {
+            self.follow(command, &answer);
+        }
         match answered {
             CommandAnswer::Refused {
                 at,
@@ -123,9 +129,11 @@ impl Redfish {
                     cause: format!("an HTML page came with HTTP {status}"),
                 });
             }
+            if let Some(Course::Failed(why)) = task::in_answer(body, &self.redactor) {
+                return refused(Refusal::Failed, format!("HTTP {status}: {why}"));
+            }
             if !said.denies_success() {
-                // 202 names a task. It is not followed: readings settle the state, and some BMCs
-                // say 202 without a task (Supermicro).
+                // 202 names a task, or none (Supermicro). Whatever it is, readings settle the state.
                 return Ok(CommandAnswer::Accepted { at });
             }
             return if said.says_already() {

@@ -1,7 +1,8 @@
 //! Redfish (DMTF DSP0266 and DSP0268), as far as power control needs it.
 //!
 //! Requests of a whole remediation: GET system, POST ForceOff, GET, GET, POST On, GET. Nothing is
-//! asked that the address already says; a session adds its login and logout.
+//! asked that the address already says; a session adds its login and logout. A BMC that answers with a task
+//! is asked for it while the power is not what it was told.
 
 mod command;
 mod login;
@@ -9,6 +10,7 @@ mod reading;
 mod resource;
 mod said;
 mod select;
+mod task;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -24,6 +26,7 @@ pub use self::reading::{ReadBody, read_body};
 use self::login::Standing;
 use self::resource::ResetAction;
 use self::said::Said;
+use self::task::Followed;
 use self::wire::{Answer, Call, SendFailure, Wire};
 use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
@@ -48,6 +51,8 @@ pub(super) struct Redfish {
     system: Option<ResourcePath>,
     /// Where commands go: out of the last reading, gone when a reading failed.
     control: Option<Control>,
+    /// The command whose task is asked for.
+    followed: Option<Followed>,
 }
 
 /// What a reading said about commanding the system it came from.
@@ -87,11 +92,20 @@ impl Redfish {
             left: None,
             system: target.address.system_path,
             control: None,
+            followed: None,
         })
     }
 
-    /// Reads the system, after logging in and choosing it if that has not happened yet.
+    /// Reads the system, and how the task of the last command stands while the power is not what that
+    /// wanted.
     pub(super) async fn read(&mut self) -> Result<Reading, BmcError> {
+        let mut reading = self.read_power().await?;
+        self.tell_failure(&mut reading).await;
+        Ok(reading)
+    }
+
+    /// Reads the system, after logging in and choosing it if that has not happened yet.
+    async fn read_power(&mut self) -> Result<Reading, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let limit = self.deadlines.operation;
@@ -118,7 +132,7 @@ impl Redfish {
 
     /// Reads the system, and what its reset action offers.
     pub(super) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
-        let reading = self.read().await?;
+        let reading = self.read_power().await?;
         let reset = self.control.as_ref().and_then(|control| control.reset.clone());
         let offers = match reset {
             None => return Err(BmcError::MissingResetTarget),

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
+
 use super::resource::{ActionInfo, Chassis, Collection, Root, System, decode};
 use super::said::Said;
+use super::task::{self, Course, Task};
 use crate::bmc::credentials::Credentials;
 use crate::bmc::redact::Redactor;
 
@@ -23,18 +26,35 @@ pub fn read_body(body: &[u8], password: &str) -> ReadBody {
     let _ = (said.denies_success(), said.says_already(), said.says_not_ready());
     let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), password)]);
     let credentials = Credentials::from_secret(&secret, "1");
-    let shown = credentials.map(|credentials| said.text(&Redactor::new(&credentials)));
+    let shown = credentials.map(|credentials| shown(body, &Redactor::new(&credentials)));
     let known = [
         decode::<System>(body).is_ok(),
         decode::<Collection>(body).is_ok(),
         decode::<Root>(body).is_ok(),
         decode::<ActionInfo>(body).is_ok(),
         decode::<Chassis>(body).is_ok(),
+        decode::<Task>(body).is_ok(),
     ];
     ReadBody {
         is_resource: known.contains(&true),
         shown: shown.unwrap_or_default(),
     }
+}
+
+/// All that is shown of a body, whatever it came in answer to.
+fn shown(body: &[u8], redactor: &Redactor) -> String {
+    let mut shown = Said::of(body).text(redactor);
+    let statuses = [
+        StatusCode::OK,
+        StatusCode::ACCEPTED,
+        StatusCode::INTERNAL_SERVER_ERROR,
+    ];
+    for status in statuses {
+        if let Course::Failed(why) = task::course(status, body, redactor) {
+            shown.push_str(&why);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -43,29 +43,30 @@ impl Said {
         };
         let error = body.get("error");
         let holder = error.unwrap_or(&body);
-        let word = |value: &Value, key| {
-            value
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let message = |value: &Value| (word(value, "MessageId"), word(value, "Message"));
-        let messages = match holder.get("@Message.ExtendedInfo") {
-            Some(Value::Array(list)) => list.iter().map(message).collect(),
-            // iDRAC sends one object where a list belongs.
-            Some(single @ Value::Object(_)) => vec![message(single)],
-            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => vec![],
-        };
+        let messages = holder.get("@Message.ExtendedInfo").map(messages);
         let fallback = match error {
             Some(error) => format!("{} {}", word(error, "code"), word(error, "message")),
             None => "no explanation".to_owned(),
         };
         Self {
             is_error: error.is_some(),
-            messages,
+            messages: messages.unwrap_or_default(),
             fallback,
         }
+    }
+
+    /// The messages of a task that failed (DSP0268 `Task.Messages`).
+    pub(super) fn of_messages(list: &Value) -> Self {
+        Self {
+            is_error: true,
+            messages: messages(list),
+            fallback: "no explanation".to_owned(),
+        }
+    }
+
+    /// Whether a Redfish error was said.
+    pub(super) fn is_error(&self) -> bool {
+        self.is_error
     }
 
     /// Whether a body that came with a good status is an error after all.
@@ -125,6 +126,22 @@ impl Said {
         };
         redactor.clean(text.trim().trim_end_matches('.'))
     }
+}
+
+/// Identifiers and texts of messages.
+fn messages(said: &Value) -> Vec<(String, String)> {
+    let message = |value: &Value| (word(value, "MessageId"), word(value, "Message"));
+    match said {
+        Value::Array(list) => list.iter().map(message).collect(),
+        // iDRAC sends one object where a list belongs.
+        single @ Value::Object(_) => vec![message(single)],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![],
+    }
+}
+
+fn word(value: &Value, key: &str) -> String {
+    let word = value.get(key).and_then(Value::as_str);
+    word.unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

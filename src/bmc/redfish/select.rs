@@ -62,6 +62,7 @@ impl Redfish {
             serial: word(&system.serial),
             system: self.redactor.shorten(path.as_str(), usize::MAX),
             session: self.session_path(),
+            command_failure: None,
             began: answer.began,
             ended: answer.ended,
         };

@@ -5,6 +5,7 @@ mod fake;
 mod hostile;
 mod logins;
 mod selection;
+mod tasks;
 mod trust;
 mod witness;
 

@@ -174,7 +174,7 @@ impl Step<'_> {
         let since = match self.delivery(intent) {
             Delivery::Unsent if intent.sends == 1 => return false,
             Delivery::Unsent => intent.journalled,
-            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => at,
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => at,
         };
         // The only power-off there was is over once Off was seen; else it may come late.
         let over = intent.sends == 1 && self.was_seen_off(since);

@@ -38,7 +38,7 @@ impl Step<'_> {
             Delivery::Unsent => self.last_look(strategy, &intent, &subject),
             Delivery::Acknowledged(at) => self.prove(strategy, &intent, &subject, at),
             Delivery::Refused(at, obstacle) => self.refused(&intent, at, &obstacle),
-            Delivery::Unknown(at) => self.poll_or_send_again(&intent, at, Resend::WhenOnOrOff),
+            Delivery::Unknown(at, why) => self.unknown(&intent, at, why.as_ref()),
         }
     }
 
@@ -155,6 +155,15 @@ impl Step<'_> {
         self.poll(intent, at)
     }
 
+    /// It may or may not be carried out, which is read.
+    fn unknown(mut self, intent: &Intent, at: Timestamp, why: Option<&Obstacle>) -> Decision {
+        // What the reads say against the host is more than what the BMC says against the command.
+        if !self.came_on_again() {
+            self.tell_failure(why);
+        }
+        self.poll_or_send_again(intent, at, Resend::WhenOnOrOff)
+    }
+
     fn power_off_failed(self, strategy: &Strategy) -> Decision {
         let observed = &self.facts.observed;
         let unsent = self
@@ -183,7 +192,10 @@ impl Step<'_> {
             let said = observed.last_read().map_or("nothing", |read| read.said.as_str());
             Obstacle::new(
                 Reason::PowerOffNotConfirmed,
-                format!("the BMC did not say Off twice in time; last it said {said}"),
+                format!(
+                    "the BMC did not say Off twice in time; last it said {said}{}",
+                    self.command_complaint()
+                ),
             )
         };
         self.attempt_failed(strategy, &obstacle)
@@ -203,7 +215,7 @@ impl Step<'_> {
                 return self.back_to_pending(&deleted, Some(now));
             }
             Delivery::Unsent => intent.journalled,
-            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => *at,
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => *at,
         };
         let settled = !self.may_still_be_off();
         match self.right_read_since(since).map(|read| read.power) {

@@ -24,7 +24,7 @@ impl Step<'_> {
         self.perform(Effect::PowerOn { not_after })
     }
 
-    pub(super) fn powering_on(self, strategy: &Strategy) -> Decision {
+    pub(super) fn powering_on(mut self, strategy: &Strategy) -> Decision {
         let Some(intent) = self
             .journal
             .intent
@@ -44,12 +44,15 @@ impl Step<'_> {
             return self.power_on_failed();
         }
         let delivery = self.delivery(&intent);
+        if let Delivery::Unknown(_, why) = &delivery {
+            self.tell_failure(why.as_ref());
+        }
         match &delivery {
             Delivery::Unsent if self.now < intent.not_after => self.perform(Effect::PowerOn {
                 not_after: intent.not_after,
             }),
             Delivery::Unsent => self.power_on_again(intent.sends),
-            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at) => {
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => {
                 let not_on = self.right_read_since(*at).is_some_and(|read| match read.power {
                     PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => true,
                     PowerState::On | PowerState::PoweringOn => false,
@@ -86,7 +89,8 @@ impl Step<'_> {
             (_, Some(_)) => "its workloads are released".to_owned(),
             (_, None) => "nothing was released".to_owned(),
         };
-        let detail = format!("the BMC did not say On in time, last: {said}; {before}");
+        let complaint = self.command_complaint();
+        let detail = format!("the BMC did not say On in time, last: {said}{complaint}; {before}");
         self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 

@@ -34,8 +34,9 @@ pub(super) enum Delivery {
     Acknowledged(Timestamp),
     /// Definitely not carried out; why, and when that was known.
     Refused(Timestamp, Obstacle),
-    /// Perhaps carried out: no answer came, or a predecessor journalled it.
-    Unknown(Timestamp),
+    /// Perhaps carried out: no answer came, the BMC failed over it, or a predecessor journalled it. Why, when
+    /// this process sent it.
+    Unknown(Timestamp, Option<Obstacle>),
 }
 
 /// What has to be read before a power-off is sent again.
@@ -64,11 +65,31 @@ impl Step<'_> {
                 Answer::Refused(obstacle) | Answer::NotSent(obstacle) => {
                     Delivery::Refused(sent.at, obstacle.clone())
                 }
-                Answer::Unknown(_) => Delivery::Unknown(sent.at),
+                Answer::Unknown(obstacle) => Delivery::Unknown(sent.at, Some(obstacle.clone())),
             },
             None if observed.own_intent == Some(key) => Delivery::Unsent,
-            None => Delivery::Unknown(intent.journalled),
+            None => Delivery::Unknown(intent.journalled, None),
         }
+    }
+
+    /// Tells people that the BMC failed over a command, once it said so.
+    pub(super) fn tell_failure(&mut self, why: Option<&Obstacle>) {
+        if let Some(why) = why.filter(|why| why.reason == Reason::BmcCommandFailed) {
+            self.journal.because(why.reason, why.for_people());
+        }
+    }
+
+    /// What the BMC is known to have had against a command of this phase, as the rest of a sentence.
+    pub(super) fn command_complaint(&self) -> String {
+        let reasons = [Reason::BmcCommandFailed, Reason::BmcCommandRefused];
+        let told = reasons
+            .into_iter()
+            .find(|reason| self.journal.is_because(*reason));
+        let detail = told.and_then(|reason| {
+            let detail = self.journal.message.strip_suffix(reason.advice())?;
+            Some(detail.trim_end_matches(['.', ' ']))
+        });
+        detail.map_or_else(String::new, |detail| format!("; of a command it said: {detail}"))
     }
 
     /// Reads, and sends the command again only on what is read.
@@ -184,7 +205,7 @@ fn interval(done: usize) -> SignedDuration {
 pub(super) fn resend_time(delivery: &Delivery) -> Option<Timestamp> {
     let (at, pause) = match delivery {
         Delivery::Unsent => return None,
-        Delivery::Acknowledged(at) | Delivery::Unknown(at) => (at, SETTLE),
+        Delivery::Acknowledged(at) | Delivery::Unknown(at, _) => (at, SETTLE),
         Delivery::Refused(at, _) => (at, REFUSED_PAUSE),
     };
     at.saturating_add(pause).ok()

@@ -66,14 +66,17 @@ impl Sim {
         if word == Some("Off") {
             self.saw_off = Some(self.journal.attempt);
         }
+        let power = PowerState::from_literal(word);
+        let command_failure = self.world.command_failure(power);
         self.observed.note_read(PowerRead {
             began,
             ended,
-            power: PowerState::from_literal(word),
+            power,
             said: word.unwrap_or("null").to_owned(),
             uuid: self.world.bmc.uuid.clone(),
             system: self.world.bmc.system.clone(),
             session: None,
+            command_failure,
         });
     }
 
@@ -122,7 +125,12 @@ impl Sim {
         }
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);
-        let lost = matches!(fault, Fault::CommandLost | Fault::Refused) || !self.world.bmc.reachable;
+        let lost = matches!(
+            fault,
+            Fault::CommandLost | Fault::Refused | Fault::TaskFails { obeyed: false }
+        ) || !self.world.bmc.reachable;
+        let failed = matches!(fault, Fault::TaskFails { .. });
+        self.world.bmc.failed_to = failed.then_some(verb == Verb::PowerOn);
         if !lost {
             self.world.command(verb == Verb::PowerOn, Cause::Us { attempt });
         }
@@ -134,6 +142,7 @@ impl Sim {
             | Fault::CrashAfterJournal
             | Fault::CrashAfterAct
             | Fault::TooLate
+            | Fault::TaskFails { .. }
             | Fault::Says(_) => {
                 if self.world.bmc.reachable {
                     Answer::Acknowledged

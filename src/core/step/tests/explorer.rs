@@ -94,6 +94,8 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::CrashAfterAct,
             Fault::AnswerLost,
             Fault::CommandLost,
+            Fault::TaskFails { obeyed: true },
+            Fault::TaskFails { obeyed: false },
             Fault::Refused,
             Fault::TooLate,
         ]),
@@ -234,7 +236,9 @@ impl Explorer {
             | Fault::CrashAfterAct
             | Fault::AnswerLost
             | Fault::CommandLost => true,
-            Fault::None | Fault::Refused | Fault::TooLate | Fault::Says(_) => self.menu == Menu::Everything,
+            Fault::None | Fault::Refused | Fault::TooLate | Fault::TaskFails { .. } | Fault::Says(_) => {
+                self.menu == Menu::Everything
+            }
         }
     }
 

@@ -189,6 +189,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
                 session: None,
+                command_failure: None,
             });
         }
         sim.journal = journal;

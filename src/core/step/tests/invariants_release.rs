@@ -355,6 +355,7 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         uuid: sim.world.bmc.uuid.clone(),
         system: sim.world.bmc.system.clone(),
         session: None,
+        command_failure: None,
     }
 }
 

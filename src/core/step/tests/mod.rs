@@ -18,5 +18,6 @@ mod objects;
 mod shell;
 mod tables;
 mod tables_proof;
+mod tasks;
 mod waits;
 mod world;

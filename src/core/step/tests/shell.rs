@@ -32,6 +32,10 @@ pub(super) enum Fault {
     CommandLost,
     /// A command or a write is refused, a read fails.
     Refused,
+    /// A command is taken, and its task fails, whether it was carried out or not.
+    TaskFails {
+        obeyed: bool,
+    },
     /// The act is begun after its `not_after`.
     TooLate,
     /// The BMC says this once.
@@ -225,6 +229,8 @@ impl Sim {
         self.observed = Observed::default();
         self.look = None;
         self.saw_off = None;
+        // Whose task it was nobody knows any more.
+        self.world.bmc.failed_to = None;
         self.pass(RESTART);
         self.process_started = self.world.now;
         Turn::Acted

@@ -34,6 +34,7 @@ fn read(began: i64, word: &str) -> PowerRead {
         uuid: Some(UUID.to_owned()),
         system: SYSTEM.to_owned(),
         session: None,
+        command_failure: None,
     }
 }
 

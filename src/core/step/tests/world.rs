@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Machine, Node, NodeReport, OutOfService, Policy, Seen, World as Objects};
 use crate::core::health::HealthCheck;
 use crate::core::journal::SavedNode;
+use crate::core::power::PowerState;
 
 pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 pub(super) const SYSTEM: &str = "/redfish/v1/Systems/1";
@@ -77,6 +78,8 @@ pub(super) struct Bmc {
     pub(super) going_off_word: &'static str,
     pub(super) obeys_off: bool,
     pub(super) obeys_on: bool,
+    /// What the last command wanted whose task failed, true being On.
+    pub(super) failed_to: Option<bool>,
 }
 
 #[derive(Clone, Debug)]
@@ -122,6 +125,7 @@ impl World {
                 going_off_word: "On",
                 obeys_off: true,
                 obeys_on: true,
+                failed_to: None,
             },
             objects: Objects {
                 policy: Seen::Present(Policy { paused: false }),
@@ -201,6 +205,20 @@ impl World {
             (false, Some((_, true, _))) => "PoweringOn",
             (false, _) => "Off",
         })
+    }
+
+    /// What the BMC says of a command that it took and failed over, until the power is what that wanted.
+    pub(super) fn command_failure(&mut self, said: PowerState) -> Option<String> {
+        let wanted = if self.bmc.failed_to? {
+            PowerState::On
+        } else {
+            PowerState::Off
+        };
+        if said == wanted {
+            self.bmc.failed_to = None;
+            return None;
+        }
+        Some("its task ended in Exception".to_owned())
     }
 
     pub(super) fn command(&mut self, on: bool, cause: Cause) {
