@@ -37,7 +37,10 @@ pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
 pub use redfish::{ReadBody as ReadRedfishBody, read_body as read_redfish_body};
 pub use target::{AuthMethod, BmcTarget, TransportSecurity};
-pub use tls::{BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure};
+pub use tls::{
+    BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure,
+    read_certificate as read_bmc_certificate,
+};
 
 use crate::core::power::PowerState;
 use ipmi::Ipmi;

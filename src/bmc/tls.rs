@@ -15,6 +15,7 @@ use rustls::pki_types::CertificateDer;
 pub use certificate::PresentedCertificate;
 pub(super) use client::{ClientSide, Offer};
 pub use failure::TlsFailure;
+pub use leaf::read_certificate;
 
 /// How the certificate of a BMC is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,6 +27,11 @@ const TLS_1_2: &[&str] = &["-tls1_2"];
 
 async fn connect(address: SocketAddr, trust: ServerTrust) -> Result<Bmc> {
     let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), "canary")]);
+    let minimum_transport = if trust == ServerTrust::Unverified {
+        TransportSecurity::UnverifiedTls
+    } else {
+        TransportSecurity::VerifiedTls
+    };
     let target = BmcTarget {
         address: format!("redfish://{address}{SYSTEM}").parse()?,
         credentials: Credentials::from_secret(&secret, "1")?,
@@ -35,7 +40,7 @@ async fn connect(address: SocketAddr, trust: ServerTrust) -> Result<Bmc> {
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Redfish],
-        minimum_transport: TransportSecurity::VerifiedTls,
+        minimum_transport,
     };
     Ok(Bmc::connect(target).await?)
 }

@@ -35,6 +35,7 @@ async fn not_by_authority(identity: &Identity, options: &[&str]) -> Result<TlsFa
 async fn a_proper_certificate_is_trusted_by_authority_and_by_fingerprint() -> Result<()> {
     for identity in [
         made(|_| {})?,
+        made(|leaf| leaf.is_ca = IsCa::NoCa)?,
         Identity::version_3("rsa:2048", &[])?,
         Identity::version_3("ec:P-384", &[])?,
     ] {
@@ -120,6 +121,33 @@ async fn short_rsa_keys_that_cannot_be_verified_are_refused() -> Result<()> {
     let server = shorter.serve(TLS_1_2)?;
     let failure = refused(server.address, pins(&[&shorter])?).await?;
     ensure!(failure == TlsFailure::RsaKeyTooShort { bits: 768 }, "{failure:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_that_nothing_of_ours_verifies_are_refused_with_those_that_we_do() -> Result<()> {
+    let identity = Identity::version_3("ec:P-521", &[])?;
+    for options in [TLS_1_3, TLS_1_2] {
+        let server = identity.serve(options)?;
+        let failure = refused(server.address, pins(&[&identity])?).await?;
+        ensure!(failure == TlsFailure::HandshakeFailure, "{failure:?}");
+        ensure!(failure.to_string().contains("P-256, P-384"), "{failure}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_nothing_is_verified_nothing_of_a_certificate_matters() -> Result<()> {
+    for identity in [
+        made(|leaf| leaf.not_after = date_time_ymd(2020, 1, 1))?,
+        Identity::version_1("ec:P-256")?,
+        Identity::version_1("rsa:1024")?,
+    ] {
+        for options in [TLS_1_3, TLS_1_2] {
+            let server = identity.serve(options)?;
+            trusted(server.address, ServerTrust::Unverified).await?;
+        }
+    }
     Ok(())
 }
 

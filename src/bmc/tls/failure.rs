@@ -91,7 +91,7 @@ pub enum TlsFailure {
     /// No cipher suite, group or signature algorithm in common. So answer BMCs that know RSA key exchange, DHE
     /// or CBC only.
     #[error(
-        "the BMC agrees to no cipher suite of ours, which are ECDHE with AES-GCM or ChaCha20. Update its firmware or change its TLS settings, or give the host an ipmi:// address where the RemediationPolicy allows IPMI."
+        "the BMC agrees to nothing that we offer: TLS 1.2 or 1.3 with ECDHE and AES-GCM or ChaCha20, and a certificate with a key of RSA, or on P-256, P-384 or Ed25519. Update its firmware or change its TLS settings or its certificate, or give the host an ipmi:// address where the RemediationPolicy allows IPMI."
     )]
     HandshakeFailure,
     /// Only TLS 1.1 or older.

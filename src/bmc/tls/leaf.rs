@@ -115,6 +115,16 @@ impl<'a> PublicKey<'a> {
     }
 }
 
+/// Reads any bytes as the certificate of a BMC, for fuzzing: whatever they are, this must not panic. Answers
+/// whether its key and its last moment can be read.
+pub fn read_certificate(bytes: &[u8]) -> bool {
+    Leaf::read(bytes).is_ok_and(|leaf| {
+        let key = leaf.key();
+        let short = key.as_ref().ok().and_then(PublicKey::rsa_bits);
+        leaf.not_after().is_ok() && key.is_ok() && short != Some(0)
+    })
+}
+
 fn skip(fields: &mut SliceReader<'_>, tag: Tag) -> Result<()> {
     AnyRef::decode(fields)?.tag().assert_eq(tag).map(|_| ())
 }
@@ -128,6 +138,7 @@ mod tests {
     use proptest::prelude::*;
     use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
     use rustls::pki_types::CertificateDer;
+    use rustls::server::ParsedCertificate;
     use x509_cert::der::Encode as _;
     use x509_cert::der::asn1::BitString;
 
@@ -189,22 +200,56 @@ mod tests {
         assert!(PublicKey::read(&[&spki, &[0_u8][..]].concat()).is_err());
     }
 
+    fn corpus() -> Vec<Vec<u8>> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/bmc_certificate");
+        let files = std::fs::read_dir(folder).expect("the corpus is in the repository");
+        let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read(file.unwrap().path()).unwrap();
+        files.map(read).collect()
+    }
+
+    #[test]
+    fn the_corpus_is_read_without_harm() {
+        let corpus = corpus();
+        assert!(corpus.len() >= 10, "{}", corpus.len());
+        let understood = corpus.iter().filter(|bytes| read_certificate(bytes)).count();
+        assert!(understood >= 10, "{understood}");
+    }
+
+    /// Whether webpki and this read the same key. `None` unless both read one.
+    fn same_key_as_webpki(bytes: &[u8]) -> Option<bool> {
+        let certificate = CertificateDer::from(bytes);
+        // The inside of the key is not looked at before it is used.
+        let theirs = ParsedCertificate::try_from(&certificate).ok()?;
+        let ours = Leaf::read(bytes).and_then(|leaf| leaf.key()).ok()?;
+        Some(ours.spki == theirs.subject_public_key_info().as_ref())
+    }
+
+    #[test]
+    fn webpki_reads_the_same_key() {
+        let compared: Vec<bool> = corpus()
+            .iter()
+            .filter_map(|bytes| same_key_as_webpki(bytes))
+            .collect();
+        assert!(compared.len() >= 5, "{}", compared.len());
+        assert!(compared.iter().all(|same| *same));
+    }
+
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(
+        fn any_bytes_are_read_or_refused_and_never_as_another_key(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
-            at in 0_usize..300,
+            which in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
         ) {
-            let mut real = certificate().0.to_vec();
-            if let Some(place) = real.get_mut(at) {
-                *place = byte;
+            let mut real = which.get(&corpus()).clone();
+            if !real.is_empty() {
+                let at = at.index(real.len());
+                real[at] = byte;
             }
             for bytes in [bytes, real] {
-                if let Ok(leaf) = Leaf::read(&bytes) {
-                    let _ = leaf.not_after();
-                    let _ = leaf.key().map(|key| key.rsa_bits());
-                }
+                let _ = read_certificate(&bytes);
+                prop_assert!(same_key_as_webpki(&bytes) != Some(false), "{bytes:02x?}");
             }
         }
     }
