@@ -197,7 +197,7 @@ async fn bad_input_is_named_before_anything_is_sent() -> Result<()> {
         (
             "loopback",
             vec!["--address", &good, "--fingerprint", &pin],
-            "is in no allowed BMC network",
+            "which is used for loopback",
         ),
         (
             "scheme",
