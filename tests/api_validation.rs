@@ -298,6 +298,36 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> Result<()> {
         "allowedNetworks": ["10.0.0.0/8", "2001:db8::/32"], "protocols": ["Redfish", "IPMI"],
     }});
     kinds.try_out(kind, "default", &good).await?;
+    for (protocols, fallback, says) in [
+        (
+            json!(["Redfish"]),
+            json!({}),
+            "fallbackToIPMI needs IPMI among protocols",
+        ),
+        (
+            json!(null),
+            json!({"port": 623}),
+            "fallbackToIPMI needs IPMI among protocols",
+        ),
+        (
+            json!(["IPMI"]),
+            json!({"port": 0}),
+            "spec.bmc.fallbackToIPMI.port",
+        ),
+        (
+            json!(["IPMI"]),
+            json!({"port": 65536}),
+            "spec.bmc.fallbackToIPMI.port",
+        ),
+        (json!(["IPMI"]), json!(true), "spec.bmc.fallbackToIPMI"),
+    ] {
+        let spec = json!({"bmc": {"protocols": protocols, "fallbackToIPMI": fallback}});
+        kinds.refuses(kind, "default", &spec, &[says]).await?;
+    }
+    for fallback in [json!({}), json!({"port": 6230})] {
+        let spec = json!({"bmc": {"protocols": ["Redfish", "IPMI"], "fallbackToIPMI": fallback}});
+        kinds.try_out(kind, "default", &spec).await?;
+    }
     for interval in ["9s", "169h", "-6h", "never", "6", ""] {
         let spec = json!({"bmc": {"readiness": {"interval": interval}}});
         let says = ["spec.bmc.readiness.interval"];

@@ -32,6 +32,7 @@ async fn connect(peer: &Peer, username: &str, password: &str) -> Result<Bmc> {
         expected_uuid: SystemUuid::parse(UUID).ok(),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Ipmi],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     };
     Ok(Bmc::connect(target).await?)

@@ -54,6 +54,7 @@ pub struct RemediationPolicySpec {
 
 /// Rules for talking to BMCs.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "!has(self.fallbackToIPMI) || (has(self.protocols) && 'IPMI' in self.protocols)", "message": "fallbackToIPMI needs IPMI among protocols"}]))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BmcRules {
     /// Networks, in CIDR form, in which BMC addresses must lie. Empty allows none. Loopback,
@@ -62,10 +63,19 @@ pub struct BmcRules {
     #[schemars(with = "Vec<Cidr>", length(max = 256), default)]
     pub allowed_networks: Vec<IpNet>,
     /// The protocols that BMCs may be spoken to with. Which one is used is up to the BMC's address;
-    /// none is ever tried instead of another.
+    /// none is tried instead of another unless `fallbackToIPMI` says so.
     #[serde(default = "redfish_only")]
     #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
     pub protocols: Vec<Protocol>,
+    /// Speaks IPMI to a BMC whose address names Redfish while its Redfish service is silent: does not take
+    /// connections or does not answer, twice in a row. Not when it answers anything, rejects the login, or
+    /// fails in TLS. The same credentials are used, of which IPMI carries a user name of 16 bytes and a
+    /// password of 20; the system GUID has to be the Node's UUID, or nothing is done. Who can silence
+    /// the Redfish port of a BMC makes the daemon speak the weaker protocol by that: who listens can then
+    /// try passwords offline (CVE-2013-4786), and who knows the password can play the BMC. Absent: IPMI
+    /// is never tried instead of Redfish.
+    #[serde(rename = "fallbackToIPMI", skip_serializing_if = "Option::is_none")]
+    pub fallback_to_ipmi: Option<FallbackToIpmi>,
     /// The weakest transport over which credentials may be sent to a Redfish service.
     #[schemars(default)]
     pub minimum_transport: Transport,
@@ -79,6 +89,7 @@ impl Default for BmcRules {
         Self {
             allowed_networks: Vec::new(),
             protocols: redfish_only(),
+            fallback_to_ipmi: None,
             minimum_transport: Transport::default(),
             readiness: ReadinessRules::default(),
         }
@@ -87,6 +98,21 @@ impl Default for BmcRules {
 
 fn redfish_only() -> Vec<Protocol> {
     vec![Protocol::Redfish]
+}
+
+/// How IPMI is spoken in place of Redfish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FallbackToIpmi {
+    /// UDP port of IPMI at the host that the address names.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+}
+
+impl Default for FallbackToIpmi {
+    fn default() -> Self {
+        Self { port: 623 }
+    }
 }
 
 /// A protocol of BMCs.

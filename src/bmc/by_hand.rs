@@ -79,8 +79,8 @@ pub async fn carry_out(
 ) -> Result<(), ByHandError> {
     let deadline = Timestamp::now().saturating_add(timeout).unwrap_or(Timestamp::MAX);
     let mut manual = Manual::new(verb, first, deadline);
-    let mut said = String::new();
-    let mut failed = String::new();
+    let (mut said, mut failed) = (String::new(), String::new());
+    let mut fallback = first.fallback.clone();
     let mut failures = 0_usize;
     loop {
         let now = Timestamp::now();
@@ -103,6 +103,11 @@ pub async fn carry_out(
                         if let Some(why) = read.command_failure.as_ref().filter(|why| **why != failed) {
                             tell(&format!("the BMC says that {why}"));
                             failed.clone_from(why);
+                        }
+                        if read.fallback != fallback {
+                            fallback.clone_from(&read.fallback);
+                            let way = fallback.as_deref().unwrap_or("as the address says");
+                            tell(&format!("the BMC is spoken to {way}"));
                         }
                         manual.note_read(read);
                     }
@@ -186,6 +191,7 @@ fn power_read(reading: Reading) -> PowerRead {
         system: reading.system,
         session: reading.session,
         command_failure: reading.command_failure,
+        fallback: reading.fallback,
     }
 }
 

@@ -214,6 +214,24 @@ pub enum BmcError {
         /// How much longer.
         left: Duration,
     },
+    /// Redfish was silent, and IPMI, which the administrator allows in its place, did not help.
+    #[error(
+        "Redfish does not answer ({redfish}), and IPMI, which the RemediationPolicy allows in its place, does not help: {ipmi}"
+    )]
+    FallbackFailed {
+        /// What is known of the silence.
+        redfish: String,
+        /// What came of IPMI.
+        ipmi: Box<BmcError>,
+    },
+    /// Nothing proves whose BMC it is that answers over IPMI in place of Redfish.
+    #[error(
+        "its system GUID ({said:?}) cannot be compared with a UUID of the host, so nothing proves whose BMC it is. See that the Node, or spec.systemUUID of the BMCEndpoint, names a UUID and that the BMC has one over IPMI."
+    )]
+    GuidUnproven {
+        /// The GUID that the BMC gives, as a UUID; empty without one.
+        said: String,
+    },
     /// The body exceeds the limit.
     #[error("the answer of the BMC is larger than {limit} bytes. Check that the address is that of a BMC.")]
     TooLarge {

@@ -1,6 +1,6 @@
 //! What a BMC would let us do, and the same in the words of the core, which knows no protocols.
 
-use super::{BmcTarget, PowerCommand, PresentedCertificate, Reading, ServerTrust};
+use super::{BmcTarget, PowerCommand, PresentedCertificate, Protocol, Reading, ServerTrust};
 use crate::core::readiness::{Certificate, Found};
 
 /// What a BMC would let us do, found out without changing anything.
@@ -42,8 +42,15 @@ impl Inspection {
             Login::Basic => "HTTP Basic".to_owned(),
             Login::CipherSuite(number) => format!("cipher suite {number}"),
         };
+        let source = self.reading.source;
+        let stands_alone = target
+            .fallback
+            .filter(|_| source == Protocol::Redfish)
+            .and_then(|_| target.credentials.check_for_ipmi().err());
+        let alone = stands_alone.map(|error| format!(" and nothing to fall back to ({error})"));
         Found {
-            how: format!("{} with {login}", target.address.protocol),
+            how: format!("{source} with {login}{}", alone.unwrap_or_default()),
+            fallback: self.reading.fallback.clone(),
             power: self.reading.power,
             said: self.reading.literal.clone(),
             uuid: self.reading.uuid.clone(),

@@ -14,6 +14,7 @@ pub mod by_hand;
 mod command;
 mod credentials;
 mod error;
+mod fallback;
 mod inspection;
 mod ipmi;
 mod network;
@@ -32,6 +33,7 @@ pub use address::{
 pub use command::{CommandAnswer, PowerCommand, Refusal};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
+pub use fallback::IpmiFallback;
 pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
@@ -43,6 +45,7 @@ pub use tls::{
 };
 
 use crate::core::power::PowerState;
+use fallback::RedfishOrIpmi;
 use ipmi::Ipmi;
 use redfish::Redfish;
 use target::Deadlines;
@@ -72,6 +75,9 @@ pub struct Reading {
     /// Why the command that was accepted last failed, as its task says in the words of the BMC, redacted and
     /// at most some 300 characters; not while the power is what the command wanted. `None` says nothing.
     pub command_failure: Option<String>,
+    /// Why it came over IPMI although the address names Redfish, in words that read on; `None` when it
+    /// came as the address says.
+    pub fallback: Option<String>,
     /// Before the request was sent.
     pub began: Timestamp,
     /// After the answer was read completely.
@@ -90,6 +96,7 @@ pub struct Bmc {
 #[derive(Debug)]
 enum Driver {
     Redfish(Box<Redfish>),
+    RedfishOrIpmi(Box<RedfishOrIpmi>),
     Ipmi(Box<Ipmi>),
 }
 
@@ -119,10 +126,15 @@ impl Bmc {
                         required: target.minimum_transport,
                     });
                 }
-                let redfish = Redfish::prepare(target, deadlines).await?;
-                Ok(Self {
-                    driver: Driver::Redfish(Box::new(redfish)),
-                })
+                let allowed = target.protocols.contains(&Protocol::Ipmi);
+                let driver = match target.fallback.filter(|_| allowed) {
+                    Some(fallback) => {
+                        let either = RedfishOrIpmi::prepare(target, fallback, deadlines).await?;
+                        Driver::RedfishOrIpmi(Box::new(either))
+                    }
+                    None => Driver::Redfish(Box::new(Redfish::prepare(target, deadlines).await?)),
+                };
+                Ok(Self { driver })
             }
             Protocol::Ipmi => {
                 let ipmi = Ipmi::prepare(target, deadlines).await?;
@@ -138,8 +150,14 @@ impl Bmc {
     /// # Errors
     /// Any [`BmcError`] but `UnknownOutcome`. After an error, a command needs a new reading first.
     pub async fn read(&mut self) -> Result<Reading, BmcError> {
+        self.read_with(true).await
+    }
+
+    /// The same, and whether a silent Redfish service may be left for IPMI now, where the target allows it.
+    async fn read_with(&mut self, may_fall_back: bool) -> Result<Reading, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.read().await,
+            Driver::RedfishOrIpmi(either) => either.read(may_fall_back).await,
             Driver::Ipmi(ipmi) => ipmi.read().await,
         }
     }
@@ -150,8 +168,14 @@ impl Bmc {
     /// # Errors
     /// As [`Bmc::read`].
     pub async fn inspect(&mut self) -> Result<Inspection, BmcError> {
+        self.inspect_with(true).await
+    }
+
+    /// The same, and whether a silent Redfish service may be left for IPMI now, where the target allows it.
+    async fn inspect_with(&mut self, may_fall_back: bool) -> Result<Inspection, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.inspect().await,
+            Driver::RedfishOrIpmi(either) => either.inspect(may_fall_back).await,
             Driver::Ipmi(ipmi) => ipmi.inspect().await,
         }
     }
@@ -165,6 +189,7 @@ impl Bmc {
     pub async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.end_session(path).await,
+            Driver::RedfishOrIpmi(either) => either.end_session(path).await,
             Driver::Ipmi(_) => Ok(false),
         }
     }
@@ -176,10 +201,7 @@ impl Bmc {
     /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
     /// that it was not.
     pub async fn power_off(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.command(PowerCommand::ForceOff, not_after).await,
-            Driver::Ipmi(ipmi) => ipmi.command(PowerCommand::ForceOff, not_after).await,
-        }
+        self.command(PowerCommand::ForceOff, not_after).await
     }
 
     /// Sends `On` once to the system that the last reading came from, and not after the given time.
@@ -187,9 +209,18 @@ impl Bmc {
     /// # Errors
     /// As [`Bmc::power_off`].
     pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
+        self.command(PowerCommand::On, not_after).await
+    }
+
+    async fn command(
+        &mut self,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.command(PowerCommand::On, not_after).await,
-            Driver::Ipmi(ipmi) => ipmi.command(PowerCommand::On, not_after).await,
+            Driver::Redfish(redfish) => redfish.command(command, not_after).await,
+            Driver::RedfishOrIpmi(either) => either.command(command, not_after).await,
+            Driver::Ipmi(ipmi) => ipmi.command(command, not_after).await,
         }
     }
 
@@ -199,6 +230,7 @@ impl Bmc {
     fn under_way_until(&self) -> Option<Instant> {
         match &self.driver {
             Driver::Redfish(_) => None,
+            Driver::RedfishOrIpmi(either) => either.under_way_until(),
             Driver::Ipmi(ipmi) => ipmi.under_way_until(),
         }
     }
@@ -210,6 +242,7 @@ impl Bmc {
     pub async fn close(self) -> Result<bool, BmcError> {
         match self.driver {
             Driver::Redfish(redfish) => redfish.close().await,
+            Driver::RedfishOrIpmi(either) => either.close().await,
             Driver::Ipmi(ipmi) => ipmi.close().await,
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{AllowedNetworks, BmcAddress, Credentials, Protocol, ServerTrust, Transport};
+use super::{AllowedNetworks, BmcAddress, Credentials, IpmiFallback, Protocol, ServerTrust, Transport};
 use crate::core::identity::SystemUuid;
 
 /// How to log in.
@@ -55,8 +55,11 @@ pub struct BmcTarget {
     pub expected_uuid: Option<SystemUuid>,
     /// Where BMCs may be.
     pub allowed: AllowedNetworks,
-    /// Which protocols may be used. Which one is used is up to the address; none stands in for another.
+    /// Which protocols may be used. Which one is used is up to the address.
     pub protocols: Vec<Protocol>,
+    /// Whether IPMI stands in for a Redfish service that is silent. Counts only where both may be used and
+    /// [`BmcTarget::expected_uuid`] is known.
+    pub fallback: Option<IpmiFallback>,
     /// The least protection under which credentials are sent over HTTP. IPMI has its own, which
     /// allowing the protocol accepts.
     pub minimum_transport: TransportSecurity,

@@ -12,7 +12,8 @@ use super::host::{HostTrust, ResolvedHost, fingerprints};
 use crate::api::bmc_endpoint::{CaSource, CaSourceKind};
 use crate::api::remediation_policy::{self as policy, BmcRules, Transport};
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, BmcTarget, Credentials, Protocol, ServerTrust, TransportSecurity,
+    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, Protocol, ServerTrust,
+    TransportSecurity,
 };
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
@@ -100,6 +101,10 @@ pub(crate) async fn target(
         expected_uuid,
         allowed,
         protocols: rules.protocols.into_iter().map(protocol).collect(),
+        fallback: rules.fallback_to_ipmi.and_then(|allowed| {
+            let port = u16::try_from(allowed.port).ok()?;
+            Some(IpmiFallback { port })
+        }),
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
             Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,

@@ -149,6 +149,7 @@ impl Conversation {
             system: reading.system,
             session: reading.session,
             command_failure: reading.command_failure,
+            fallback: reading.fallback,
         })
     }
 

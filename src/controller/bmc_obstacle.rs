@@ -14,6 +14,8 @@ pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::ProtocolNotAllowed { .. } => Reason::BmcProtocolNotAllowed,
         BmcError::CredentialsUnusable { .. } => Reason::BmcCredentialsMissing,
         BmcError::Ipmi(error) => over_ipmi(error),
+        BmcError::FallbackFailed { ipmi, .. } => without_fallback(ipmi),
+        BmcError::GuidUnproven { .. } => Reason::IdentityUnproven,
         BmcError::InsecureTransport { .. } => Reason::BmcTlsUntrusted,
         BmcError::AddressNotAllowed { .. } => Reason::BmcAddressNotAllowed,
         BmcError::Unresolvable { .. }
@@ -41,6 +43,18 @@ pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
     };
     Obstacle::new(reason, format!("{place}: {error}"))
+}
+
+/// What it means that IPMI was no help while Redfish was silent. That Redfish is silent is what has to be
+/// mended, unless another host answered. It says nothing about the Secret, which Redfish may take.
+fn without_fallback(ipmi: &BmcError) -> Reason {
+    if matches!(ipmi, BmcError::IdentityMismatch { .. }) {
+        Reason::IdentityMismatch
+    } else if matches!(ipmi, BmcError::GuidUnproven { .. }) {
+        Reason::IdentityUnproven
+    } else {
+        Reason::BmcUnreachable
+    }
 }
 
 /// What an error that only IPMI has means for a remediation.

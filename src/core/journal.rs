@@ -61,6 +61,11 @@ pub struct Journal {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub bmc_session: Option<String>,
+    /// Why the BMC was spoken to over IPMI last, although its address names Redfish. Absent when it was
+    /// spoken to as its address says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub bmc_fallback: Option<String>,
 }
 
 /// Machine, Node and host as they were when the power-off was decided.
@@ -143,6 +148,10 @@ pub struct OffEvidence {
 pub struct OffRead {
     /// The literal word of the BMC.
     pub said: String,
+    /// The system that it was said of: the URI at the BMC, or `ipmi` for what IPMI leads to. All reads of
+    /// one proof are of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// When the request was begun.
     pub began: Timestamp,
     /// When the answer was complete.
@@ -229,6 +238,9 @@ pub struct TimelineEntry {
     pub at: Timestamp,
     /// The reason it was entered with.
     pub reason: String,
+    /// Why the BMC was spoken to over IPMI then, although its address names Redfish.
+    #[serde(rename = "bmcFallback", default, skip_serializing_if = "Option::is_none")]
+    pub bmc_fallback: Option<String>,
 }
 
 /// Entries kept in the timeline; the oldest go first.
@@ -248,6 +260,7 @@ impl Journal {
             phase,
             at: now,
             reason: reason.as_str().to_owned(),
+            bmc_fallback: self.bmc_fallback.clone(),
         });
         let surplus = self.timeline.len().saturating_sub(TIMELINE_LIMIT);
         self.timeline.drain(..surplus);

@@ -223,6 +223,7 @@ mod tests {
             system: "/redfish/v1/Systems/1".to_owned(),
             session: None,
             command_failure: None,
+            fallback: None,
         }
     }
 

@@ -70,6 +70,9 @@ pub struct PowerRead {
     pub session: Option<String>,
     /// Why the command that was acknowledged last failed after all, if the BMC said so by then.
     pub command_failure: Option<String>,
+    /// Why it came over IPMI although the BMC's address names Redfish; `None` when it came as the address
+    /// says.
+    pub fallback: Option<String>,
 }
 
 /// Reads that failed in a row.

@@ -220,6 +220,8 @@ reasons! {
     BmcPowerStateUnknown => "Update the firmware of the BMC, or reset it: Off could not be proven.",
     /// The BMC's certificate has expired or soon will, and will be refused.
     BmcCertificateExpiring => "Renew the certificate in time, or trust the BMC by its fingerprint.",
+    /// The BMC's Redfish service is silent; IPMI answers, which the policy allows in its place.
+    BmcOnlyOverIpmi => "Bring the BMC's Redfish service back: reset the BMC, check its network.",
     /// The host behind the BMC is another one.
     IdentityMismatch => "Correct the BMC address: it belongs to another host.",
     /// Nothing proves which host is behind the BMC.

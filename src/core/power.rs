@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What readings over IPMI name as the system, for IPMI has no names: there is one behind a BMC. Those over
+/// Redfish name a path.
+pub const IPMI_SYSTEM: &str = "ipmi";
+
 /// What a BMC said about the power of one host.
 ///
 /// Only the literal `Off` is [`PowerState::Off`]. Everything that is not one of the four words

@@ -6,7 +6,7 @@ use super::facts::NodeReport;
 use super::identity::SystemUuid;
 use super::journal::{OffRead, Subject};
 use super::observed::{PowerRead, ReportRead};
-use super::power::PowerState;
+use super::power::{IPMI_SYSTEM, PowerState};
 
 #[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
 compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
@@ -49,7 +49,8 @@ pub enum OffProof {
 /// [`READ_SPACING`] apart, each begun at or after `not_before`, said the literal `Off` for the right
 /// system, and the newest was begun at most [`MAX_AGE`] ago: a BMC may have looked at its host as soon
 /// as it was asked, however late it answers. `not_before` is the acknowledgement of our
-/// power-off, or a later sign of life of the Node.
+/// power-off, or a later sign of life of the Node. Reads over Redfish and over IPMI do not add up: each
+/// way could mislead by itself, so all that count came by the one way.
 pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
         return sabotaged(reads);
@@ -59,7 +60,8 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: T
         if let Some(detail) = wrong_host(read, subject) {
             return OffProof::WrongHost(detail);
         }
-        if read.power != PowerState::Off || !names_host(read, subject) {
+        let of_another_way = counted.first().is_some_and(|newest| newest.system != read.system);
+        if of_another_way || read.power != PowerState::Off || !names_host(read, subject) {
             break;
         }
         counted.push(read);
@@ -102,6 +104,7 @@ fn sabotaged(reads: &[PowerRead]) -> OffProof {
 fn evidence(read: &PowerRead) -> OffRead {
     OffRead {
         said: read.said.clone(),
+        system: Some(read.system.clone()),
         began: read.began,
         ended: read.ended,
     }
@@ -109,21 +112,33 @@ fn evidence(read: &PowerRead) -> OffRead {
 
 /// What is wrong with the origin of a read; `None` when nothing speaks against the journalled host. A
 /// BMC that gives no UUID while its host is off is not another host, but proves nothing either.
+///
+/// What Redfish and IPMI call a system cannot be compared. Where the one stands in for the other only the
+/// UUID tells, and without it the read is of another host.
 pub fn wrong_host(read: &PowerRead, subject: &Subject) -> Option<String> {
-    if read.system != subject.system {
+    let other_protocol = (read.system == IPMI_SYSTEM) != (subject.system == IPMI_SYSTEM);
+    if other_protocol && names_host(read, subject) {
+        return None;
+    }
+    if read.system != subject.system && !(other_protocol && says_uuid(read)) {
         return Some(format!(
             "the answer was about {} instead of {}",
             read.system, subject.system
         ));
     }
     let said = read.uuid.as_deref().unwrap_or_default();
-    let another = SystemUuid::parse(said).is_ok() && !names_host(read, subject);
+    let another = says_uuid(read) && !names_host(read, subject);
     another.then(|| {
         format!(
             "the BMC said system UUID {said}, and the host's is {}",
             subject.system_uuid
         )
     })
+}
+
+/// Whether a read gives a system UUID that can be used.
+fn says_uuid(read: &PowerRead) -> bool {
+    SystemUuid::parse(read.uuid.as_deref().unwrap_or_default()).is_ok()
 }
 
 /// Whether a read names the journalled host by its system UUID.

@@ -22,6 +22,8 @@ pub const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub struct Found {
     /// How it was spoken to, such as "Redfish with a session".
     pub how: String,
+    /// Why that was IPMI although the BMC's address names Redfish.
+    pub fallback: Option<String>,
     /// The power state.
     pub power: PowerState,
     /// The word that the BMC used for it.
@@ -63,7 +65,8 @@ pub enum Expected<'a> {
 ///
 /// # Errors
 /// The obstacle: wrong or unproven identity, missing power commands, a power state that proves nothing, a
-/// certificate that is about to be refused.
+/// certificate that is about to be refused, or Redfish silent, so that a remediation would depend on IPMI
+/// alone: it would work, but what is broken has to be mended before the other fails, too.
 pub fn judge(
     found: &Found,
     expected: &Expected<'_>,
@@ -86,6 +89,10 @@ pub fn judge(
             return Err(Obstacle::new(Reason::BmcPowerStateUnknown, detail));
         }
     };
+    if let Some(why) = &found.fallback {
+        let detail = format!("a remediation would work {why}");
+        return Err(Obstacle::new(Reason::BmcOnlyOverIpmi, detail));
+    }
     let certificate = match &found.certificate {
         Some(certificate) => will_last(certificate, now)?,
         None => String::new(),

@@ -96,7 +96,11 @@ impl Reporter {
             (Err(obstacle), Standing::Ready | Standing::Unknown | Standing::NotReady(_)) => {
                 let said = obstacle.for_people();
                 tracing::warn!(%object, reason, "{host} is not ready: {said}");
-                let note = format!("{host}: a remediation would not work: {said}");
+                let note = if obstacle.reason == Reason::BmcOnlyOverIpmi {
+                    format!("{host}: {said}")
+                } else {
+                    format!("{host}: a remediation would not work: {said}")
+                };
                 (EventType::Warning, note)
             }
         };

@@ -218,6 +218,7 @@ fn target(address: &str, ca: &str) -> Result<BmcTarget> {
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Redfish],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     })
 }

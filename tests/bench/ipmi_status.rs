@@ -115,6 +115,7 @@ async fn read(address: SocketAddr) -> Result<Option<Instant>> {
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Ipmi],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     })
     .await?;

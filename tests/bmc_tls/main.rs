@@ -40,6 +40,7 @@ async fn connect(address: SocketAddr, trust: ServerTrust) -> Result<Bmc> {
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Redfish],
+        fallback: None,
         minimum_transport,
     };
     Ok(Bmc::connect(target).await?)

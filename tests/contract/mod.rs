@@ -55,6 +55,7 @@ pub fn target(host: &Host, protocol: Protocol) -> Result<BmcTarget> {
         expected_uuid: SystemUuid::parse(host.system_uuid()).ok(),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![protocol],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     })
 }

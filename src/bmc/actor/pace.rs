@@ -19,6 +19,9 @@ const TOLERATED: u32 = 3;
 /// How long it stays open at first, and at most; it doubles with each further failure.
 const FIRST_REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_mins(5);
+/// How long a peer that failed to prove who it is keeps a BMC from being spoken to over a protocol that proves
+/// less. Remediations ask again after two minutes at the latest, so one that stays is not forgotten.
+const DOUBT: Duration = Duration::from_mins(10);
 /// The longest that a `Retry-After` is obeyed.
 const LONGEST_WISH: Duration = Duration::from_mins(1);
 
@@ -34,6 +37,8 @@ pub(super) struct Pace {
     failed_at: Option<Instant>,
     /// Until when a command may still arrive that was sent in a conversation which is over.
     command_under_way_until: Option<Instant>,
+    /// When somebody last answered who may be another.
+    doubted_at: Option<Instant>,
 }
 
 /// The same, as an actor, its conversations and their successors share it.
@@ -67,6 +72,17 @@ impl Pace {
     /// Whether such a command may still arrive.
     pub(super) fn is_command_under_way(&self, now: Instant) -> bool {
         self.command_under_way_until.is_some_and(|until| now < until)
+    }
+
+    /// Notes that whoever answered did not prove to be the BMC, or that it did.
+    pub(super) fn note_doubt(&mut self, doubt: bool, now: Instant) {
+        self.doubted_at = doubt.then_some(now);
+    }
+
+    /// Whether somebody else may have answered not long ago. Silence after that is not what it seems.
+    pub(super) fn is_doubted(&self, now: Instant) -> bool {
+        let since = self.doubted_at.map(|at| now.saturating_duration_since(at));
+        since.is_some_and(|since| since <= DOUBT)
     }
 
     /// How much longer the BMC wants to be left alone.
@@ -112,6 +128,7 @@ impl Pace {
             && forgotten(self.last_command)
             && self.wants_rest(now).is_none()
             && !self.is_command_under_way(now)
+            && !self.is_doubted(now)
     }
 }
 

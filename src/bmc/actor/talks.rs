@@ -83,15 +83,31 @@ impl Talks {
     }
 
     pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<Reading, BmcError> {
+        let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
         let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
         talk.last_read = Some(Instant::now());
-        talk.bmc.read().await
+        let read = talk.bmc.read_with(!doubted).await;
+        self.note_doubt(read.as_ref());
+        read
     }
 
     pub(super) async fn inspect(&mut self, target: &BmcTarget) -> Result<Inspection, BmcError> {
+        let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
         let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
         talk.last_read = Some(Instant::now());
-        talk.bmc.inspect().await
+        let found = talk.bmc.inspect_with(!doubted).await;
+        self.note_doubt(found.as_ref().map(|found| &found.reading));
+        found
+    }
+
+    /// A failure of TLS and a rejected login may be an impostor's. Only Redfish itself takes the doubt away.
+    fn note_doubt(&self, read: Result<&Reading, &BmcError>) {
+        let doubt = match read {
+            Ok(reading) if reading.fallback.is_none() => false,
+            Err(BmcError::Tls { .. } | BmcError::AuthenticationRejected { .. }) => true,
+            Ok(_) | Err(_) => return,
+        };
+        self.pace.with(|pace, now| pace.note_doubt(doubt, now));
     }
 
     pub(super) async fn end_session(&mut self, target: &BmcTarget, path: &str) -> Result<bool, BmcError> {

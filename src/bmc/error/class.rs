@@ -47,6 +47,8 @@ impl BmcError {
             Self::NotRead => "BmcNotRead",
             Self::Http { .. } => "BmcHttpError",
             Self::TooLarge { .. } => "BmcAnswerTooLarge",
+            Self::FallbackFailed { .. } => "BmcFallbackFailed",
+            Self::GuidUnproven { .. } => "BmcGuidUnproven",
         }
     }
 
@@ -68,9 +70,11 @@ impl BmcError {
 
     fn endurance(&self) -> Endurance {
         match self {
-            Self::Unreachable { .. } | Self::NoAnswer { .. } | Self::UnknownOutcome { .. } => {
-                Endurance::Silence
-            }
+            Self::Unreachable { .. }
+            | Self::NoAnswer { .. }
+            | Self::UnknownOutcome { .. }
+            // Redfish may be back any time, whatever is wrong with IPMI.
+            | Self::FallbackFailed { .. } => Endurance::Silence,
             Self::Unresolvable { .. } | Self::Resting { .. } | Self::TooLate => Endurance::Passing,
             Self::Tls { failure } if failure.is_transient() => Endurance::Silence,
             // A proxy page stands in for a BMC that restarts (504 with HTML), and a 400 may say
@@ -105,6 +109,7 @@ impl BmcError {
             | Self::ForeignReference { .. }
             | Self::CommandNotOffered { .. }
             | Self::NotRead
+            | Self::GuidUnproven { .. }
             | Self::TooLarge { .. } => Endurance::Lasting,
         }
     }

@@ -29,9 +29,8 @@ use crate::bmc::credentials::Credentials;
 use crate::bmc::error::BmcError;
 use crate::bmc::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerCommand, Reading};
 use crate::core::identity::SystemUuid;
+use crate::core::power::IPMI_SYSTEM;
 
-/// What readings name as the system: there is one behind an IPMI address.
-const SYSTEM: &str = "ipmi";
 /// How long the end of a session is waited for at most.
 const CLOSING: Duration = Duration::from_secs(3);
 
@@ -89,12 +88,21 @@ impl Ipmi {
     /// Checks the credentials against IPMI's limits, resolves and checks addresses. Sends nothing to
     /// the BMC.
     pub(in crate::bmc) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        let unusable = |error| BmcError::CredentialsUnusable { error };
-        target.credentials.check_for_ipmi().map_err(unusable)?;
+        check(&target.credentials)?;
         let peers = target
             .allowed
             .resolve(&target.address.host, target.address.port)
             .await?;
+        Self::prepare_at(target, peers, deadlines)
+    }
+
+    /// The same with addresses that were resolved and checked before.
+    pub(in crate::bmc) fn prepare_at(
+        target: BmcTarget,
+        peers: Vec<SocketAddr>,
+        deadlines: Deadlines,
+    ) -> Result<Self, BmcError> {
+        check(&target.credentials)?;
         Ok(Self {
             peers,
             credentials: target.credentials,
@@ -179,8 +187,9 @@ impl Ipmi {
             literal: Some(literal.to_owned()),
             uuid,
             serial: None,
-            system: SYSTEM.to_owned(),
+            system: IPMI_SYSTEM.to_owned(),
             session: None,
+            fallback: None,
             began,
             ended,
         })
@@ -290,6 +299,11 @@ impl Ipmi {
             None => Ok(()),
         }
     }
+}
+
+fn check(credentials: &Credentials) -> Result<(), BmcError> {
+    let unusable = |error| BmcError::CredentialsUnusable { error };
+    credentials.check_for_ipmi().map_err(unusable)
 }
 
 pub(super) fn lost(unanswered: Unanswered) -> BmcError {

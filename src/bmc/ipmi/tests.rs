@@ -50,6 +50,7 @@ fn target(address: SocketAddr) -> BmcTarget {
         expected_uuid: Some(SystemUuid::parse(UUID).unwrap()),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Ipmi],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }

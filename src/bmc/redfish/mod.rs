@@ -16,6 +16,7 @@ mod tests;
 mod wire;
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
@@ -94,6 +95,11 @@ impl Redfish {
             control: None,
             followed: None,
         })
+    }
+
+    /// Where the service is: the checked addresses of its host, or the one that answered.
+    pub(super) fn peers(&self) -> &[SocketAddr] {
+        &self.wire.peers
     }
 
     /// Reads the system, and how the task of the last command stands while the power is not what that

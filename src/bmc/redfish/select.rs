@@ -63,6 +63,7 @@ impl Redfish {
             system: self.redactor.shorten(path.as_str(), usize::MAX),
             session: self.session_path(),
             command_failure: None,
+            fallback: None,
             began: answer.began,
             ended: answer.ended,
         };

@@ -55,6 +55,7 @@ fn target(address: SocketAddr, authority: &str, path: &str) -> BmcTarget {
         expected_uuid: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish],
+        fallback: None,
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }

@@ -28,7 +28,8 @@ struct Checked {
 /// Checks one host or all.
 ///
 /// # Errors
-/// When a host would not get through a remediation; the table is printed before that.
+/// When a host would not get through a remediation, or only by falling back to IPMI; the table is printed
+/// before that.
 pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
     let checked = match (
         &arguments.host.direct.address,
@@ -52,7 +53,10 @@ pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
     print(arguments.show.output, &checked)?;
     let failing = checked.iter().filter(|one| one.verdict.is_err()).count();
     if failing > 0 {
-        bail!("{failing} of {} hosts could not be remediated now", checked.len());
+        bail!(
+            "{failing} of {} hosts are not ready to be remediated",
+            checked.len()
+        );
     }
     Ok(())
 }

@@ -49,6 +49,7 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
         expected_uuid: expected(arguments)?,
         // Here, too, whoever writes it means it.
         protocols: vec![protocol],
+        fallback: None,
         allowed: AllowedNetworks::new(everywhere().into_iter().chain(arguments.allow_network.clone())),
     })
 }

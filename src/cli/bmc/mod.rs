@@ -134,6 +134,9 @@ async fn carry_out(
     let first = by_hand::first_read(line, destructive).await?;
     let uuid = first.uuid.clone().unwrap_or_else(|| "unknown".to_owned());
     show::tell(&format!("{label} is {}, UUID {uuid}", first.system));
+    if let Some(way) = &first.fallback {
+        show::tell(&format!("the BMC is spoken to {way}"));
+    }
     show::tell(&format!("the BMC says {}", first.said));
     if destructive && !arguments.yes {
         show::tell("it would be powered off at once, not shut down");

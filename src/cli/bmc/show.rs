@@ -17,12 +17,14 @@ pub(super) fn tell(text: &str) {
 
 /// The power state, by the names it is printed with.
 pub(super) fn power(host: &str, bmc: &str, reading: &Reading) -> Vec<(&'static str, Value)> {
-    vec![
+    let mut power = vec![
         ("host", json!(host)),
         ("bmc", json!(bmc)),
         ("system", json!(reading.system)),
         ("power", json!(reading.literal)),
-    ]
+    ];
+    power.extend(reading.fallback.as_ref().map(|why| ("read", json!(why))));
+    power
 }
 
 /// How we are logged in, as it is printed.

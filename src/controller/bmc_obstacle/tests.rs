@@ -267,6 +267,36 @@ fn what_ipmi_says() -> Vec<Row> {
     ]
 }
 
+/// Whatever IPMI says, Redfish may be back any time; and of the Secret it says nothing.
+fn in_place_of_redfish() -> Vec<Row> {
+    let after = |ipmi| BmcError::FallbackFailed {
+        redfish: text(),
+        ipmi: Box::new(ipmi),
+    };
+    let uuid = |text| SystemUuid::parse(text).unwrap();
+    let unproven = || BmcError::GuidUnproven { said: text() };
+    let another = BmcError::IdentityMismatch {
+        expected: uuid("4c4c4544-0042-3010-8054-b7c04f565931"),
+        found: uuid("4c4c4544-0042-3010-8054-b7c04f565932"),
+    };
+    let rejected = IpmiError::LoginRejected { text: text() };
+    let long = CredentialsError::TooLongForIpmi {
+        key: "password",
+        limit: 20,
+    };
+    let too_long = BmcError::CredentialsUnusable { error: long };
+    let silent = BmcError::NoAnswer { cause: text() };
+    let failed = |ipmi, reason| passes(after(ipmi), "BmcFallbackFailed", reason);
+    vec![
+        lasts(unproven(), "BmcGuidUnproven", Reason::IdentityUnproven),
+        failed(unproven(), Reason::IdentityUnproven),
+        failed(another, Reason::IdentityMismatch),
+        failed(rejected.into(), Reason::BmcUnreachable),
+        failed(too_long, Reason::BmcUnreachable),
+        failed(silent, Reason::BmcUnreachable),
+    ]
+}
+
 #[test]
 fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
     let rows = [
@@ -275,6 +305,7 @@ fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
         what_redfish_says(),
         about_the_system(),
         what_ipmi_says(),
+        in_place_of_redfish(),
     ]
     .into_iter()
     .flatten()
@@ -299,7 +330,7 @@ fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
 }
 
 /// Kinds of errors: those of [`BmcError`] with those of IPMI in the place of its `Ipmi`.
-const VARIANTS: usize = 33;
+const VARIANTS: usize = 35;
 
 /// Makes a new kind of error a compile error here: give it a row above.
 fn variant(error: &BmcError) -> &'static str {
@@ -330,6 +361,8 @@ fn variant(error: &BmcError) -> &'static str {
         BmcError::Http { .. } => "Http",
         BmcError::Resting { .. } => "Resting",
         BmcError::TooLarge { .. } => "TooLarge",
+        BmcError::FallbackFailed { .. } => "FallbackFailed",
+        BmcError::GuidUnproven { .. } => "GuidUnproven",
         BmcError::Ipmi(IpmiError::LoginRejected { .. }) => "LoginRejected",
         BmcError::Ipmi(IpmiError::LoginUnanswered { .. }) => "LoginUnanswered",
         BmcError::Ipmi(IpmiError::PrivilegeDenied { .. }) => "PrivilegeDenied",

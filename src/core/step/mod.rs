@@ -40,12 +40,19 @@ const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Decides the next step of a remediation.
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
-    let step = Step {
+    let mut step = Step {
         facts,
         now,
         journal: journal.clone(),
     };
+    let plain = without_fallback(journal).to_owned();
+    step.journal.message.clone_from(&plain);
     let mut decision = step.decide();
+    if decision.journal.message == plain {
+        decision.journal.message.clone_from(&journal.message);
+    } else if let Some(why) = fallback(facts) {
+        decision.journal.message = format!("{}{}", decision.journal.message, aside(why));
+    }
     let session = facts.observed.last_read().and_then(|read| read.session.as_ref());
     // Noted with whatever is written anyway: a write of its own would cost more than a session that ends
     // by itself.
@@ -53,6 +60,25 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
         decision.journal.bmc_session = session.cloned();
     }
     decision
+}
+
+/// Why the BMC is spoken to over IPMI although its address names Redfish, while it answers.
+fn fallback(facts: &Facts) -> Option<&str> {
+    let observed = &facts.observed;
+    let answered = observed.last_read().filter(|_| observed.read_failure.is_none());
+    answered?.fallback.as_deref()
+}
+
+/// How a message tells it.
+fn aside(why: &str) -> String {
+    format!(" ({why})")
+}
+
+/// The message of a journal without that: what a step says anew is compared with what it said.
+fn without_fallback(journal: &Journal) -> &str {
+    let why = journal.bmc_fallback.as_deref().map(aside);
+    let plain = why.and_then(|why| journal.message.strip_suffix(why.as_str()));
+    plain.unwrap_or(&journal.message)
 }
 
 /// A step in the making.
@@ -63,7 +89,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn decide(self) -> Decision {
+    fn decide(mut self) -> Decision {
         if self.journal.phase.is_final() {
             return self.ended();
         }
@@ -75,6 +101,9 @@ impl Step<'_> {
         }
         if let Some(retry) = self.write_retry(WRITE_RETRY) {
             return self.rest(Some(retry));
+        }
+        if let Some(read) = self.facts.observed.last_read() {
+            self.journal.bmc_fallback.clone_from(&read.fallback);
         }
         // A host that is off is brought back whatever became of the spec; nothing new is begun then.
         let strategy = self.facts.strategy.clone().unwrap_or_default();

@@ -17,6 +17,7 @@ fn now() -> Timestamp {
 fn good() -> Found {
     Found {
         how: "Redfish with a session".to_owned(),
+        fallback: None,
         power: PowerState::On,
         said: Some("On".to_owned()),
         uuid: Some(UUID.to_owned()),
@@ -175,6 +176,27 @@ fn a_certificate_is_an_obstacle_only_where_its_dates_matter() {
             (verdict, _) => panic!("{not_after} {dates_matter}: {verdict:?}"),
         }
     }
+}
+
+#[test]
+fn a_host_that_is_read_over_ipmi_because_redfish_is_silent_is_not_ready() {
+    let over_ipmi = Found {
+        how: "IPMI with cipher suite 17".to_owned(),
+        fallback: Some("over IPMI, because Redfish did not answer: refused".to_owned()),
+        certificate: None,
+        ..good()
+    };
+    let node = Expected::Node("worker", Some(UUID));
+    let obstacle = judge(&over_ipmi, &node, None, now()).unwrap_err();
+    assert_eq!(obstacle.reason, Reason::BmcOnlyOverIpmi);
+    assert_eq!(
+        obstacle.detail,
+        "a remediation would work over IPMI, because Redfish did not answer: refused"
+    );
+    // What would stop a remediation comes first.
+    let another = Expected::Node("worker", Some(ANOTHER));
+    let verdict = judge(&over_ipmi, &another, None, now());
+    assert_eq!(reason(verdict), Some(Reason::IdentityMismatch));
 }
 
 #[test]

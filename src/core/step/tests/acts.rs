@@ -1,5 +1,6 @@
 //! How the shell of the tests carries out observations and effects, and what goes wrong.
 
+use super::fallback::WHY;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 
 use super::world::{Cause, at};
@@ -8,7 +9,7 @@ use crate::core::facts::{Look, Obstacle, OutOfService, Seen};
 use crate::core::journal::Verb;
 use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent, WriteFailure};
 use crate::core::phase::{Phase, Reason};
-use crate::core::power::PowerState;
+use crate::core::power::{IPMI_SYSTEM, PowerState};
 
 impl Sim {
     pub(super) fn observe(&mut self, observation: Observation, fault: Fault) {
@@ -77,6 +78,7 @@ impl Sim {
             system: self.world.bmc.system.clone(),
             session: None,
             command_failure,
+            fallback: (self.world.bmc.system == IPMI_SYSTEM).then(|| WHY.to_owned()),
         });
     }
 

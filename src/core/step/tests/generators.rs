@@ -69,6 +69,7 @@ fn intents() -> impl Strategy<Value = Intent> {
 
 fn evidence() -> impl Strategy<Value = OffEvidence> {
     let reads = (times(), times()).prop_map(|(began, ended)| OffRead {
+        system: None,
         said: "Off".to_owned(),
         began,
         ended,
@@ -190,6 +191,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 system: SYSTEM.to_owned(),
                 session: None,
                 command_failure: None,
+                fallback: None,
             });
         }
         sim.journal = journal;

@@ -356,6 +356,7 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         system: sim.world.bmc.system.clone(),
         session: None,
         command_failure: None,
+        fallback: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod crashes;
 mod debts;
 mod exploration;
 mod explorer;
+mod fallback;
 mod generators;
 mod invariants_intent;
 mod invariants_recovery;

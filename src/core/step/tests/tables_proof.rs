@@ -9,7 +9,7 @@ use crate::core::observed::{PowerRead, ReportRead};
 use crate::core::power::PowerState;
 use crate::core::proof::{OffProof, Silence, off, silence};
 
-fn subject() -> Subject {
+pub(super) fn subject() -> Subject {
     let text = str::to_owned;
     Subject {
         machine: text("machine-1"),
@@ -25,7 +25,7 @@ fn subject() -> Subject {
     }
 }
 
-fn read(began: i64, word: &str) -> PowerRead {
+pub(super) fn read(began: i64, word: &str) -> PowerRead {
     PowerRead {
         began: at(began),
         ended: at(began + 20),
@@ -35,6 +35,7 @@ fn read(began: i64, word: &str) -> PowerRead {
         system: SYSTEM.to_owned(),
         session: None,
         command_failure: None,
+        fallback: None,
     }
 }
 

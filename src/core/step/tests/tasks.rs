@@ -148,6 +148,7 @@ fn only_an_acknowledgement_before_the_read_is_taken_back() {
             system: SYSTEM.to_owned(),
             session: None,
             command_failure: Some(WORDS.to_owned()),
+            fallback: None,
         });
         assert_eq!(observed.sent.map(|sent| sent.answer), Some(expected));
     }
