@@ -19,7 +19,7 @@ use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
 use crate::limits::OpenFiles;
 use crate::server::{self, Port, Room};
 use crate::simulator::Simulator;
-use crate::spec::HostSpec;
+use crate::spec::{self, HostSpec};
 use crate::ssdp::{self, SSDP_PORT};
 use crate::tls::{Authority, TlsSlot};
 
@@ -119,6 +119,7 @@ impl SimulatorBuilder {
     /// Any [`SimError`] but `UnknownHost` and `Stopped`; then nothing is left open.
     pub async fn start(self) -> Result<Simulator, SimError> {
         self.check_open_files()?;
+        spec::check_uuids(&self.hosts)?;
         let room = Room::new(OpenFiles::now().share(self.listeners(), to_u64(self.hosts.len())));
         let authority = Arc::new(Authority::new("bmc-simulator")?);
         let ssdp = match self.ssdp {

@@ -58,9 +58,9 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "worker-", value_name = "PREFIX")]
     pub(crate) name_prefix: String,
 
-    /// Address that every BMC listens on
-    #[arg(long, default_value = "127.0.0.1", value_parser = ip_address, value_name = "ADDRESS")]
-    pub(crate) bind: IpAddr,
+    /// Address that every BMC listens on; 127.0.0.1 when not given
+    #[arg(long, value_parser = ip_address, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
 
     /// Gives every BMC an address of its own, the first this one; then all have the same ports
     #[arg(long, value_parser = ip_address, value_name = "ADDRESS", conflicts_with = "bind")]
@@ -188,6 +188,21 @@ impl Arguments {
             .transpose()
     }
 
+    /// Refuses addresses of BMCs at which nothing would listen; searches over SSDP are listened for there.
+    pub(crate) fn check_addresses(&self) -> Result<(), Problem> {
+        let options = [
+            ("--bind", self.bind.is_some()),
+            ("--first-address", self.first_address.is_some()),
+        ];
+        let given = options.into_iter().find(|(_, given)| *given);
+        match given {
+            Some((option, _)) if self.one_port.is_some() && self.first_ipmi_port.is_none() && !self.ssdp => {
+                Err(Problem::NoUseBehindOnePort { option })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn nth(&self, number: u16, option: &'static str, first: u16) -> Result<u16, Problem> {
         if first == 0 || self.first_address.is_some() {
             return Ok(first);
@@ -235,6 +250,11 @@ pub(crate) enum Problem {
     },
     #[error("--first-address {first} leaves too few addresses for {hosts} hosts: choose a lower one")]
     Addresses { first: IpAddr, hosts: u16 },
+    #[error(
+        "behind --one-port {option} is the address of the IPMI, which these BMCs have not: leave it out, or add \
+         --first-ipmi-port"
+    )]
+    NoUseBehindOnePort { option: &'static str },
     #[error("cannot read --fleet {path}: {source}; check the path and its permissions", path = path.display())]
     ReadFleet { path: PathBuf, source: std::io::Error },
     #[error("{path}: {source}", path = path.display())]

@@ -28,6 +28,18 @@ pub enum SimError {
         /// The name given twice.
         name: String,
     },
+    /// Two machines were given the same UUID.
+    #[error(
+        "host `{name}`, field `{field}`: a machine of `{other}` has this UUID, too: give each its own, or leave it out"
+    )]
+    DuplicateUuid {
+        /// The host that was given it last.
+        name: String,
+        /// The field, as a fleet file names it.
+        field: String,
+        /// The host that has it already.
+        other: String,
+    },
     /// Behind one port, where TLS tells hosts apart, two names are the same.
     #[error(
         "the host names `{first}` and `{second}` differ in case only, and behind one port that is one name: give \

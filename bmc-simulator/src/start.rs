@@ -14,7 +14,11 @@ pub(crate) fn builder(arguments: &Arguments) -> Result<SimulatorBuilder, Problem
                 path: path.clone(),
                 source,
             })?;
-            let fleet = Fleet::from_yaml(&text).map_err(|source| Problem::Fleet {
+            let fleet = match arguments.one_port {
+                Some(address) => Fleet::from_yaml_behind(&text, address),
+                None => Fleet::from_yaml(&text),
+            };
+            let fleet = fleet.map_err(|source| Problem::Fleet {
                 path: path.clone(),
                 source,
             })?;
@@ -38,6 +42,7 @@ pub(crate) fn builder(arguments: &Arguments) -> Result<SimulatorBuilder, Problem
 }
 
 fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
+    arguments.check_addresses()?;
     let password = arguments.password()?;
     let host = |number: u16| {
         let mut spec = HostSpec::new(format!("{}{number}", arguments.name_prefix))
@@ -66,7 +71,7 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostSpec>, Problem> {
 /// Address of host `number`, counted from 1.
 fn address(arguments: &Arguments, number: u16) -> Result<IpAddr, Problem> {
     let Some(first) = arguments.first_address else {
-        return Ok(arguments.bind);
+        return Ok(arguments.bind.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     };
     let further = number.saturating_sub(1);
     let address = match first {

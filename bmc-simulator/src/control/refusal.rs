@@ -120,6 +120,7 @@ impl Refusal {
             SimError::InvalidHost { field, .. } => (StatusCode::BAD_REQUEST, Some(field.clone())),
             SimError::UnknownSystem { .. } => (StatusCode::NOT_FOUND, Some("system".to_owned())),
             SimError::DuplicateHost { .. }
+            | SimError::DuplicateUuid { .. }
             | SimError::ControlNotLoopback { .. }
             | SimError::Bind { .. }
             | SimError::OpenFilesLimit { .. }

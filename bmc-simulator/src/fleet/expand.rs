@@ -7,7 +7,7 @@ use super::file::{File, Group, Ipmi, Traits};
 use super::machines::machines;
 use super::places::Flaw;
 use super::taken::Taken;
-use super::{Fleet, FleetError, MOST_HOSTS};
+use super::{Fleet, FleetError, MOST_HOSTS, words};
 use crate::SimError;
 use crate::fault::Injection;
 use crate::ipmi::IpmiSpec;
@@ -178,7 +178,8 @@ fn give_fields(spec: &mut HostSpec, traits: &Traits) -> Result<(), Flaw> {
 
 pub(super) fn misfitting(name: &str, misfit: Misfit) -> Flaw {
     let field = format!("{name}.{}", misfit.path());
-    Flaw::of(field.trim_end_matches('.'), misfit.into_inner().to_string())
+    let reason = words::in_block(&misfit.into_inner().to_string());
+    Flaw::of(field.trim_end_matches('.'), reason)
 }
 
 fn ipmi(wanted: &Ipmi, port: u16) -> IpmiSpec {

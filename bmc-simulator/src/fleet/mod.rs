@@ -34,6 +34,18 @@ impl Fleet {
     /// # Errors
     /// [`FleetError`] with line, field and what was expected there.
     pub fn from_yaml(text: &str) -> Result<Self, FleetError> {
+        Self::read(text, None)
+    }
+
+    /// Reads a fleet file as if its `onePort` were this address, whatever it says itself.
+    ///
+    /// # Errors
+    /// As [`from_yaml`](Self::from_yaml); also when something in it would have no effect behind one port.
+    pub fn from_yaml_behind(text: &str, one_port: SocketAddr) -> Result<Self, FleetError> {
+        Self::read(text, Some(one_port))
+    }
+
+    fn read(text: &str, one_port: Option<SocketAddr>) -> Result<Self, FleetError> {
         let mut path = String::new();
         let read = serde_saphyr::with_deserializer_from_str_with_options(text, yaml(), |deserializer| {
             serde_path_to_error::deserialize(deserializer).map_err(|error| {
@@ -41,7 +53,8 @@ impl Fleet {
                 error.into_inner()
             })
         });
-        let file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
+        let mut file: file::File = read.map_err(|error| FleetError::unreadable(&path, &error))?;
+        file.one_port = one_port.or(file.one_port);
         expand::expand(&file, text)
     }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use super::file::{File, Group};
 use super::places::Flaw;
 use crate::ipmi::guid;
-use crate::spec::HostSpec;
+use crate::spec::{HostSpec, Shared, Uuids};
 
 /// What hosts have, each with whose it is.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Taken {
     names: BTreeMap<String, String>,
     tcp: BTreeMap<SocketAddr, String>,
     udp: BTreeMap<SocketAddr, String>,
-    uuids: BTreeMap<[u8; 16], String>,
+    uuids: Uuids,
 }
 
 impl Taken {
@@ -66,35 +66,25 @@ impl Taken {
         }
     }
 
-    /// Those that were said: drawn ones differ. A decoy may have that of a machine, for some BMCs list one
-    /// under two ids.
     fn add_uuids(&mut self, host: &HostSpec) -> Result<(), Flaw> {
         for (index, decoy) in host.decoys.iter().enumerate() {
             if let Some(uuid) = &decoy.uuid {
                 read_uuid(&format!("decoys[{index}].uuid"), uuid)?;
             }
         }
-        let of_machines = host.machines.iter().enumerate();
-        let of_machines =
-            of_machines.map(|(index, machine)| (format!("machines[{index}].uuid"), machine.uuid.as_ref()));
-        let own = [("uuid".to_owned(), host.uuid.as_ref())];
-        for (field, uuid) in own.into_iter().chain(of_machines) {
-            let Some(uuid) = uuid else {
-                continue;
-            };
-            let owner = format!("`{}`", host.name);
-            if let Some(other) = self.uuids.insert(read_uuid(&field, uuid)?, owner) {
-                let reason =
-                    format!("a machine of {other} has this UUID, too: give each its own, or leave it out");
-                return Err(Flaw::of(field, reason));
-            }
+        for (field, uuid) in host.said_uuids() {
+            read_uuid(&field, uuid)?;
         }
-        Ok(())
+        self.uuids.take(host).map_err(|Shared { field, other }| {
+            let reason =
+                format!("a machine of `{other}` has this UUID, too: give each its own, or leave it out");
+            Flaw::of(field, reason)
+        })
     }
 }
 
-fn read_uuid(field: &str, uuid: &str) -> Result<[u8; 16], Flaw> {
-    guid(uuid).ok_or_else(|| {
+fn read_uuid(field: &str, uuid: &str) -> Result<(), Flaw> {
+    guid(uuid).map(drop).ok_or_else(|| {
         let reason = "not a UUID: write 32 hexadecimal digits, as 00112233-4455-6677-8899-aabbccddeeff";
         Flaw::of(field, reason)
     })

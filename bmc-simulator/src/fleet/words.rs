@@ -17,6 +17,33 @@ pub(super) fn in_plain_words(path: &str, reason: &str) -> (String, String) {
     (path, reason)
 }
 
+/// What is wrong within a block of fields, and what to write; other words come from there than from the
+/// YAML library, for such a block goes over that of the defaults first.
+pub(super) fn in_block(reason: &str) -> String {
+    let misfit = ["invalid type", "invalid value", "missing field"];
+    if !misfit.iter().any(|kind| reason.starts_with(kind)) {
+        return reason.to_owned();
+    }
+    let wanted = reason.rsplit_once(", expected ").map_or("", |(_, wanted)| wanted);
+    let same_as = match wanted {
+        "a boolean" => "invalid boolean",
+        "u8" => "invalid u8",
+        "u16" => "invalid u16",
+        "u32" => "invalid u32",
+        "u64" | "usize" => "invalid u64",
+        "a string" => "expected string scalar",
+        "a sequence" => "expected sequence start",
+        "a map" => "expected mapping start",
+        "string or map" | "map with a single key" | "enum" => {
+            return "a name belongs here: write one that the README lists, as text".to_owned();
+        }
+        of_fields if of_fields.starts_with("struct") => "expected mapping start",
+        "" => reason,
+        other => return format!("write {other}"),
+    };
+    expected("", same_as).unwrap_or_else(|| reason.to_owned())
+}
+
 /// What belongs there, where the library says only what is wrong.
 fn expected(path: &str, reason: &str) -> Option<String> {
     if reason.starts_with("missing field") {

@@ -5,6 +5,7 @@ mod check;
 mod identity;
 mod layers;
 mod machine;
+mod uuids;
 
 pub(crate) use chassis::Enclosure;
 pub(crate) use check::{HostFlaw, Wrong, check_login};
@@ -12,6 +13,7 @@ pub(crate) use identity::{Identities, Identity};
 pub(crate) use layers::{Fields, Layered, Misfit};
 pub(crate) use machine::MachinePlan;
 pub use machine::MachineSpec;
+pub(crate) use uuids::{Shared, Uuids, check as check_uuids};
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -229,6 +229,15 @@ fn mistakes_end_it_with_a_reason() {
             "not an IP address: write one, such as 127.0.0.1",
         ),
         (
+            vec!["--one-port", "127.0.0.1:0", "--bind", "127.0.0.9"],
+            "behind --one-port --bind is the address of the IPMI, which these BMCs have not: leave it out, or add \
+             --first-ipmi-port",
+        ),
+        (
+            vec!["--one-port", "127.0.0.1:0", "--first-address", "127.0.0.9"],
+            "behind --one-port --first-address is the address of the IPMI",
+        ),
+        (
             vec!["--one-port", "127.0.0.1:0", "--name-prefix", "rack.a-"],
             "behind one port the name is a part of a DNS name",
         ),
@@ -236,6 +245,16 @@ fn mistakes_end_it_with_a_reason() {
         let stderr = fail(&arguments);
         assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn a_fleet_file_is_read_as_the_one_port_of_the_command_line_asks_for() {
+    let file = scratch("one-port.yaml");
+    std::fs::write(&file, "hosts:\n  - name: a\n    port: 8443\n").unwrap();
+    let path = file.as_str();
+    let stderr = fail(&["--fleet", path, "--one-port", "127.0.0.1:0"]);
+    let place = "line 3, column 11: hosts[0].port: behind one port no BMC has one of its own: leave it out";
+    assert!(stderr.contains(place), "{stderr}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What hosts of one fleet file cannot have in common, and what a file can get wrong as a whole.
 
-use bmc_simulator::Fleet;
+use bmc_simulator::{DecoySpec, Fleet, HostSpec, MachineSpec, Simulator};
 
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 
@@ -93,6 +93,42 @@ fn uuids_are_uuids_and_each_machines_own() {
 }
 
 #[test]
+fn a_uuid_of_nobody_is_no_ones_own() {
+    let none = "00000000-0000-0000-0000-000000000000";
+    let text = format!("hosts: [{{name: a, uuid: {none}}}, {{name: b, uuid: {none}}}]");
+    assert_eq!(Fleet::from_yaml(&text).unwrap().names().count(), 2);
+}
+
+#[tokio::test]
+async fn no_simulator_has_two_machines_with_one_uuid() {
+    let twice = [
+        vec![
+            HostSpec::new("a").system_uuid(UUID),
+            HostSpec::new("b").system_uuid(UUID.to_uppercase()),
+        ],
+        vec![
+            HostSpec::new("a").system_uuid(UUID),
+            HostSpec::new("b")
+                .machine(MachineSpec::new("x"))
+                .machine(MachineSpec::new("y").system_uuid(UUID)),
+        ],
+    ];
+    for (hosts, field) in twice.into_iter().zip(["uuid", "machines[1].uuid"]) {
+        let error = Simulator::builder().hosts(hosts).start().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "host `b`, field `{field}`: a machine of `a` has this UUID, too: give each its own, or leave it out"
+            )
+        );
+    }
+    let decoy = HostSpec::new("a")
+        .system_uuid(UUID)
+        .decoy(DecoySpec::new("d").uuid(UUID));
+    assert!(Simulator::builder().host(decoy).start().await.is_ok());
+}
+
+#[test]
 fn what_has_no_effect_behind_one_port_is_refused() {
     let file = |host: &str| format!("onePort: 127.0.0.1:0\nhosts:\n  - {host}");
     for (host, place) in [
@@ -107,6 +143,12 @@ fn what_has_no_effect_behind_one_port_is_refused() {
     ] {
         let told = told(&file(host));
         assert!(told.starts_with(place) && told.contains("leave it out"), "{told}");
+        // Also when it is not the file that says so.
+        let alone = format!("hosts:\n  - {host}");
+        let anywhere = ([127, 0, 0, 1], 0).into();
+        let refused = Fleet::from_yaml_behind(&alone, anywhere).unwrap_err().to_string();
+        assert_eq!(refused, told.replacen("line 3", "line 2", 1));
+        assert!(Fleet::from_yaml(&alone).is_ok());
     }
     let with_ipmi = file("{name: a, address: 127.0.0.9, ipmi: {}}");
     assert!(Fleet::from_yaml(&with_ipmi).is_ok());

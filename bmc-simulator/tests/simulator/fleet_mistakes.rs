@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bmc_simulator::Fleet;
 
 /// Files, and the whole message. One that ends in `...` goes on with a list that grows.
-const MISTAKES: [(&str, &str); 51] = [
+const MISTAKES: [(&str, &str); 61] = [
     ("hosts: [", "line 1, column 8: hosts: unclosed bracket '['"),
     ("seed: 1", "line 1, column 1: missing field `hosts`: add it"),
     (
@@ -163,6 +163,46 @@ const MISTAKES: [(&str, &str); 51] = [
     (
         "defaults:\n  redfish:\n    sessionTimeout: 1s\nhosts:\n  - name: a",
         "line 3, column 21: defaults.redfish.sessionTimeout: Redfish allows a session time-out of 30 s to 1 day: write such a duration",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {sessionLimit: many}",
+        "line 3, column 29: hosts[0].redfish.sessionLimit: write a whole number from 0 to 65535",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {sessionLimit: 70000}",
+        "line 3, column 29: hosts[0].redfish.sessionLimit: write a whole number from 0 to 65535",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {lockout: {threshold: 1.5}}",
+        "line 3, column 36: hosts[0].redfish.lockout.threshold: write a whole number from 0 to 4294967295",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {lockout: many}",
+        "line 3, column 24: hosts[0].redfish.lockout: fields belong here: write `FIELD: VALUE` below it, or `{FIELD: VALUE}`",
+    ),
+    (
+        "defaults:\n  redfish: {passwordChangeRequired: 1}\nhosts:\n  - name: a",
+        "line 2, column 37: defaults.redfish.passwordChangeRequired: write `true` or `false`",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {oemActions: hpe-system-reset}",
+        "line 3, column 27: hosts[0].redfish.oemActions: a list belongs here: write `- VALUE` below it, or `[VALUE]`",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {resetPause: 5}",
+        "line 3, column 27: hosts[0].redfish.resetPause: a text belongs here: write one, in quotes if it looks like something else",
+    ),
+    (
+        "hosts:\n  - name: a\n    redfish: {resetAnswer: 202}",
+        "line 3, column 28: hosts[0].redfish.resetAnswer: a name belongs here: write one that the README lists, as text",
+    ),
+    (
+        "hosts:\n  - name: a\n    delays: {off: 4}",
+        "line 3, column 19: hosts[0].delays.off: write a duration such as 2s, or one of uniform, exponential, normal",
+    ),
+    (
+        "hosts:\n  - name: a\n    delays: {off: {uniform: {to: 4s}}}",
+        "line 3, column 29: hosts[0].delays.off.uniform: missing field `from`: add it",
     ),
     (
         "hosts:\n  - name: a\n    redfish: {sessionsLimit: 8}",

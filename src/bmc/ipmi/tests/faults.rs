@@ -34,11 +34,15 @@ fn of_the_network() -> Vec<IpmiFault> {
 async fn reads_with(host: Host, injection: Injection) {
     let what = format!("{injection:?}");
     host.inject(injection).unwrap();
-    let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
+    let target = BmcTarget {
+        expected_uuid: Some(SystemUuid::parse(host.system_uuid()).unwrap()),
+        ..target(host.ipmi_address().unwrap())
+    };
+    let mut bmc = connect(target).await;
     let first = bmc.read().await.unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(
         (first.power, first.uuid.as_deref()),
-        (PowerState::On, Some(UUID)),
+        (PowerState::On, Some(host.system_uuid())),
         "{what}"
     );
     host.press_power(Power::Off).unwrap();
@@ -66,7 +70,6 @@ async fn one_fault_of_the_network_in_any_step_is_got_over() {
     let specs = (0..injections.len()).map(|place| {
         HostSpec::new(name(place))
             .credentials("admin", CANARY)
-            .system_uuid(UUID)
             .ipmi(IpmiSpec::new())
     });
     let simulator = Simulator::builder().seed(1).hosts(specs).start().await.unwrap();
