@@ -17,7 +17,7 @@ use crate::host::{Host, HostCore, Setup, run_clock};
 use crate::ipmi;
 use crate::journal::{JOURNAL_CAPACITY, Journal, Salt};
 use crate::limits::OpenFiles;
-use crate::server::{self, Port, Room};
+use crate::server::{self, ControlListener, Port, Room};
 use crate::simulator::Simulator;
 use crate::spec::{self, HostSpec};
 use crate::ssdp::{self, SSDP_PORT};
@@ -255,7 +255,8 @@ impl Shared {
         }
         let (listener, address) = listen(address).await?;
         let router = control::router(Arc::clone(controlled));
-        tasks.spawn(server::run_control(listener, router, self.stop.clone()));
+        let limited = ControlListener::new(listener, OpenFiles::now().control_connections());
+        tasks.spawn(server::run_control(limited, router, self.stop.clone()));
         Ok(address)
     }
 }

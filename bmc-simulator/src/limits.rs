@@ -10,6 +10,9 @@ const RESERVE: u64 = 32;
 /// Those of them that connections to BMCs never take, at least and at most; a quarter of what there is in between.
 const OTHERS: [u64; 2] = [16, 256];
 
+/// Connections to the control API at one time, at most.
+const MOST_CONTROL: u64 = 64;
+
 /// How many connections to BMCs may be open at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
@@ -41,9 +44,7 @@ impl OpenFiles {
     /// What is left for connections beside so many listeners.
     pub(crate) fn share(self, listeners: u64, hosts: u64) -> Share {
         let left = self.soft.saturating_sub(listeners);
-        let [least, most] = OTHERS;
-        let connections = left.saturating_sub((left / 4).clamp(least, most));
-        let to_usize = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        let connections = left.saturating_sub(of_others(left));
         // With one for some of them only, first come is first served.
         match connections.checked_sub(hosts) {
             Some(shared) => Share {
@@ -55,6 +56,12 @@ impl OpenFiles {
                 shared: to_usize(connections),
             },
         }
+    }
+
+    /// How many connections to the control API may be open at one time: half of what is not for the BMCs at
+    /// most, so that the rest of the process has the other half.
+    pub(crate) fn control_connections(self) -> usize {
+        to_usize((of_others(self.soft) / 2).min(MOST_CONTROL))
     }
 
     /// Checks that as many listeners can be opened.
@@ -74,6 +81,16 @@ impl OpenFiles {
             comfortable: needed.saturating_add(hosts),
         })
     }
+}
+
+/// Open files that connections to BMCs never take.
+fn of_others(left: u64) -> u64 {
+    let [least, most] = OTHERS;
+    (left / 4).clamp(least, most)
+}
+
+fn to_usize(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -112,6 +129,12 @@ mod tests {
         assert_eq!(share(33, 1, 1), (1, 15), "the least that is taken");
         assert_eq!(share(1032, 1000, 1000), (0, 16));
         assert_eq!(share(10, 20, 5), (0, 0));
+    }
+
+    #[test]
+    fn the_control_api_takes_no_more_than_half_of_the_rest() {
+        let of = |soft| OpenFiles { soft, hard: soft }.control_connections();
+        assert_eq!([of(33), of(256), of(1024), of(u64::MAX)], [8, 32, 64, 64]);
     }
 
     #[test]

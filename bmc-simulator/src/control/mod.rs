@@ -114,12 +114,18 @@ const MOST_LOOKED_AT: usize = 100_000;
 
 type WantedQuery = Result<Query<Wanted>, QueryRejection>;
 
-/// The page that was asked for, of one host or of all. What is due by now belongs to the answer.
-fn page(controlled: &Controlled, host: Option<&Host>, wanted: WantedQuery) -> Result<Json<Page>, Refusal> {
-    let Query(Wanted { after, limit }) = wanted.map_err(|rejection| Refusal::bad_query(&rejection))?;
-    if limit == 0 || limit > most_entries() {
+/// What a query asks for, if that can be had.
+fn understood(wanted: WantedQuery) -> Result<Wanted, Refusal> {
+    let Query(wanted) = wanted.map_err(|rejection| Refusal::bad_query(&rejection))?;
+    if wanted.limit == 0 || wanted.limit > most_entries() {
         return Err(Refusal::bad_limit());
     }
+    Ok(wanted)
+}
+
+/// The page that was asked for, of one host or of all. What is due by now belongs to the answer.
+fn page(controlled: &Controlled, host: Option<&Host>, wanted: WantedQuery) -> Result<Json<Page>, Refusal> {
+    let Wanted { after, limit } = understood(wanted)?;
     let most = Most {
         entries: limit,
         looked_at: MOST_LOOKED_AT,
@@ -143,9 +149,20 @@ async fn journal(State(controlled): Shared, wanted: WantedQuery) -> Result<Json<
     page(&controlled, None, wanted)
 }
 
-/// Every rule of every oracle that was broken so far.
-async fn breaches(State(controlled): Shared) -> Json<Value> {
-    Json(json!({"breaches": controlled.judge(&Oracle::ALL)}))
+/// Every rule of every oracle that was broken so far, by the numbers of their journal entries.
+async fn breaches(State(controlled): Shared, wanted: WantedQuery) -> Result<Json<Value>, Refusal> {
+    let Wanted { after, limit } = understood(wanted)?;
+    let mut breaches = controlled.judge(&Oracle::ALL);
+    breaches.retain(|breach| breach.seq > after);
+    // One entry can break several rules: they stay on one page, or the next would not have them.
+    let last = breaches.get(limit.saturating_sub(1)).map(|breach| breach.seq);
+    let end = last.map_or(breaches.len(), |last| {
+        breaches.partition_point(|breach| breach.seq <= last)
+    });
+    let more = end < breaches.len();
+    breaches.truncate(end);
+    let last = breaches.last().map_or(after, |breach| breach.seq);
+    Ok(Json(json!({"breaches": breaches, "lastSeq": last, "more": more})))
 }
 
 async fn metrics_text(State(controlled): Shared) -> impl IntoResponse {

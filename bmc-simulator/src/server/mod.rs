@@ -10,7 +10,7 @@ mod shared;
 mod waiting;
 
 pub(crate) use arrival::Line;
-pub(crate) use control::run_control;
+pub(crate) use control::{ControlListener, run_control};
 pub(crate) use port::Port;
 pub(crate) use room::{Room, Seats};
 pub(crate) use shared::{SUFFIX, run as run_shared};
