@@ -44,19 +44,21 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
         wrong_secret,
         other_uuid,
         HostOptions::default(),
+        HostOptions::default(),
     ];
     let world = World::new(cluster, "bmc", options).await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
-    let [good, rejected, another, hanging] = &world.hosts[..] else {
-        anyhow::bail!("four hosts were asked for");
+    let [good, rejected, another, hanging, lying] = &world.hosts[..] else {
+        anyhow::bail!("five hosts were asked for");
     };
+    lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;
     hanging.bmc.inject(Fault::RefuseConnections)?;
 
     let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
     assert_eq!(status, Some(1), "{err}");
     assert!(
-        err.contains("checked 4 of 4") && err.contains("3 of 4 hosts"),
+        err.contains("checked 5 of 5") && err.contains("4 of 5 hosts"),
         "{err}"
     );
     let checked: Value = serde_json::from_str(&out)?;
@@ -65,6 +67,7 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
         (rejected, json!("BmcCredentialsRejected")),
         (another, json!("IdentityMismatch")),
         (hanging, json!("BmcUnreachable")),
+        (lying, json!("NodeStillReporting")),
     ] {
         let row = by_name(&checked, &world, &host.name);
         assert_eq!(row["reason"], reason, "{row}");

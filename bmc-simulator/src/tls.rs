@@ -4,6 +4,7 @@ mod version_1;
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -20,6 +21,9 @@ use sha2::{Digest, Sha256};
 use crate::SimError;
 use crate::fault::CertificateDefect;
 use crate::server::SUFFIX;
+
+/// How long a certificate lasts that expires soon.
+const SOON: Duration = Duration::from_hours(7 * 24);
 
 /// An authority that signs BMC certificates. Its key is fresh each time, whatever the seed.
 pub(crate) struct Authority {
@@ -75,6 +79,10 @@ impl Authority {
             Some(CertificateDefect::Expired) => {
                 params.not_before = date_time_ymd(2001, 1, 1);
                 params.not_after = date_time_ymd(2002, 1, 1);
+            }
+            Some(CertificateDefect::ExpiresSoon) => {
+                let end = SystemTime::now().checked_add(SOON);
+                params.not_after = end.map_or(params.not_after, Into::into);
             }
             Some(CertificateDefect::NotYetValid) => {
                 params.not_before = date_time_ymd(4000, 1, 1);

@@ -1,9 +1,11 @@
 //! Live reads: the last look before a power-off, and the signs of life of a Node.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
 
 use super::api_call::{ShellError, within};
 use super::context::Context;
@@ -18,6 +20,12 @@ use crate::metal3;
 
 /// Namespace of the Leases that kubelets renew.
 const NODE_LEASES: &str = "kube-node-lease";
+
+/// Looks for a report after the first. A kubelet renews its Lease every 10 s, a quarter of its duration
+/// (kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`).
+const LOOKS_FOR_REPORT: usize = 3;
+/// Time between two of them.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Reads policy, Machine, MachineHealthChecks, Node and Lease at the API server, all at once.
 pub(crate) async fn look(
@@ -42,7 +50,7 @@ pub(crate) async fn look(
             policies.get_opt(remediation_policy::POLICY_NAME)
         ),
         within("reading the Node", nodes.get_opt(node_name)),
-        lease(context, node_name),
+        lease(client, node_name),
     );
     let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
     let host = host(context, remediation, &machine).await?;
@@ -102,13 +110,30 @@ pub(crate) async fn report(
         began,
         report: NodeReport {
             heartbeat,
-            ..lease(context, node_name).await?
+            ..lease(&context.client, node_name).await?
         },
     })
 }
 
-async fn lease(context: &Context, node_name: &str) -> Result<NodeReport, ShellError> {
-    let leases = Api::<Lease>::namespaced(context.client.clone(), NODE_LEASES);
+/// Looks at a Node's Lease until it is renewed, 15 s at the most. Answers what was read first and last.
+pub(crate) async fn watch_for_report(
+    client: &Client,
+    node_name: &str,
+) -> Result<(NodeReport, NodeReport), ShellError> {
+    let first = lease(client, node_name).await?;
+    let mut last = first.clone();
+    for _ in 0..LOOKS_FOR_REPORT {
+        if last.differs_from(&first) {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        last = lease(client, node_name).await?;
+    }
+    Ok((first, last))
+}
+
+async fn lease(client: &Client, node_name: &str) -> Result<NodeReport, ShellError> {
+    let leases = Api::<Lease>::namespaced(client.clone(), NODE_LEASES);
     let lease = within("reading the Node's Lease", leases.get_opt(node_name)).await?;
     let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
     Ok(NodeReport {

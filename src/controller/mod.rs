@@ -38,5 +38,6 @@ pub use clock::Clock;
 pub use context::Context;
 pub(crate) use gather::machine_name as named_machine;
 pub(crate) use host::{HostTrust, ResolvedHost, bmc_address, resolve_endpoint};
+pub(crate) use look::watch_for_report;
 pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

@@ -9,7 +9,7 @@ mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::facts::Obstacle;
+use super::facts::{NodeReport, Obstacle};
 use super::identity::{self, SystemUuid};
 use super::phase::Reason;
 use super::power::PowerState;
@@ -98,6 +98,33 @@ pub fn judge(
         None => String::new(),
     };
     Ok(format!("{}; the host is {power}{certificate}", found.how))
+}
+
+/// Whether a BMC is believed that said Off of a host whose Node is Ready. `earlier` and `later` are two reads
+/// of the Node's reports, both begun after that; `again` is the power state as the BMC gave it after the
+/// later one. A Node that reported in between, while the BMC says Off before and after, is not the host
+/// behind that BMC, or the BMC does not say what is: its proof of Off would release what still runs.
+///
+/// # Errors
+/// The obstacle, when they contradict each other.
+pub fn off_is_believable(
+    node: &str,
+    earlier: &NodeReport,
+    later: &NodeReport,
+    again: PowerState,
+) -> Result<(), Obstacle> {
+    let reported = later.lease_renewed.is_some() && later.lease_renewed != earlier.lease_renewed;
+    match again {
+        PowerState::Off if reported => Err(Obstacle::new(
+            Reason::NodeStillReporting,
+            format!("the BMC says Off, and Node {node} is Ready and renewed its Lease after that"),
+        )),
+        PowerState::Off
+        | PowerState::On
+        | PowerState::PoweringOn
+        | PowerState::PoweringOff
+        | PowerState::Unknown => Ok(()),
+    }
 }
 
 fn is_the_host(found: &Found, expected: &Expected<'_>, stated: Option<&SystemUuid>) -> Result<(), Obstacle> {

@@ -10,9 +10,11 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod certificates;
 mod findings;
 mod manners;
 mod metal3;
+mod power;
 mod scrape;
 
 use std::time::Duration;

@@ -244,6 +244,8 @@ pub enum Fault {
 pub enum CertificateDefect {
     /// It has expired.
     Expired,
+    /// It is good, and expires in a week.
+    ExpiresSoon,
     /// It is not valid yet.
     NotYetValid,
     /// It is another host's.

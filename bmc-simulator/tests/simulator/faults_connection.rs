@@ -166,6 +166,10 @@ async fn certificates_have_the_defect_that_is_asked_for() {
         .await
         .expect("trusted itself it is good");
 
+    host.set_faults(vec![Fault::Certificate(CertificateDefect::ExpiresSoon).into()])
+        .unwrap();
+    handshake(&host, &authority).await.expect("good for another week");
+
     let defective = host.certificate_sha256_fingerprint();
     host.clear_faults();
     assert_ne!(host.certificate_sha256_fingerprint(), defective);

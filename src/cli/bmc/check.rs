@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use super::arguments::{CheckArguments, Output};
 use super::cluster::{Cluster, ClusterHost};
 use super::{direct, farewell, show};
-use crate::bmc::{BmcTarget, Bmcs, Inspection, Urgency};
+use crate::bmc::{BmcLine, BmcTarget, Bmcs, Inspection, Urgency};
 use crate::controller::obstacle;
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
+use crate::core::power::PowerState;
 use crate::core::readiness::{self, Expected};
 
 /// One host and what the check found.
@@ -40,7 +41,7 @@ pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
             let target = direct::target(&arguments.host.direct, address)?;
             let (host, bmc) = (target.address.host.to_string(), target.address.to_string());
             let stated = target.expected_uuid.clone();
-            vec![of_target(host, bmc, target, &Expected::Anybody, stated).await]
+            vec![of_target(host, bmc, target, &Expected::Anybody, stated, None).await?]
         }
         (None, Some(name), _) => {
             let cluster = Cluster::connect().await?;
@@ -108,7 +109,8 @@ async fn of_host(cluster: &Cluster, host: &ClusterHost) -> anyhow::Result<Checke
         Some((name, uuid)) => Expected::Node(name, uuid.as_deref()),
         None => Expected::NoNode(format!("{label} has no Node")),
     };
-    Ok(of_target(label.clone(), bmc, target, &expected, host.stated_uuid()).await)
+    let ready = host.ready_node().map(|node| (cluster, node));
+    of_target(label.clone(), bmc, target, &expected, host.stated_uuid(), ready).await
 }
 
 async fn of_target(
@@ -117,11 +119,11 @@ async fn of_target(
     target: BmcTarget,
     expected: &Expected<'_>,
     mut stated: Option<SystemUuid>,
-) -> Checked {
+    ready: Option<(&Cluster, String)>,
+) -> anyhow::Result<Checked> {
     let line = Bmcs::default().line(target.clone(), Urgency::Remediation);
     let found = line.inspect().await;
-    farewell(line).await;
-    let (found, verdict) = match found {
+    let (found, mut verdict) = match found {
         Ok(found) => {
             if *expected == Expected::Anybody && stated.is_none() {
                 // Who names a BMC by its address alone means whoever is there.
@@ -134,12 +136,35 @@ async fn of_target(
         }
         Err(error) => (None, Err(obstacle(&bmc, &error))),
     };
-    Checked {
+    let off = found
+        .as_ref()
+        .is_some_and(|found| found.reading.power == PowerState::Off);
+    if let (true, Ok(_), Some((cluster, node))) = (off, &verdict, &ready)
+        && let Err(obstacle) = believe(cluster, node, &line, &bmc).await?
+    {
+        verdict = Err(obstacle);
+    }
+    farewell(line).await;
+    Ok(Checked {
         host,
         bmc,
         found,
         verdict,
-    }
+    })
+}
+
+/// Whether a BMC can be believed that says Off of the host of a Node that is Ready.
+async fn believe(
+    cluster: &Cluster,
+    node: &str,
+    line: &BmcLine,
+    bmc: &str,
+) -> anyhow::Result<Result<(), Obstacle>> {
+    let (first, last) = cluster.watch_for_report(node).await?;
+    Ok(match line.read().await {
+        Ok(again) => readiness::off_is_believable(node, &first, &last, again.power),
+        Err(error) => Err(obstacle(bmc, &error)),
+    })
 }
 
 fn print(output: Output, checked: &[Checked]) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
 use crate::controller::{
     ResolvedHost, ShellError, bmc_access, cluster_networks, named_machine, resolve_endpoint, within,
 };
-use crate::core::facts::Obstacle;
+use crate::core::facts::{NodeReport, Obstacle};
 use crate::core::identity::SystemUuid;
 use crate::core::metal3::host_reference;
 use crate::{api, metal3};
@@ -149,6 +149,15 @@ impl Cluster {
         let target =
             bmc_access::target(&self.client, &host.namespace, resolved, &login, rules, expected).await;
         target.map_err(|error| said(&error))
+    }
+
+    /// Watches a Node for a report, 15 s at the most. Answers what was read first and last.
+    ///
+    /// # Errors
+    /// When its Lease cannot be read.
+    pub(super) async fn watch_for_report(&self, node: &str) -> anyhow::Result<(NodeReport, NodeReport)> {
+        let watched = crate::controller::watch_for_report(&self.client, node).await;
+        watched.map_err(|error| said(&error))
     }
 
     /// The remediation that is at work on a host.

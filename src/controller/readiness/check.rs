@@ -6,23 +6,21 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
 
+use super::asking::ask;
 use super::findings::NodeSeen;
 use crate::api::BMCEndpoint;
 use crate::api::views::Machine;
 use crate::controller::api_call::ShellError;
-use crate::controller::bmc_conversation::Conversation;
 use crate::controller::context::Context;
 use crate::controller::host::{self, ResolvedHost};
 use crate::controller::{acceptance, caches, gather};
 use crate::core::facts::{Obstacle, Seen};
-use crate::core::identity::SystemUuid;
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
-use crate::core::readiness::{Expected, Found, judge};
 use crate::metal3;
 
 /// How long a host with a remediation under way is left alone before the next look.
-const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// The same after a call to the API server that failed.
 const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
@@ -51,11 +49,11 @@ pub(super) struct FoundOut {
 }
 
 /// Whom a check is about.
-struct Subject {
+pub(super) struct Subject {
     host: Result<ResolvedHost, Obstacle>,
-    machine: Option<Machine>,
+    pub(super) machine: Option<Machine>,
     /// The Node, or what is missing.
-    node: Result<NodeSeen, String>,
+    pub(super) node: Result<NodeSeen, String>,
     generation: Option<i64>,
     regarding: ObjectReference,
 }
@@ -87,37 +85,25 @@ async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellErr
     {
         return Ok(Checked::PutOff(UNDER_WAY));
     }
-    let asked = match &subject.host {
+    let seen = match &subject.host {
         Ok(host) => match ask(context, key, &subject, host).await? {
-            Ok(asked) => asked,
+            Ok(seen) => seen,
             Err(left) => {
                 let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
                 return Ok(Checked::PutOff(left));
             }
         },
-        Err(obstacle) => Err(obstacle.clone()),
+        Err(obstacle) => obstacle.clone().into(),
     };
-    let certificate_expiry = asked.as_ref().ok().and_then(|found| found.certificate?.not_after);
-    let stated = subject
-        .host
-        .as_ref()
-        .ok()
-        .and_then(|host| host.host.stated_uuid.clone());
-    let expected = match &subject.node {
-        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
-        Err(missing) => Expected::NoNode(missing.clone()),
-    };
-    let now = context.clock.now();
-    let verdict = asked.and_then(|found| judge(&found, &expected, stated.as_ref(), now));
     let place = |host: &ResolvedHost| format!("{} at {}", host.host.reference, host.host.bmc);
     Ok(Checked::Found(Box::new(FoundOut {
-        verdict: verdict.map_err(|obstacle| match &subject.host {
+        verdict: seen.verdict.map_err(|obstacle| match &subject.host {
             Ok(host) if !obstacle.detail.contains(&host.host.reference) => {
                 Obstacle::new(obstacle.reason, format!("{}: {}", place(host), obstacle.detail))
             }
             Ok(_) | Err(_) => obstacle,
         }),
-        certificate_expiry,
+        certificate_expiry: seen.certificate_expiry,
         secret: subject
             .host
             .as_ref()
@@ -128,25 +114,6 @@ async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellErr
         regarding: subject.regarding,
         took: began.elapsed(),
     })))
-}
-
-/// Asks the BMC. The middle error is for how long it is not to be asked.
-async fn ask(
-    context: &Context,
-    key: &HostKey,
-    subject: &Subject,
-    host: &ResolvedHost,
-) -> Result<Result<Result<Found, Obstacle>, Duration>, ShellError> {
-    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
-    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
-    let expected = expected.or_else(|| host.host.stated_uuid.clone());
-    let conversation = match Conversation::for_check(context, &key.namespace, host, expected).await? {
-        Ok(conversation) => conversation,
-        Err(obstacle) => return Ok(Ok(Err(obstacle))),
-    };
-    let asked = conversation.inspect(context).await;
-    conversation.close().await;
-    Ok(asked)
 }
 
 fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
@@ -257,7 +224,7 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
 }
 
 /// Whether a remediation of a Machine is at work, or may be.
-fn is_under_way(context: &Context, namespace: &str, machine: &str) -> bool {
+pub(super) fn is_under_way(context: &Context, namespace: &str, machine: &str) -> bool {
     let readable = context.caches.readable_remediations();
     readable.any(|remediation| {
         let phase = remediation

@@ -1,6 +1,7 @@
 //! Checks in the background whether remediations would work: each host's BMC now and then, so that a
 //! person hears of a wrong password or an expiring certificate before the host is dead.
 
+mod asking;
 mod check;
 mod findings;
 mod sight;

@@ -109,6 +109,37 @@ fn identity_is_judged_as_a_remediation_would() {
 }
 
 #[test]
+fn off_is_not_believed_of_a_host_whose_node_reports_after_that() {
+    let renewed = |text: Option<&str>| NodeReport {
+        lease_renewed: text.map(|text| text.parse().unwrap()),
+        ..NodeReport::default()
+    };
+    let (one, other) = (Some("2026-06-01T11:59:50Z"), Some("2026-06-01T12:00:00Z"));
+    for (earlier, later, again, believed) in [
+        (one, other, PowerState::Off, false),
+        // Clocks of Nodes may be set back.
+        (other, one, PowerState::Off, false),
+        (None, other, PowerState::Off, false),
+        (one, one, PowerState::Off, true),
+        // A Lease that is deleted is no report.
+        (one, None, PowerState::Off, true),
+        (None, None, PowerState::Off, true),
+        // It has just been switched on, or nobody knows.
+        (one, other, PowerState::On, true),
+        (one, other, PowerState::PoweringOn, true),
+        (one, other, PowerState::PoweringOff, true),
+        (one, other, PowerState::Unknown, true),
+    ] {
+        let verdict = off_is_believable("worker", &renewed(earlier), &renewed(later), again);
+        assert_eq!(verdict.is_ok(), believed, "{earlier:?} {later:?} {again:?}");
+        if let Err(obstacle) = verdict {
+            assert_eq!(obstacle.reason, Reason::NodeStillReporting);
+            assert!(obstacle.detail.contains("Node worker"), "{}", obstacle.detail);
+        }
+    }
+}
+
+#[test]
 fn missing_commands_and_words_that_prove_nothing_are_obstacles() {
     let node = Expected::Node("worker", Some(UUID));
     let without = Found {

@@ -1,0 +1,122 @@
+//! What a check asks: the BMC, and the Node where the two contradict each other.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::check::{Subject, UNDER_WAY, is_under_way};
+use crate::controller::api_call::ShellError;
+use crate::controller::bmc_conversation::Conversation;
+use crate::controller::context::Context;
+use crate::controller::host::ResolvedHost;
+use crate::controller::{caches, look};
+use crate::core::facts::Obstacle;
+use crate::core::identity::SystemUuid;
+use crate::core::power::PowerState;
+use crate::core::readiness::schedule::HostKey;
+use crate::core::readiness::{Expected, judge, off_is_believable};
+
+/// What came of asking.
+pub(super) struct Seen {
+    pub(super) verdict: Result<String, Obstacle>,
+    pub(super) certificate_expiry: Option<Timestamp>,
+}
+
+impl From<Obstacle> for Seen {
+    fn from(obstacle: Obstacle) -> Self {
+        Self {
+            verdict: Err(obstacle),
+            certificate_expiry: None,
+        }
+    }
+}
+
+/// Asks the BMC. The middle error is for how long it is not to be asked.
+pub(super) async fn ask(
+    context: &Context,
+    key: &HostKey,
+    subject: &Subject,
+    host: &ResolvedHost,
+) -> Result<Result<Seen, Duration>, ShellError> {
+    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
+    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+    let expected = expected.or_else(|| host.host.stated_uuid.clone());
+    let conversation = match Conversation::for_check(context, &key.namespace, host, expected).await? {
+        Ok(conversation) => conversation,
+        Err(obstacle) => return Ok(Ok(obstacle.into())),
+    };
+    let asked = converse(context, key, subject, host, &conversation).await;
+    conversation.close().await;
+    asked
+}
+
+async fn converse(
+    context: &Context,
+    key: &HostKey,
+    subject: &Subject,
+    host: &ResolvedHost,
+    conversation: &Conversation,
+) -> Result<Result<Seen, Duration>, ShellError> {
+    let found = match conversation.inspect(context).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
+        Err(left) => return Ok(Err(left)),
+    };
+    let expected = match &subject.node {
+        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
+        Err(missing) => Expected::NoNode(missing.clone()),
+    };
+    let mut verdict = judge(
+        &found,
+        &expected,
+        host.host.stated_uuid.as_ref(),
+        context.clock.now(),
+    );
+    if verdict.is_ok() && found.power == PowerState::Off {
+        match believe(context, key, subject, conversation).await? {
+            Ok(Ok(())) => {}
+            Ok(Err(obstacle)) => verdict = Err(obstacle),
+            Err(left) => return Ok(Err(left)),
+        }
+    }
+    Ok(Ok(Seen {
+        verdict,
+        certificate_expiry: found.certificate.and_then(|certificate| certificate.not_after),
+    }))
+}
+
+/// Whether a BMC can be believed that said Off. A Node that is Ready is watched for a report that is
+/// newer than that; if there is one, the BMC is asked again.
+async fn believe(
+    context: &Context,
+    key: &HostKey,
+    subject: &Subject,
+    conversation: &Conversation,
+) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
+    let Some(node) = ready_node(context, subject) else {
+        return Ok(Ok(Ok(())));
+    };
+    let (earlier, later) = look::watch_for_report(&context.client, node).await?;
+    if !later.differs_from(&earlier) {
+        return Ok(Ok(Ok(())));
+    }
+    let machine = subject
+        .machine
+        .as_ref()
+        .and_then(|machine| machine.metadata.name.as_deref());
+    if machine.is_some_and(|machine| is_under_way(context, &key.namespace, machine)) {
+        return Ok(Err(UNDER_WAY.unsigned_abs()));
+    }
+    Ok(match conversation.inspect(context).await {
+        Ok(again) => Ok(again.and_then(|found| off_is_believable(node, &earlier, &later, found.power))),
+        Err(left) => Err(left),
+    })
+}
+
+/// The Node of a host, if it is Ready.
+fn ready_node<'a>(context: &Context, subject: &'a Subject) -> Option<&'a str> {
+    let (name, _) = subject.node.as_ref().ok()?;
+    let cached = caches::find(&context.caches.nodes, None, name)?;
+    let node = cached.0.as_ref().ok()?;
+    node.facts().is_ready().then_some(name)
+}
