@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use bmc_simulator::{BootSequence, Event, Fault, HostSpec, Outcome, Power, Stage};
+use bmc_simulator::{BootSequence, Event, Fault, Fleet, HostSpec, Outcome, Power, Simulator, Stage};
 use serde_json::{Value, json};
 
 use super::events::open;
@@ -102,4 +102,36 @@ async fn the_end_of_a_failed_task_is_told_when_it_comes() {
             &soon(stream.chunk()).await.unwrap().unwrap(),
         ));
     }
+}
+
+#[tokio::test]
+async fn faults_of_tasks_can_be_had_from_a_file_and_over_the_control_api() {
+    let file = "control: 127.0.0.1:0
+hosts:
+  - name: a
+    faults: [{fault: {stuck-task: {executes: true}}, times: 1}]
+";
+    let fleet = Fleet::from_yaml(file).unwrap();
+    let sim = Simulator::builder().fleet(fleet).start().await.unwrap();
+    let host = sim.hosts()[0].clone();
+    let client = Client::of(&host);
+    assert_eq!(host.faults(), [Fault::StuckTask { executes: true }.times(1)]);
+    assert_eq!(client.send_reset("GracefulShutdown").await, 202);
+    assert_eq!(client.send_reset("GracefulShutdown").await, 204);
+
+    let put = |body: &'static str| {
+        let url = format!("{}/hosts/a/faults", sim.control_url().unwrap());
+        send(client.http.put(url).body(body))
+    };
+    let (taken, _) = put(r#"[{"fault":{"failed-task":{"after":"0s"}},"system":"1"}]"#).await;
+    assert_eq!((taken, client.send_reset("GracefulShutdown").await), (200, 202));
+    let task = client.read("/redfish/v1/TaskService/Tasks/2").await;
+    assert_eq!(task["TaskState"], "Exception");
+    let (refused, told) = put(r#"[{"fault":{"stuck-task":{"executes":1}}}]"#).await;
+    let field = &told["error"]["field"];
+    assert_eq!(
+        (refused, field),
+        (400, &json!("[0].fault.stuck-task.executes")),
+        "{told}"
+    );
 }
