@@ -125,6 +125,11 @@ impl RedfishOrIpmi {
 
     /// Speaks IPMI from now on, if that leads to the host that is meant.
     async fn fall_back(&mut self, cause: String) -> Result<Inspection, BmcError> {
+        if self.instead.expected_uuid.is_none() {
+            // Whoever answered would not be believed, so nobody is told a user name.
+            let said = String::new();
+            return Err(failed(&cause, BmcError::GuidUnproven { said }));
+        }
         // The addresses were checked when they were resolved, and are not resolved again: the peer is the
         // one that Redfish was silent at.
         let port = self.instead.address.port;

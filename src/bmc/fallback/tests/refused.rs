@@ -84,7 +84,9 @@ async fn what_is_no_help_over_ipmi_is_named_beside_the_silence() {
         expected_uuid: None,
         ..target(&host)
     };
+    let before = datagrams(&host);
     let error = connect(nobody).await.read().await.unwrap_err();
+    assert_eq!(datagrams(&host), before);
     assert!(
         matches!(&error, BmcError::FallbackFailed { ipmi, .. } if matches!(**ipmi, BmcError::GuidUnproven { .. }))
     );
