@@ -226,44 +226,50 @@ async fn a_bad_strategy_is_refused_by_field_in_remediations_and_templates() -> R
 }
 
 #[tokio::test]
-async fn a_template_cannot_name_a_machine() -> Result<()> {
+async fn a_template_cannot_name_a_machine_or_a_node() -> Result<()> {
     let kinds = Kinds::new().await?;
-    let spec = json!({"template": {"spec": {"machineName": "worker"}}});
     let says = [
         "spec.template.spec",
-        "a template serves many Machines and cannot name one",
+        "a template serves many Machines and Nodes and cannot name one",
     ];
-    kinds
-        .refuses("PowerCycleRemediationTemplate", "bad", &spec, &says)
-        .await
+    for field in ["machineName", "nodeName"] {
+        let spec = json!({"template": {"spec": {field: "worker"}}});
+        kinds
+            .refuses("PowerCycleRemediationTemplate", "bad", &spec, &says)
+            .await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
-async fn the_machine_of_a_remediation_cannot_be_changed() -> Result<()> {
+async fn machine_and_node_of_a_remediation_cannot_be_changed() -> Result<()> {
     let kinds = Kinds::new().await?;
     let api = kinds.api("PowerCycleRemediation");
-    for (name, before, after) in [
-        ("changed", json!("one"), json!("two")),
-        ("added", Value::Null, json!("two")),
-        ("removed", json!("one"), Value::Null),
-    ] {
-        let object = json!({
-            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
-            "metadata": {"name": name}, "spec": {"machineName": before},
-        });
-        api.create(&PostParams::default(), &serde_json::from_value(object)?)
-            .await?;
-        let change = Patch::Merge(json!({"spec": {"machineName": after}}));
-        let refused = api.patch(name, &PatchParams::default(), &change).await;
-        let Err(Error::Api(status)) = refused else {
-            bail!("{name}: {refused:?}");
-        };
-        let expected = "machineName cannot be changed; create another PowerCycleRemediation";
-        assert!(status.message.contains(expected), "{name}: {}", status.message);
-        let other = Patch::Merge(json!({"spec": {"retries": {"attempts": 5}}}));
-        api.patch(name, &PatchParams::default(), &other)
-            .await
-            .with_context(|| format!("{name}: another field"))?;
+    for field in ["machineName", "nodeName"] {
+        for (what, before, after) in [
+            ("changed", json!("one"), json!("two")),
+            ("added", Value::Null, json!("two")),
+            ("removed", json!("one"), Value::Null),
+        ] {
+            let name = format!("{}-{what}", field.to_lowercase());
+            let object = json!({
+                "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+                "metadata": {"name": name}, "spec": {field: before},
+            });
+            api.create(&PostParams::default(), &serde_json::from_value(object)?)
+                .await?;
+            let change = Patch::Merge(json!({"spec": {field: after}}));
+            let refused = api.patch(&name, &PatchParams::default(), &change).await;
+            let Err(Error::Api(status)) = refused else {
+                bail!("{name}: {refused:?}");
+            };
+            let expected = format!("{field} cannot be changed; create another PowerCycleRemediation");
+            assert!(status.message.contains(&expected), "{name}: {}", status.message);
+            let other = Patch::Merge(json!({"spec": {"retries": {"attempts": 5}}}));
+            api.patch(&name, &PatchParams::default(), &other)
+                .await
+                .with_context(|| format!("{name}: another field"))?;
+        }
     }
     Ok(())
 }

@@ -28,6 +28,15 @@ pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
 /// Node to Machine, `namespace/name`. Source: machine-api-operator `pkg/controller/nodelink`.
 pub const NODE_MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
 
+/// Node that a remediation of a NodeHealthCheck is for.
+/// Source: medik8s/common `pkg/annotations`, medik8s/node-healthcheck-operator
+/// `internal/controller/resources/manager.go`.
+pub const CHECKED_NODE_ANNOTATION: &str = "remediation.medik8s.io/node-name";
+
+/// A NodeHealthCheck tells a remediation that its time is over; presence counts.
+/// Source: medik8s/common `pkg/annotations`.
+pub const TIMED_OUT_ANNOTATION: &str = "remediation.medik8s.io/nhc-timed-out";
+
 /// Role of a Machine.
 pub const MACHINE_ROLE_LABEL: &str = "machine.openshift.io/cluster-api-machine-role";
 

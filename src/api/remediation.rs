@@ -25,7 +25,7 @@ use crate::core::journal::Journal;
         name = "Machine",
         type_ = "string",
         json_path = ".spec.machineName",
-        description = "The Machine that is remediated"
+        description = "The Machine that is remediated, where it is named"
     ),
     printcolumn(
         name = "Node",
@@ -65,14 +65,19 @@ use crate::core::journal::Journal;
         description = "The story so far"
     )
 )]
-#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) == has(oldSelf.machineName) && (!has(self.machineName) || self.machineName == oldSelf.machineName)", "message": "machineName cannot be changed; create another PowerCycleRemediation"}]))]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) == has(oldSelf.machineName) && (!has(self.machineName) || self.machineName == oldSelf.machineName)", "message": "machineName cannot be changed; create another PowerCycleRemediation"}, {"rule": "has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)", "message": "nodeName cannot be changed; create another PowerCycleRemediation"}]))]
 #[serde(rename_all = "camelCase")]
 pub struct PowerCycleRemediationSpec {
-    /// The Machine, in the same namespace. Default: the Machine among the owners, else the Machine of
-    /// the remediation's own name.
+    /// The Machine, in the same namespace. Default: the Machine among the owners, else, if no Node is
+    /// named either, the Machine of the remediation's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub machine_name: Option<String>,
+    /// The Node, which need not have a Machine: its host is then the one of the BMCEndpoint that names
+    /// this Node. Default: the Node that a NodeHealthCheck made the remediation for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub node_name: Option<String>,
     /// How the host is to be power-cycled.
     #[serde(flatten)]
     pub strategy: StrategySpec,

@@ -39,7 +39,7 @@ pub struct PowerCycleRemediationTemplateSpec {
 /// The part that is cloned.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerCycleRemediationTemplateResource {
-    /// Becomes the spec of the PowerCycleRemediation. It cannot name a Machine.
-    #[schemars(extend("x-kubernetes-validations" = [{"rule": "!has(self.machineName)", "message": "a template serves many Machines and cannot name one"}]))]
+    /// Becomes the spec of the PowerCycleRemediation. It can name neither Machine nor Node.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "!has(self.machineName) && !has(self.nodeName)", "message": "a template serves many Machines and Nodes and cannot name one"}]))]
     pub spec: PowerCycleRemediationSpec,
 }

@@ -49,7 +49,7 @@ impl Acting<'_> {
         }
     }
 
-    /// The Node of the journal, else of the Machine.
+    /// The Node of the journal, else of the Machine, else the one that the request names.
     pub(super) fn node_name(&self) -> String {
         let journalled = self
             .remediation
@@ -59,7 +59,8 @@ impl Acting<'_> {
         match (journalled, &self.facts.world.machine) {
             (Some(subject), _) => subject.node.clone(),
             (None, Seen::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
-            (None, Seen::Absent | Seen::Unreadable(_)) => String::new(),
+            (None, Seen::Absent) => self.facts.named_node.clone().unwrap_or_default(),
+            (None, Seen::Unreadable(_)) => String::new(),
         }
     }
 }

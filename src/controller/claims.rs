@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
 
+use super::about::{about, machine_name};
 use super::context::Context;
 use super::gather;
 use super::host::ResolvedHost;
@@ -53,14 +54,18 @@ pub(crate) fn claim(
     remediation: &PowerCycleRemediation,
     host: &ResolvedHost,
 ) -> Result<(), Obstacle> {
-    let machine = gather::machine_name(remediation);
+    let machine = machine_name(&context.caches, remediation);
     let namespace = remediation.namespace().unwrap_or_default();
-    if let Some(obstacle) = gather::unreadable_remediation(context, &namespace, &machine) {
+    if let Some(obstacle) = gather::unreadable_remediation(context, &namespace, machine.as_deref()) {
         return Err(obstacle);
     }
-    let mut keys = vec![machine_key(remediation), bmc_key(&host.host.bmc)];
-    if let Seen::Present(machine) = gather::machine(context, &namespace, &machine) {
-        keys.extend(machine.node_name().map(node_key));
+    let mut keys = vec![bmc_key(&host.host.bmc)];
+    keys.extend(about(remediation).node.as_deref().map(node_key));
+    if let Some(machine) = &machine {
+        keys.push(machine_key(&namespace, machine));
+        if let Seen::Present(machine) = gather::machine(context, &namespace, machine) {
+            keys.extend(machine.node_name().map(node_key));
+        }
     }
     let uid = remediation.uid().unwrap_or_default();
     let readable = context.caches.readable_remediations();
@@ -100,7 +105,10 @@ fn phase(remediation: &PowerCycleRemediation) -> Phase {
 }
 
 fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
-    let mut keys = vec![machine_key(remediation)];
+    let namespace = remediation.namespace().unwrap_or_default();
+    let about = about(remediation);
+    let mut keys: Vec<String> = about.node.as_deref().map(node_key).into_iter().collect();
+    keys.extend(about.machine.map(|machine| machine_key(&namespace, &machine)));
     let subject = remediation
         .status
         .as_ref()
@@ -111,9 +119,8 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
     keys
 }
 
-fn machine_key(remediation: &PowerCycleRemediation) -> String {
-    let namespace = remediation.namespace().unwrap_or_default();
-    format!("Machine {namespace}/{}", gather::machine_name(remediation))
+fn machine_key(namespace: &str, name: &str) -> String {
+    format!("Machine {namespace}/{name}")
 }
 
 fn node_key(name: &str) -> String {

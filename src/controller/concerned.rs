@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 
+use super::about::machine_name;
 use super::caches::{Caches, Guarded};
-use super::gather;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::phase::Phase;
@@ -50,7 +50,7 @@ pub(super) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> R
     move |machine| {
         let (name, namespace) = (machine.name_any(), machine.namespace());
         active(&caches, |one| {
-            one.namespace() == namespace && gather::machine_name(one) == name
+            one.namespace() == namespace && machine_name(&caches, one).as_deref() == Some(&name)
         })
     }
 }

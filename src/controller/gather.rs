@@ -1,9 +1,9 @@
 //! Facts from the caches and from memory.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt as _};
 
+use super::about::{about, machine_name, owning_machine};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
@@ -21,6 +21,7 @@ pub(crate) fn facts(
     host: Result<Host, Obstacle>,
     now: Timestamp,
 ) -> Facts {
+    let about = about(remediation);
     Facts {
         strategy: remediation.spec.strategy.validated(),
         origin: origin(remediation),
@@ -30,11 +31,13 @@ pub(crate) fn facts(
             .as_ref()
             .map_or(now, |time| time.0),
         deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
+        told_to_stop: remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION),
         has_finalizer: remediation
             .finalizers()
             .iter()
             .any(|finalizer| finalizer == keys::FINALIZER),
-        expected_machine_uid: owner(remediation).map(|(_, uid)| uid),
+        expected_machine_uid: about.machine_uid,
+        named_node: about.node,
         leadership: context.leadership(now),
         world: world(context, remediation, memory),
         look: memory.look.clone(),
@@ -58,31 +61,10 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// The Machine among the owners: name and UID.
-fn owner(remediation: &PowerCycleRemediation) -> Option<(String, String)> {
-    owning_machine(&remediation.metadata)
-}
-
-fn owning_machine(metadata: &ObjectMeta) -> Option<(String, String)> {
-    let owners = metadata.owner_references.iter().flatten();
-    let mut machines = owners
-        .filter(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"));
-    machines
-        .next()
-        .map(|owner| (owner.name.clone(), owner.uid.clone()))
-}
-
-/// Name of the Machine that a remediation is about.
-pub(crate) fn machine_name(remediation: &PowerCycleRemediation) -> String {
-    let named = remediation.spec.machine_name.clone();
-    named
-        .or_else(|| owner(remediation).map(|(name, _)| name))
-        .unwrap_or_else(|| remediation.name_any())
-}
-
 fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory) -> World {
     let namespace = remediation.namespace().unwrap_or_default();
-    let machine = machine(context, &namespace, &machine_name(remediation));
+    let machine = machine_name(&context.caches, remediation)
+        .map_or(Seen::Absent, |name| machine(context, &namespace, &name));
     // Until something is begun, the Machine may still be given another Node.
     let subject = remediation
         .status
@@ -92,7 +74,8 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
     let node_name = match (&machine, subject) {
         (_, Some(subject)) => Some(subject.node.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
-        (Seen::Absent | Seen::Unreadable(_), None) => None,
+        (Seen::Absent, None) => about(remediation).node,
+        (Seen::Unreadable(_), None) => None,
     };
     let health_checks = match &machine {
         Seen::Present(machine) => health_checks(context, machine),
@@ -212,15 +195,20 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
     }
 }
 
-/// A remediation that cannot be read may be at work on a Machine, unless its owner says that it is
-/// about another one.
-pub(crate) fn unreadable_remediation(context: &Context, namespace: &str, machine: &str) -> Option<Obstacle> {
+/// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
+/// owner says that it is about another Machine.
+pub(crate) fn unreadable_remediation(
+    context: &Context,
+    namespace: &str,
+    machine: Option<&str>,
+) -> Option<Obstacle> {
     let unreadable = context.caches.remediations.state_filter(|guarded| {
-        let of_another = owning_machine(guarded.meta()).is_some_and(|(owner, _)| owner != machine);
+        let of_another =
+            owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
         guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
     });
     let name = unreadable.first()?.name_any();
-    let detail =
-        format!("PowerCycleRemediation {name} cannot be read, so it may be at work on Machine {machine}");
+    let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
+    let detail = format!("PowerCycleRemediation {name} cannot be read, so it may be at work on {at}");
     Some(Obstacle::new(Reason::JournalUnreadable, detail))
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
+use super::about::{about, machine_name};
 use super::api_call::ShellError;
 use super::context::Context;
 use super::gather;
@@ -37,7 +38,7 @@ pub(crate) enum HostTrust {
     AsTheSecretSays,
 }
 
-/// Resolves the host of a remediation's Machine.
+/// Resolves the host of a remediation's Machine, or of its Node where that has no Machine.
 ///
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
@@ -48,7 +49,10 @@ pub(crate) async fn resolve(
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let namespace = remediation.namespace().unwrap_or_default();
-    let name = gather::machine_name(remediation);
+    let Some(name) = machine_name(&context.caches, remediation) else {
+        let node = about(remediation).node;
+        return Ok(through_endpoint(context, &namespace, None, node.as_deref()));
+    };
     let machine = match gather::machine(context, &namespace, &name) {
         Seen::Present(machine) => machine,
         Seen::Absent => {
@@ -62,7 +66,12 @@ pub(crate) async fn resolve(
     match reference(&machine) {
         Err(obstacle) => Ok(Err(obstacle)),
         Ok(Some(reference)) => metal3::resolve(context, remediation, &machine, &reference, memory, now).await,
-        Ok(None) => Ok(through_endpoint(context, &machine)),
+        Ok(None) => Ok(through_endpoint(
+            context,
+            &namespace,
+            Some(&name),
+            machine.node_name(),
+        )),
     }
 }
 
@@ -78,22 +87,28 @@ pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obst
     )
 }
 
-/// Resolves the host of a Machine that refers to no BareMetalHost.
+/// Resolves the host of a Machine that refers to no BareMetalHost, or of a Node.
 ///
 /// # Errors
-/// What is wrong with the endpoints of its namespace.
-pub(super) fn through_endpoint(context: &Context, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
-    let name = machine.name_any();
-    let node = machine.node_name();
-    let namespace = machine.namespace();
+/// What is wrong with the endpoints of the namespace.
+pub(super) fn through_endpoint(
+    context: &Context,
+    namespace: &str,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Result<ResolvedHost, Obstacle> {
     let of_namespace = context
         .caches
         .endpoints
-        .state_filter(|endpoint| endpoint.namespace() == namespace);
+        .state_filter(|endpoint| endpoint.namespace().as_deref() == Some(namespace));
+    let whom = match (machine, node) {
+        (Some(machine), _) => format!("Machine {machine} or its Node"),
+        (None, node) => format!("Node {}", node.unwrap_or_default()),
+    };
     let mut matching = Vec::new();
     for guarded in &of_namespace {
         match &guarded.0 {
-            Ok(endpoint) if speaks_of(endpoint, &name, node) => matching.push(endpoint),
+            Ok(endpoint) if speaks_of(endpoint, machine, node) => matching.push(endpoint),
             Ok(_) => {}
             Err(invalid) => {
                 let endpoint = invalid.metadata.name.as_deref().unwrap_or_default();
@@ -105,23 +120,21 @@ pub(super) fn through_endpoint(context: &Context, machine: &Machine) -> Result<R
     match matching.as_slice() {
         [] => Err(Obstacle::new(
             Reason::HostNotFound,
-            format!("no BMCEndpoint names Machine {name} or its Node"),
+            format!("no BMCEndpoint names {whom}"),
         )),
         [endpoint] => resolve_endpoint(endpoint),
         several => {
             let names: Vec<String> = several.iter().map(|endpoint| endpoint.name_any()).collect();
-            let detail = format!(
-                "BMCEndpoints {} all name Machine {name} or its Node",
-                names.join(", ")
-            );
+            let detail = format!("BMCEndpoints {} all name {whom}", names.join(", "));
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
     }
 }
 
-fn speaks_of(endpoint: &BMCEndpoint, machine: &str, node: Option<&str>) -> bool {
+fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) -> bool {
     let spec = &endpoint.spec;
-    spec.machine_name.as_deref() == Some(machine) || (node.is_some() && spec.node_name.as_deref() == node)
+    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+    same(machine, spec.machine_name.as_deref()) || same(node, spec.node_name.as_deref())
 }
 
 /// What a BMCEndpoint amounts to.

@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 
+use super::about::machine_name;
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::{gather, host};
@@ -36,14 +37,20 @@ pub(crate) async fn look(
     let began = context.clock.now();
     let client = &context.client;
     let namespace = remediation.namespace().unwrap_or_default();
-    let machine_name = gather::machine_name(remediation);
+    let machine_name = machine_name(&context.caches, remediation);
     let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &namespace);
     let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), &namespace);
     let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
     let nodes = Api::<Guarded<Node>>::all(client.clone());
     let all = ListParams::default();
+    let machine = async {
+        match &machine_name {
+            Some(name) => within("reading the Machine", machines.get_opt(name)).await,
+            None => Ok(None),
+        }
+    };
     let (machine, checks, policy, node, lease) = tokio::join!(
-        within("reading the Machine", machines.get_opt(&machine_name)),
+        machine,
         within("listing the MachineHealthChecks", checks.list(&all)),
         within(
             "reading the RemediationPolicy",
@@ -52,6 +59,7 @@ pub(crate) async fn look(
         within("reading the Node", nodes.get_opt(node_name)),
         lease(client, node_name),
     );
+    let machine_name = machine_name.unwrap_or_default();
     let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
     let host = host(context, remediation, &machine).await?;
     let node = gather::seen(node?.as_ref(), "Node", node_name);

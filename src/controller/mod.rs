@@ -1,5 +1,6 @@
 //! The shell: watches the world, lets `core` decide, writes the decision down, carries it out.
 
+mod about;
 mod acceptance;
 mod acting;
 mod api_call;
@@ -31,12 +32,12 @@ mod served_schema;
 mod stated;
 mod writing;
 
+pub(crate) use about::{about, machine_name};
 pub use api_call::ShellError;
 pub(crate) use api_call::{client, list, within};
 pub(crate) use bmc_obstacle::obstacle;
 pub use clock::Clock;
 pub use context::Context;
-pub(crate) use gather::machine_name as named_machine;
 pub(crate) use host::{HostTrust, ResolvedHost, bmc_address, resolve_endpoint};
 pub(crate) use look::watch_for_report;
 pub(crate) use memory::Memory;

@@ -14,13 +14,14 @@ use kube::{Client, ResourceExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::about::machine_name;
 use super::caches::{self, Changes, Guarded};
 use super::clock::Clock;
 use super::cluster_networks::ClusterNetworks;
 use super::concerned::{active, of_machine, of_namespace, of_node, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
-use super::{acceptance, api_call, farewell, gather, leftover, readiness, reconcile, served_schema};
+use super::{acceptance, api_call, farewell, leftover, readiness, reconcile, served_schema};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
 use crate::core::phase::Phase;
@@ -199,14 +200,15 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
 
     let intakes = Arc::new(Intakes::new(Arc::clone(context)));
     let triggers = Controller::for_shared_stream(changes.triggers, caches.machines.clone())
-        .watches_shared_stream(
-            changes.finished,
-            |remediation: Arc<Guarded<PowerCycleRemediation>>| {
+        .watches_shared_stream(changes.finished, {
+            let caches = caches.clone();
+            move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                 let namespace = remediation.namespace().unwrap_or_default();
-                let machine = remediation.0.as_ref().ok().map(gather::machine_name);
+                let readable = remediation.0.as_ref().ok();
+                let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
                 machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
-            },
-        )
+            }
+        })
         .watches_shared_stream(changes.vouching, {
             let caches = caches.clone();
             move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&caches, check.namespace().as_deref())

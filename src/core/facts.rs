@@ -65,10 +65,16 @@ pub struct Facts {
     pub created: Timestamp,
     /// Whether the remediation object is being deleted.
     pub deletion_requested: bool,
+    /// Whether the health checker that made the request has told it to stop: its time is over, and the next
+    /// remediator of its ladder may be at work already.
+    pub told_to_stop: bool,
     /// Whether our finalizer is on the remediation object.
     pub has_finalizer: bool,
     /// The UID that the Machine must have, when the remediation was made for a certain one.
     pub expected_machine_uid: Option<String>,
+    /// The Node that the request names, where it names one. It has to be the Machine's, if there is a
+    /// Machine; where Nodes have none, the Node alone is the subject.
+    pub named_node: Option<String>,
     /// This process's right to act.
     pub leadership: Leadership,
     /// Machine, Node, health checks and policy as the caches have them.

@@ -72,11 +72,12 @@ pub struct Journal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// Name of the Machine.
-    pub machine: String,
+    /// Name of the Machine; none where Nodes have no Machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Its UID.
-    #[serde(rename = "machineUID")]
-    pub machine_uid: String,
+    #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
+    pub machine_uid: Option<String>,
     /// Name of the Node.
     pub node: String,
     /// Its UID.

@@ -63,8 +63,8 @@ impl Manual {
         Self {
             verb,
             subject: Subject {
-                machine: none(),
-                machine_uid: none(),
+                machine: None,
+                machine_uid: None,
                 node: none(),
                 node_uid: none(),
                 boot_id: none(),

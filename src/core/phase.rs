@@ -159,6 +159,9 @@ reasons! {
     HealthCheckUnreadable => "Correct the MachineHealthCheck that the message names.",
     /// An unhealthy condition holds, but not for as long as its health check asks.
     WithinGracePeriod => "Nothing to do; the next look is at the end of the grace period.",
+    /// The NodeHealthCheck told the remediation to stop, because it took longer than the time it was given.
+    RemediationInterruptedByNHC => "Give this remediator more time in the NodeHealthCheck (escalatingRemediations[].timeout); \
+        without a ladder it has 30 minutes.",
     /// The last remediation of this Machine failed.
     Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
 

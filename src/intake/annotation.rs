@@ -13,7 +13,7 @@ use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{Context, ShellError, gather, within};
+use crate::controller::{Context, ShellError, gather, machine_name, within};
 use crate::core::facts::Obstacle;
 use crate::core::intake::{self, Intake, Remediation};
 use crate::core::phase::Reason;
@@ -107,14 +107,16 @@ pub(crate) async fn reconcile(
 fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    let of_unknown = gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), &name);
+    let of_unknown =
+        gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
     if let Some(obstacle) = of_unknown {
         return Intake::Skip(obstacle);
     }
     let readable = context.caches.readable_remediations();
-    let of_machine = readable
-        .iter()
-        .filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
+    let is_of = |one: &PowerCycleRemediation| {
+        one.namespace() == namespace && machine_name(&context.caches, one).as_ref() == Some(&name)
+    };
+    let of_machine = readable.iter().filter(|one| is_of(one));
     let remediations: Vec<Remediation> = of_machine
         .map(|one| {
             let journal = one

@@ -7,7 +7,7 @@ use kube::api::{Api, DeleteParams, Preconditions};
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::controller::caches::Guarded;
-use crate::controller::{Context, ShellError, gather, within};
+use crate::controller::{Context, ShellError, about, gather, within};
 use crate::core::facts::Origin;
 
 /// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
@@ -87,7 +87,7 @@ fn finished_of(context: &Context, machine: &Machine) -> Vec<Finished> {
                 .as_deref()
                 .is_some_and(|other| other.starts_with(&name))
         })
-        .filter(|one| one.namespace() == namespace && gather::machine_name(one) == name);
+        .filter(|one| one.namespace() == namespace && about(one).machine.as_ref() == Some(&name));
     of_machine.filter_map(|one| finished(one, &name)).collect()
 }
 

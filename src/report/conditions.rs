@@ -14,6 +14,9 @@ use crate::core::phase::{Phase, Reason};
 pub const PROCESSING: &str = "Processing";
 /// Whether the Node came back from a proven reboot.
 pub const SUCCEEDED: &str = "Succeeded";
+/// Whether the Node is gone for good; never with us: it comes back. A NodeHealthCheck asks this when the Node
+/// is missing.
+pub const PERMANENT_NODE_DELETION_EXPECTED: &str = "PermanentNodeDeletionExpected";
 /// Whether the host is, or in the course of this remediation was, proven off.
 pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
 /// Whether the workloads of the Node were released.
@@ -39,6 +42,7 @@ pub fn of(
             if journal.phase.is_final() { "False" } else { "True" },
         ),
         (SUCCEEDED, succeeded(journal.phase)),
+        (PERMANENT_NODE_DELETION_EXPECTED, "False"),
         (
             POWER_OFF_PROVEN,
             if journal.evidence.is_some() && !withdrawn {

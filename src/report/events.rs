@@ -10,7 +10,7 @@ use super::metrics::Metrics;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
 use crate::core::facts::Obstacle;
-use crate::core::journal::Journal;
+use crate::core::journal::{Journal, Subject};
 use crate::core::phase::{Phase, Reason};
 
 /// The longest an event may hold up its remediation.
@@ -77,9 +77,9 @@ impl Reporter {
         let action = after.phase.as_str();
         match (after.phase, &after.subject) {
             (Phase::PoweringOff | Phase::Succeeded | Phase::Cancelled | Phase::Failed, Some(subject)) => {
-                let machine = machine_reference(&namespace, &subject.machine, &subject.machine_uid);
+                let regarding = subject_reference(&namespace, subject);
                 let related = Some(remediation.object_ref(&()));
-                self.publish(event, &after.reason, &after.message, action, &machine, related)
+                self.publish(event, &after.reason, &after.message, action, &regarding, related)
                     .await;
             }
             _ => {
@@ -130,13 +130,25 @@ impl Reporter {
     }
 }
 
-fn machine_reference(namespace: &str, name: &str, uid: &str) -> ObjectReference {
+/// The Machine, where people look; the Node where it has none.
+fn subject_reference(namespace: &str, subject: &Subject) -> ObjectReference {
+    if let (Some(name), Some(uid)) = (&subject.machine, &subject.machine_uid) {
+        return ObjectReference {
+            api_version: Some(format!("{}/{}", Machine::group(&()), Machine::version(&()))),
+            kind: Some(Machine::kind(&()).into_owned()),
+            namespace: Some(namespace.to_owned()),
+            name: Some(name.clone()),
+            uid: Some(uid.clone()),
+            ..ObjectReference::default()
+        };
+    }
     ObjectReference {
-        api_version: Some(format!("{}/{}", Machine::group(&()), Machine::version(&()))),
-        kind: Some(Machine::kind(&()).into_owned()),
-        namespace: Some(namespace.to_owned()),
-        name: Some(name.to_owned()),
-        uid: Some(uid.to_owned()),
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: Some(subject.node.clone()),
+        // Whoever describes a Node looks for events by its name in the place of the UID, because that is
+        // what kubelets write (kubernetes `pkg/kubelet/kubelet.go`, `nodeRef`).
+        uid: Some(subject.node.clone()),
         ..ObjectReference::default()
     }
 }

@@ -19,7 +19,7 @@ pub struct HostOptions {
     pub endpoint: Box<dyn Fn(Value) -> Value + Send + Sync>,
     /// Changes the data of the Secret; `Null` makes none.
     pub secret: Box<dyn Fn(Value) -> Value + Send + Sync>,
-    /// Changes the Machine before it is made.
+    /// Changes the Machine before it is made; `Null` makes none.
     pub machine: Box<dyn Fn(Value) -> Value + Send + Sync>,
     /// Changes the Node before it registers.
     pub node: Box<dyn Fn(NodeTemplate) -> NodeTemplate + Send + Sync>,
@@ -89,7 +89,9 @@ impl WorldHost {
             .host(name)
             .context("the simulator lacks the host")?;
         let machine = (options.machine)(objects::machine(world, name, options.has_node));
-        objects::create_machine(world, machine).await?;
+        if !machine.is_null() {
+            objects::create_machine(world, machine).await?;
+        }
         let kubelet = if options.has_node {
             Some(start_kubelet(world, name, &bmc, &options).await?)
         } else {

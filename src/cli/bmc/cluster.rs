@@ -12,7 +12,7 @@ use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
 use crate::controller::{
-    ResolvedHost, ShellError, bmc_access, cluster_networks, named_machine, resolve_endpoint, within,
+    ResolvedHost, ShellError, about, bmc_access, cluster_networks, resolve_endpoint, within,
 };
 use crate::core::facts::{NodeReport, Obstacle};
 use crate::core::identity::SystemUuid;
@@ -173,7 +173,7 @@ impl Cluster {
         let at_work = remediations.into_iter().find(|remediation| {
             let status = remediation.status.as_ref();
             let ended = status.is_some_and(|status| status.journal.phase.is_final());
-            !ended && named_machine(remediation) == machine.name_any()
+            !ended && about(remediation).machine == Some(machine.name_any())
         });
         Ok(at_work.map(|remediation| remediation.name_any()))
     }

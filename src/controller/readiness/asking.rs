@@ -100,11 +100,7 @@ async fn believe(
     if !later.differs_from(&earlier) {
         return Ok(Ok(Ok(())));
     }
-    let machine = subject
-        .machine
-        .as_ref()
-        .and_then(|machine| machine.metadata.name.as_deref());
-    if machine.is_some_and(|machine| is_under_way(context, &key.namespace, machine)) {
+    if is_under_way(context, &key.namespace, subject) {
         return Ok(Err(UNDER_WAY.unsigned_abs()));
     }
     Ok(match conversation.inspect(context).await {

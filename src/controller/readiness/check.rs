@@ -10,6 +10,7 @@ use super::asking::ask;
 use super::findings::NodeSeen;
 use crate::api::BMCEndpoint;
 use crate::api::views::Machine;
+use crate::controller::about::{about, machine_name};
 use crate::controller::api_call::ShellError;
 use crate::controller::context::Context;
 use crate::controller::host::{self, ResolvedHost};
@@ -80,9 +81,7 @@ async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellErr
     let Some(subject) = subject else {
         return Ok(Checked::PutOff(UNDER_WAY));
     };
-    if let Some(machine) = &subject.machine
-        && is_under_way(context, &key.namespace, &machine.name_any())
-    {
+    if is_under_way(context, &key.namespace, &subject) {
         return Ok(Checked::PutOff(UNDER_WAY));
     }
     let seen = match &subject.host {
@@ -123,7 +122,8 @@ fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
     let host = match &machine {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
-            host::through_endpoint(context, machine)
+            let (name, node) = (machine.name_any(), machine.node_name());
+            host::through_endpoint(context, &key.namespace, Some(&name), node)
         }
         Some(_) | None => host::resolve_endpoint(endpoint),
     };
@@ -223,8 +223,12 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
     }))
 }
 
-/// Whether a remediation of a Machine is at work, or may be.
-pub(super) fn is_under_way(context: &Context, namespace: &str, machine: &str) -> bool {
+/// Whether a remediation of the host's Machine or Node is at work, or may be.
+pub(super) fn is_under_way(context: &Context, namespace: &str, subject: &Subject) -> bool {
+    let machine = subject.machine.as_ref().map(kube::ResourceExt::name_any);
+    let machine = machine.as_deref();
+    let node = subject.node.as_ref().ok().map(|(name, _)| name.as_str());
+    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
     let readable = context.caches.readable_remediations();
     readable.any(|remediation| {
         let phase = remediation
@@ -232,8 +236,9 @@ pub(super) fn is_under_way(context: &Context, namespace: &str, machine: &str) ->
             .as_ref()
             .map(|status| status.journal.phase)
             .unwrap_or_default();
+        let of_machine = machine_name(&context.caches, remediation);
         !phase.is_final()
             && remediation.namespace().as_deref() == Some(namespace)
-            && gather::machine_name(remediation) == machine
+            && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
     }) || gather::unreadable_remediation(context, namespace, machine).is_some()
 }

@@ -32,6 +32,7 @@ impl Step<'_> {
         }
         if let Some(next) = self.journal.next_attempt
             && next > self.now
+            && !self.facts.told_to_stop
         {
             return self.rest(Some(next));
         }
@@ -89,7 +90,7 @@ impl Step<'_> {
     }
 
     /// The Machine may be acted on as far as Kubernetes knows; now the host.
-    fn approach(self, strategy: &Strategy, machine: &Machine, node: &Node, cause: &str) -> Decision {
+    fn approach(self, strategy: &Strategy, machine: Option<&Machine>, node: &Node, cause: &str) -> Decision {
         let host = match &self.facts.host {
             Ok(host) => host,
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
@@ -281,7 +282,7 @@ fn read_backoff(consecutive: u32) -> SignedDuration {
 }
 
 fn describe(
-    machine: &Machine,
+    machine: Option<&Machine>,
     node: &Node,
     host: &Host,
     boot_id: String,
@@ -289,8 +290,8 @@ fn describe(
     identity: &ProvenIdentity,
 ) -> Subject {
     Subject {
-        machine: machine.name.clone(),
-        machine_uid: machine.uid.clone(),
+        machine: machine.map(|machine| machine.name.clone()),
+        machine_uid: machine.map(|machine| machine.uid.clone()),
         node: node.name.clone(),
         node_uid: node.uid.clone(),
         boot_id,

@@ -243,13 +243,13 @@ impl Step<'_> {
 /// What, seen live, speaks against powering this Node off: it is another one, or it lives.
 fn objection(
     subject: &Subject,
-    machine: &Machine,
+    machine: Option<&Machine>,
     node: &Node,
     silence_only: bool,
     look: &Look,
     now: Timestamp,
 ) -> Option<Obstacle> {
-    let changed = machine.uid != subject.machine_uid
+    let changed = machine.map(|machine| &machine.uid) != subject.machine_uid.as_ref()
         || node.uid != subject.node_uid
         || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
     if changed {

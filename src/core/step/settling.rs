@@ -210,7 +210,8 @@ impl Step<'_> {
             return Ok(None);
         }
         let meant = |uid: &String| {
-            let of_subject = self.journal.subject.as_ref().map(|subject| &subject.machine_uid);
+            let of_subject = self.journal.subject.as_ref();
+            let of_subject = of_subject.and_then(|subject| subject.machine_uid.as_ref());
             let expected = self.facts.expected_machine_uid.as_ref();
             [of_subject, expected]
                 .into_iter()

@@ -17,7 +17,8 @@ const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
 pub(super) enum Verdict<'a> {
     /// Unhealthy, and nothing forbids to act.
     Unhealthy {
-        machine: &'a Machine,
+        /// None where the Node has none.
+        machine: Option<&'a Machine>,
         node: &'a Node,
         /// Why, for the message.
         cause: String,
@@ -42,7 +43,7 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         Ok(machine) => machine,
         Err(verdict) => return verdict,
     };
-    let node = match node(machine, world) {
+    let node = match node(machine, facts.named_node.as_deref(), world) {
         Ok(node) => node,
         Err(obstacle) => return Verdict::Waits(obstacle, None),
     };
@@ -81,8 +82,15 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
     }
 }
 
-/// Whether the trigger annotation that a remediation was made for is gone.
+/// Whether the trigger annotation that a remediation was made for is gone, or its producer has told it to
+/// stop.
 fn signal_is_gone<'a>(facts: &Facts, world: &World) -> Option<Verdict<'a>> {
+    if facts.told_to_stop {
+        return Some(Verdict::Withdrawn(Obstacle::new(
+            Reason::RemediationInterruptedByNHC,
+            "the NodeHealthCheck told this remediation to stop, because its time was over",
+        )));
+    }
     let Seen::Present(machine) = &world.machine else {
         return None;
     };
@@ -103,9 +111,13 @@ fn signal_is_gone<'a>(facts: &Facts, world: &World) -> Option<Verdict<'a>> {
     )))
 }
 
-fn machine<'a>(facts: &Facts, world: &'a World) -> Result<&'a Machine, Verdict<'a>> {
+/// The Machine; none where the request names a Node and that Node has none.
+fn machine<'a>(facts: &Facts, world: &'a World) -> Result<Option<&'a Machine>, Verdict<'a>> {
     let machine = match &world.machine {
         Seen::Present(machine) => machine,
+        Seen::Absent if facts.named_node.is_some() && facts.expected_machine_uid.is_none() => {
+            return Ok(None);
+        }
         Seen::Absent => {
             let obstacle = Obstacle::new(Reason::MachineNotFound, "the Machine does not exist");
             return Err(if facts.expected_machine_uid.is_some() {
@@ -130,15 +142,15 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<&'a Machine, Verdict<'
         return Err(Verdict::Withdrawn(Obstacle::new(Reason::MachineReplaced, detail)));
     }
     match machine_obstacle(machine) {
-        None => Ok(machine),
+        None => Ok(Some(machine)),
         Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
         Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
     }
 }
 
 /// The health checks that vouch for a trigger which nobody else answers.
-fn vouched<'a>(machine: &Machine, world: &'a World) -> Result<Vec<&'a HealthCheck>, Obstacle> {
-    trigger_obstacle(machine).map_or(Ok(()), Err)?;
+fn vouched<'a>(machine: Option<&Machine>, world: &'a World) -> Result<Vec<&'a HealthCheck>, Obstacle> {
+    machine.and_then(trigger_obstacle).map_or(Ok(()), Err)?;
     health::vouching(&world.health_checks)
 }
 
@@ -182,42 +194,20 @@ pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
     None
 }
 
-fn node<'a>(machine: &Machine, world: &'a World) -> Result<&'a Node, Obstacle> {
-    let Some(name) = &machine.node_name else {
-        return Err(Obstacle::new(
-            Reason::NodeMissing,
-            format!("Machine {} has no status.nodeRef", machine.name),
-        ));
+/// The Node: the Machine's, or the one that the request names, which has to be the same.
+fn node<'a>(machine: Option<&Machine>, named: Option<&str>, world: &'a World) -> Result<&'a Node, Obstacle> {
+    let name = match machine {
+        None => named,
+        Some(machine) => Some(node_of(machine, named)?),
     };
+    let missing = |what: String| Obstacle::new(Reason::NodeMissing, what);
+    let name = name.ok_or_else(|| missing("the request names no Node".to_owned()))?;
     let node = match &world.node {
-        Seen::Present(node) if node.name == *name => node,
-        Seen::Present(_) | Seen::Absent => {
-            return Err(Obstacle::new(
-                Reason::NodeMissing,
-                format!("Node {name} does not exist"),
-            ));
-        }
+        Seen::Present(node) if node.name == name => node,
+        Seen::Present(_) | Seen::Absent => return Err(missing(format!("Node {name} does not exist"))),
         Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     };
-    if let Some(link) = &node.machine_link
-        && *link != format!("{}/{}", machine.namespace, machine.name)
-    {
-        return Err(Obstacle::new(
-            Reason::NodeMachineMismatch,
-            format!(
-                "Node {name} says it belongs to Machine {link}, not to {}/{}",
-                machine.namespace, machine.name
-            ),
-        ));
-    }
-    if let (Some(of_machine), Some(of_node)) = (&machine.provider_id, &node.provider_id)
-        && of_machine != of_node
-    {
-        return Err(Obstacle::new(
-            Reason::NodeMachineMismatch,
-            format!("providerID of the Machine is {of_machine}, of Node {name} {of_node}"),
-        ));
-    }
+    belong_together(machine, node)?;
     if node.control_plane {
         return Err(Obstacle::new(
             Reason::ControlPlaneRefused,
@@ -225,6 +215,56 @@ fn node<'a>(machine: &Machine, world: &'a World) -> Result<&'a Node, Obstacle> {
         ));
     }
     Ok(node)
+}
+
+/// The name of a Machine's Node.
+fn node_of<'a>(machine: &'a Machine, named: Option<&str>) -> Result<&'a str, Obstacle> {
+    let Some(name) = &machine.node_name else {
+        return Err(Obstacle::new(
+            Reason::NodeMissing,
+            format!("Machine {} has no status.nodeRef", machine.name),
+        ));
+    };
+    match named.filter(|named| named != name) {
+        None => Ok(name),
+        Some(named) => Err(Obstacle::new(
+            Reason::NodeMachineMismatch,
+            format!(
+                "the request names Node {named}, but status.nodeRef of Machine {} is {name}",
+                machine.name
+            ),
+        )),
+    }
+}
+
+/// Whether Machine and Node speak of each other.
+fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacle> {
+    let mismatch = |detail: String| Err(Obstacle::new(Reason::NodeMachineMismatch, detail));
+    let name = &node.name;
+    let Some(machine) = machine else {
+        return match &node.machine_link {
+            None => Ok(()),
+            Some(link) => mismatch(format!(
+                "Node {name} belongs to Machine {link}, which is not in the namespace of this remediation"
+            )),
+        };
+    };
+    let own = format!("{}/{}", machine.namespace, machine.name);
+    if let Some(link) = &node.machine_link
+        && *link != own
+    {
+        return mismatch(format!(
+            "Node {name} says it belongs to Machine {link}, not to {own}"
+        ));
+    }
+    if let (Some(of_machine), Some(of_node)) = (&machine.provider_id, &node.provider_id)
+        && of_machine != of_node
+    {
+        return mismatch(format!(
+            "providerID of the Machine is {of_machine}, of Node {name} {of_node}"
+        ));
+    }
+    Ok(())
 }
 
 /// Whether the administrator lets anything new begin.

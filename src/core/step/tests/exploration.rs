@@ -75,6 +75,14 @@ fn every_fault_with_a_host_that_ignores_the_power_on() {
 }
 
 #[test]
+fn every_fault_with_a_node_that_has_no_machine() {
+    explore("node, taint", Sim::of_a_node(), 1, 1_000);
+    let mut sim = Sim::of_a_node();
+    sim.taint_supported = false;
+    explore("node, node deletion", sim, 1, 1_000);
+}
+
+#[test]
 fn every_fault_with_a_request_instead_of_a_trigger() {
     let mut sim = Sim::new();
     sim.origin = Origin::Request;

@@ -38,8 +38,8 @@ fn subjects() -> impl Strategy<Value = Subject> {
     let boots = prop::sample::select(vec!["boot-1", "boot-0", ""]);
     let uuids = prop::sample::select(vec![UUID, "", "nonsense"]);
     (boots, uuids, "[a-z]{0,3}").prop_map(|(boot_id, system_uuid, noise)| Subject {
-        machine: "machine-1".to_owned(),
-        machine_uid: format!("machine-uid-1{noise}"),
+        machine: Some("machine-1".to_owned()),
+        machine_uid: Some(format!("machine-uid-1{noise}")),
         node: "worker-1".to_owned(),
         node_uid: "node-uid-1".to_owned(),
         boot_id: boot_id.to_owned(),

@@ -15,6 +15,7 @@ mod generators;
 mod invariants_intent;
 mod invariants_recovery;
 mod invariants_release;
+mod nodes;
 mod objects;
 mod shell;
 mod tables;

@@ -74,7 +74,10 @@ pub(super) struct Sim {
     pub(super) strategy: Result<Strategy, Obstacle>,
     pub(super) host: Result<Host, Obstacle>,
     pub(super) origin: Origin,
+    pub(super) expected_machine_uid: Option<String>,
+    pub(super) named_node: Option<String>,
     pub(super) deletion_requested: bool,
+    pub(super) told_to_stop: bool,
     pub(super) has_finalizer: bool,
     pub(super) gone: bool,
     pub(super) leads: bool,
@@ -105,7 +108,10 @@ impl Sim {
                 stated_uuid: None,
             }),
             origin: Origin::Annotation,
+            expected_machine_uid: Some("machine-uid-1".to_owned()),
+            named_node: None,
             deletion_requested: false,
+            told_to_stop: false,
             has_finalizer: false,
             gone: false,
             leads: true,
@@ -120,14 +126,31 @@ impl Sim {
         }
     }
 
+    /// A request that names a Node, which has no Machine.
+    pub(super) fn of_a_node() -> Self {
+        let mut sim = Self {
+            origin: Origin::Request,
+            expected_machine_uid: None,
+            named_node: Some("worker-1".to_owned()),
+            ..Self::new()
+        };
+        sim.world.has_machines = false;
+        sim.world.objects.machine = Seen::Absent;
+        sim.world.objects.health_checks.clear();
+        sim.world.edit_node(|_| {});
+        sim
+    }
+
     pub(super) fn facts(&self) -> Facts {
         Facts {
             strategy: self.strategy.clone(),
             origin: self.origin,
             created: at(0),
             deletion_requested: self.deletion_requested,
+            told_to_stop: self.told_to_stop,
             has_finalizer: self.has_finalizer,
-            expected_machine_uid: Some("machine-uid-1".to_owned()),
+            expected_machine_uid: self.expected_machine_uid.clone(),
+            named_node: self.named_node.clone(),
             leadership: Leadership {
                 epoch: 1,
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),

@@ -12,8 +12,8 @@ use crate::core::proof::{OffProof, Silence, off, silence};
 pub(super) fn subject() -> Subject {
     let text = str::to_owned;
     Subject {
-        machine: text("machine-1"),
-        machine_uid: text("machine-uid-1"),
+        machine: Some(text("machine-1")),
+        machine_uid: Some(text("machine-uid-1")),
         node: text("worker-1"),
         node_uid: text("node-uid-1"),
         boot_id: text("boot-1"),

@@ -91,6 +91,8 @@ pub(super) struct World {
     pub(super) lease: NodeReport,
     pub(super) metadata: SavedNode,
     pub(super) pods: Vec<String>,
+    /// Whether Nodes have Machines.
+    pub(super) has_machines: bool,
     evict_at: Option<i64>,
     eviction: i64,
     last_beat: i64,
@@ -148,6 +150,7 @@ impl World {
                 labels: [("rack".to_owned(), "7".to_owned())].into(),
                 ..SavedNode::default()
             },
+            has_machines: true,
             pods: vec!["Pod shop/db-0".to_owned()],
             evict_at: None,
             eviction: EVICTION,
@@ -170,6 +173,10 @@ impl World {
         let version = self.version;
         if let Seen::Present(node) = &mut self.objects.node {
             edit(node);
+            if !self.has_machines {
+                node.machine_link = None;
+                node.provider_id = None;
+            }
             node.resource_version = version.to_string();
         }
     }

@@ -1,0 +1,153 @@
+//! Whom a remediation is about, as far as the remediation itself says.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::ResourceExt as _;
+
+use super::caches::{self, Caches};
+use crate::api::{PowerCycleRemediation, keys};
+
+/// Whom a remediation is about: a Machine, a Node, or both, which then have to belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    /// Name of the Machine, in the remediation's namespace.
+    pub(crate) machine: Option<String>,
+    /// The UID that it has to have.
+    pub(crate) machine_uid: Option<String>,
+    /// Name of the Node.
+    pub(crate) node: Option<String>,
+}
+
+/// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with
+/// Cluster API and machine-api-operator.
+pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
+    let spec = &remediation.spec;
+    let owner = owning_machine(&remediation.metadata);
+    let node = spec.node_name.clone().or_else(|| checked_node(remediation));
+    let machine = spec
+        .machine_name
+        .clone()
+        .or_else(|| owner.map(|owner| owner.name.clone()))
+        .or_else(|| node.is_none().then(|| remediation.name_any()));
+    About {
+        machine,
+        machine_uid: owner.map(|owner| owner.uid.clone()),
+        node,
+    }
+}
+
+/// Name of the Machine that a remediation is about. Where it only names a Node, the Node says whether it
+/// has a Machine in this namespace.
+pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<String> {
+    let about = about(remediation);
+    about.machine.or_else(|| {
+        let node = caches::find(&caches.nodes, None, &about.node?)?;
+        let link = node
+            .0
+            .as_ref()
+            .ok()?
+            .annotations()
+            .get(keys::NODE_MACHINE_ANNOTATION)?;
+        let (namespace, machine) = link.split_once('/')?;
+        (remediation.namespace().as_deref() == Some(namespace)).then(|| machine.to_owned())
+    })
+}
+
+/// The Machine among the owners.
+pub(super) fn owning_machine(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"))
+}
+
+/// The Node for which a NodeHealthCheck made the remediation: by the annotation, because with several
+/// templates names are generated; else by the name.
+/// Source: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
+fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
+    let mut owners = remediation.metadata.owner_references.iter().flatten();
+    owners.find(|owner| {
+        owner.kind == "NodeHealthCheck" && owner.api_version.starts_with("remediation.medik8s.io/")
+    })?;
+    let annotated = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
+    let named = annotated.filter(|name| !name.is_empty()).cloned();
+    Some(named.unwrap_or_else(|| remediation.name_any()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{About, about};
+
+    fn said(metadata: &Value, spec: &Value) -> About {
+        let mut object = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1",
+            "kind": "PowerCycleRemediation",
+            "metadata": {"name": "worker-0"},
+            "spec": spec,
+        });
+        for (key, value) in metadata.as_object().unwrap() {
+            object["metadata"][key] = value.clone();
+        }
+        about(&serde_json::from_value(object).unwrap())
+    }
+
+    fn owner(group: &str, kind: &str) -> Value {
+        json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": "owner", "uid": "owner-uid"})
+    }
+
+    fn names(machine: Option<&str>, uid: Option<&str>, node: Option<&str>) -> About {
+        let own = |text: Option<&str>| text.map(ToOwned::to_owned);
+        About {
+            machine: own(machine),
+            machine_uid: own(uid),
+            node: own(node),
+        }
+    }
+
+    #[test]
+    fn the_spec_counts_then_the_owners_then_the_name() {
+        let machine = owner("machine.openshift.io", "Machine");
+        let health_check = owner("remediation.medik8s.io", "NodeHealthCheck");
+        let node_name = json!({"remediation.medik8s.io/node-name": "node-7"});
+        for (metadata, spec, expected) in [
+            (json!({}), json!({}), names(Some("worker-0"), None, None)),
+            (
+                json!({}),
+                json!({"machineName": "m"}),
+                names(Some("m"), None, None),
+            ),
+            (json!({}), json!({"nodeName": "n"}), names(None, None, Some("n"))),
+            (
+                json!({}),
+                json!({"machineName": "m", "nodeName": "n"}),
+                names(Some("m"), None, Some("n")),
+            ),
+            (
+                json!({"ownerReferences": [machine]}),
+                json!({}),
+                names(Some("owner"), Some("owner-uid"), None),
+            ),
+            (
+                json!({"ownerReferences": [health_check]}),
+                json!({}),
+                names(None, None, Some("worker-0")),
+            ),
+            (
+                json!({"ownerReferences": [health_check], "annotations": node_name}),
+                json!({}),
+                names(None, None, Some("node-7")),
+            ),
+            (
+                json!({"ownerReferences": [health_check, machine], "annotations": node_name}),
+                json!({}),
+                names(Some("owner"), Some("owner-uid"), Some("node-7")),
+            ),
+            (
+                json!({"ownerReferences": [owner("example.org", "NodeHealthCheck"), owner("example.org", "Machine")]}),
+                json!({}),
+                names(Some("worker-0"), None, None),
+            ),
+        ] {
+            assert_eq!(said(&metadata, &spec), expected, "{metadata} {spec}");
+        }
+    }
+}

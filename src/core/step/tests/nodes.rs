@@ -1,0 +1,132 @@
+//! Requests that name a Node, as a NodeHealthCheck's do: with a Machine or without one.
+
+use super::objects::machine;
+use super::shell::Sim;
+use crate::core::facts::Seen;
+use crate::core::phase::{Phase, Reason};
+
+/// Says of the first journal what it waits for.
+fn waits_for(sim: &mut Sim) -> (String, String) {
+    sim.run_until(|sim| !sim.journal.reason.is_empty());
+    assert_eq!((sim.journal.phase, sim.power_offs()), (Phase::Pending, 0));
+    (sim.journal.reason.clone(), sim.journal.message.clone())
+}
+
+#[test]
+fn a_node_without_a_machine_is_power_cycled_once() {
+    let mut sim = Sim::of_a_node();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+    let subject = sim.journal.subject.expect("it was journalled");
+    assert_eq!((subject.machine, subject.machine_uid), (None, None));
+    assert_eq!(subject.node, "worker-1");
+}
+
+#[test]
+fn a_node_with_its_machine_is_one_subject() {
+    let mut sim = Sim::new();
+    sim.named_node = Some("worker-1".to_owned());
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    let subject = sim.journal.subject.expect("it was journalled");
+    assert_eq!(subject.machine.as_deref(), Some("machine-1"));
+}
+
+#[test]
+fn another_node_than_the_machine_has_is_a_contradiction() {
+    let mut sim = Sim::new();
+    sim.named_node = Some("worker-2".to_owned());
+    let (reason, message) = waits_for(&mut sim);
+    assert_eq!(reason, Reason::NodeMachineMismatch.as_str());
+    assert!(
+        message.contains("worker-1") && message.contains("worker-2"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_node_whose_machine_is_in_another_namespace_is_not_taken_for_one_without() {
+    let mut sim = Sim::of_a_node();
+    sim.world.has_machines = true;
+    sim.world
+        .edit_node(|node| node.machine_link = Some("openshift-machine-api/machine-1".to_owned()));
+    let (reason, message) = waits_for(&mut sim);
+    assert_eq!(reason, Reason::NodeMachineMismatch.as_str());
+    assert!(message.contains("openshift-machine-api/machine-1"), "{message}");
+}
+
+#[test]
+fn a_machine_that_appears_before_the_power_off_stops_it() {
+    let mut sim = Sim::of_a_node();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
+    assert_eq!(sim.power_offs(), 0);
+    // The last look is the one that finds it.
+    sim.world.objects.machine = Seen::Present(machine());
+    sim.look = None;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending || sim.power_offs() > 0);
+    assert_eq!(sim.power_offs(), 0, "Machine and Node are not what they were");
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_waited_for() {
+    let mut sim = Sim::of_a_node();
+    sim.world.objects.node = Seen::Absent;
+    let (reason, _) = waits_for(&mut sim);
+    assert_eq!(reason, Reason::NodeMissing.as_str());
+}
+
+#[test]
+fn a_request_that_was_told_to_stop_before_it_acted_does_nothing() {
+    let mut sim = Sim::of_a_node();
+    sim.told_to_stop = true;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert_eq!(sim.journal.reason, Reason::RemediationInterruptedByNHC.as_str());
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn a_request_that_was_told_to_stop_at_the_last_look_does_nothing() {
+    let mut sim = Sim::of_a_node();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
+    sim.told_to_stop = true;
+    sim.look = None;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn a_request_that_was_told_to_stop_while_the_host_is_off_brings_it_back() {
+    let mut sim = Sim::of_a_node();
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    sim.told_to_stop = true;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert!(sim.world.host.on);
+}
+
+#[test]
+fn a_request_that_was_told_to_stop_begins_no_other_attempt() {
+    let mut sim = Sim::of_a_node();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| sim.journal.attempt == 1 && sim.journal.next_attempt.is_some());
+    sim.told_to_stop = true;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+    assert_eq!(sim.journal.reason, Reason::RemediationInterruptedByNHC.as_str());
+    assert_eq!(sim.journal.attempt, 1);
+}

@@ -1,0 +1,188 @@
+//! Requests that are about a Node: a person's, and a NodeHealthCheck's as the medik8s operator makes them.
+//! Source of their form: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::api::PowerCycleRemediation;
+use baremetal_remediator::core::phase::{Phase, Reason};
+use harness::kubelet::NodeTemplate;
+use k8s_openapi::api::events::v1::Event;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use world::acts::hasty;
+use world::{HostOptions, World, WorldHost, objects};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const LONG: Duration = Duration::from_mins(2);
+
+async fn world_of(name: &str, options: HostOptions) -> Result<World> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, name, vec![options]).await?;
+    world::daemon::shared(cluster, DAEMON).await?;
+    Ok(world)
+}
+
+/// A host whose Node has no Machine, as in clusters without a machine API.
+fn without_a_machine() -> HostOptions {
+    HostOptions {
+        machine: Box::new(|_| Value::Null),
+        node: Box::new(|node| NodeTemplate {
+            machine: None,
+            ..node
+        }),
+        endpoint: Box::new(|mut endpoint| {
+            if let Some(fields) = endpoint.as_object_mut()
+                && let Some(name) = fields.remove("machineName")
+            {
+                fields.insert("nodeName".to_owned(), name);
+            }
+            endpoint
+        }),
+        ..HostOptions::default()
+    }
+}
+
+/// What a NodeHealthCheck makes for a Node; with several templates the name is generated.
+async fn health_check_asks(world: &World, host: &WorldHost, name: &str) -> Result<()> {
+    let remediation: PowerCycleRemediation = serde_json::from_value(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": name, "namespace": world.namespace,
+            "annotations": {
+                "remediation.medik8s.io/node-name": host.name, "remediation.medik8s.io/template-name": "reboot",
+            },
+            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
+            "ownerReferences": [{
+                "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck", "name": "workers",
+                "uid": "6f1d9c52-3b0e-4f6a-8c77-0d9e3a1b2c4d", "controller": false, "blockOwnerDeletion": null,
+            }],
+        },
+        "spec": hasty(),
+    }))?;
+    let requests = world.remediations();
+    requests.create(&PostParams::default(), &remediation).await?;
+    Ok(())
+}
+
+fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<(String, String)> {
+    let conditions = &remediation.status.as_ref()?.conditions;
+    let found = conditions.iter().find(|condition| condition.type_ == kind)?;
+    Some((found.status.clone(), found.reason.clone()))
+}
+
+/// Reasons of the events on a Node, found as `kubectl describe node` does.
+async fn told_on_the_node(world: &World, node: &str) -> Result<Vec<String>> {
+    let events = Api::<Event>::all(world.client.clone());
+    let of_node = ListParams::default().fields(&format!("regarding.kind=Node,regarding.uid={node}"));
+    let events = events.list(&of_node).await?;
+    Ok(events.into_iter().filter_map(|event| event.reason).collect())
+}
+
+#[tokio::test]
+async fn a_person_names_a_node_that_has_no_machine() -> Result<()> {
+    let world = world_of("node-by-hand", without_a_machine()).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    let mut spec = hasty();
+    spec["nodeName"] = json!(host.name);
+    objects::create_remediation(&world, "by-hand", spec).await?;
+
+    let ended = world.remediation_ended("by-hand", LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let subject = world::journal(&ended).subject.context("it is journalled")?;
+    assert_eq!(
+        (subject.node.as_str(), subject.machine),
+        (host.name.as_str(), None)
+    );
+    let told = told_on_the_node(&world, &host.name).await?;
+    assert!(
+        told.iter()
+            .any(|reason| reason == Reason::PowerOffRequested.as_str()),
+        "{told:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()> {
+    let world = world_of("node-nhc", without_a_machine()).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    health_check_asks(&world, host, "generated-x7k2p").await?;
+
+    let ended = world.remediation_ended("generated-x7k2p", LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    for (kind, status) in [
+        ("Processing", "False"),
+        ("Succeeded", "True"),
+        ("PermanentNodeDeletionExpected", "False"),
+    ] {
+        let found = condition(&ended, kind).map(|(status, _)| status);
+        assert_eq!(found.as_deref(), Some(status), "{kind}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> Result<()> {
+    let world = world_of("node-nhc-machine", HostOptions::default()).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    health_check_asks(&world, host, &host.name).await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let subject = world::journal(&ended).subject.context("it is journalled")?;
+    assert_eq!(subject.machine.as_deref(), Some(host.name.as_str()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_touched() -> Result<()> {
+    // Nothing says where the BMC is, so the request waits.
+    let options = HostOptions {
+        endpoint: Box::new(|_| Value::Null),
+        ..without_a_machine()
+    };
+    let world = world_of("node-nhc-late", options).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    health_check_asks(&world, host, &host.name).await?;
+    let waiting = world
+        .remediation_waits(&host.name, Reason::HostNotFound.as_str())
+        .await?;
+    assert_eq!(
+        condition(&waiting, "Succeeded")
+            .map(|(status, _)| status)
+            .as_deref(),
+        Some("Unknown")
+    );
+    let over = json!({"metadata": {"annotations": {"remediation.medik8s.io/nhc-timed-out": "2026-01-01T00:00:00Z"}}});
+    let patch = world.remediations();
+    patch
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(over))
+        .await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    let interrupted = Some(("False".to_owned(), "RemediationInterruptedByNHC".to_owned()));
+    assert_eq!(
+        condition(&ended, "Processing"),
+        interrupted,
+        "{:?}",
+        ended.name_any()
+    );
+    assert_eq!(condition(&ended, "Succeeded"), interrupted);
+    assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
