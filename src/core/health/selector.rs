@@ -1,0 +1,163 @@
+//! Label selectors, read as strictly as Kubernetes reads them.
+//!
+//! Sources: apimachinery `pkg/apis/meta/v1/helpers.go` (`LabelSelectorAsSelector`), `pkg/labels/selector.go`
+//! (`NewRequirement`, `Matches`), `pkg/util/validation/validation.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::problem::Problem;
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
+
+/// A selector as it stands in an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawSelector {
+    /// `matchLabels`.
+    pub match_labels: BTreeMap<String, String>,
+    /// `matchExpressions`.
+    pub match_expressions: Vec<RawRequirement>,
+}
+
+/// One of `matchExpressions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawRequirement {
+    /// Label key.
+    pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+    pub operator: String,
+    /// For `In` and `NotIn` at least one, for the others none.
+    pub values: Vec<String>,
+}
+
+/// A selector that can be understood. All of its requirements have to be met; without any it selects
+/// everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+/// What one label has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    In(BTreeSet<String>),
+    /// Met by an object without the label, too.
+    NotIn(BTreeSet<String>),
+    Exists,
+    DoesNotExist,
+}
+
+impl Selector {
+    /// What of a selector can be understood, and what is wrong with the rest.
+    pub fn read(raw: &RawSelector) -> (Self, Vec<Problem>) {
+        let labels = raw.match_labels.iter().map(|(key, value)| {
+            let values = std::slice::from_ref(value);
+            Requirement::read(key, "In", values)
+        });
+        let expressions = raw
+            .match_expressions
+            .iter()
+            .map(|one| Requirement::read(&one.key, &one.operator, &one.values));
+        let mut selector = Self::default();
+        let mut problems = Vec::new();
+        for requirement in labels.chain(expressions) {
+            match requirement {
+                Ok(requirement) => selector.requirements.push(requirement),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (selector, problems)
+    }
+
+    /// Whether it has no requirement, and so selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// The same with one more label that has to have this value.
+    pub fn and(mut self, key: &str, value: &str) -> Self {
+        self.requirements.push(Requirement {
+            key: key.to_owned(),
+            test: Test::In(BTreeSet::from([value.to_owned()])),
+        });
+        self
+    }
+
+    /// Whether it selects an object with these labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements.iter().all(|one| one.is_met_by(labels))
+    }
+}
+
+impl Requirement {
+    fn read(key: &str, operator: &str, values: &[String]) -> Result<Self, Problem> {
+        if !is_label_key(key) {
+            return Err(Problem::LabelKeyInvalid(key.to_owned()));
+        }
+        let unfit = values.iter().find(|value| !is_label_value(value));
+        if let Some(value) = unfit {
+            return Err(Problem::LabelValueInvalid(value.clone()));
+        }
+        let listed = || values.iter().cloned().collect::<BTreeSet<_>>();
+        let test = match (operator, values.is_empty()) {
+            ("In", false) => Test::In(listed()),
+            ("NotIn", false) => Test::NotIn(listed()),
+            ("Exists", true) => Test::Exists,
+            ("DoesNotExist", true) => Test::DoesNotExist,
+            ("In" | "NotIn", true) => return Err(Problem::ValuesMissing(key.to_owned())),
+            ("Exists" | "DoesNotExist", false) => return Err(Problem::ValuesUnwanted(key.to_owned())),
+            (other, _) => return Err(Problem::OperatorUnknown(other.to_owned())),
+        };
+        Ok(Self {
+            key: key.to_owned(),
+            test,
+        })
+    }
+
+    fn is_met_by(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        match &self.test {
+            Test::In(values) => value.is_some_and(|value| values.contains(value)),
+            Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+/// A name of at most 63 characters, after an optional DNS subdomain and a slash.
+fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, name)) => is_subdomain(prefix) && is_name(name),
+        None => is_name(key),
+    }
+}
+
+/// Empty, or a name.
+fn is_label_value(value: &str) -> bool {
+    value.is_empty() || is_name(value)
+}
+
+fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    let ends_well = ends
+        .into_iter()
+        .all(|end| end.is_some_and(u8::is_ascii_alphanumeric));
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    ends_well && bytes.len() <= 63 && bytes.iter().all(inner)
+}
+
+fn is_subdomain(prefix: &str) -> bool {
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.bytes().all(plain)
+    };
+    prefix.len() <= 253 && prefix.split('.').all(is_label)
+}

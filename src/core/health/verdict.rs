@@ -1,0 +1,177 @@
+//! What a health check can say of one Machine. Closed, each with its name.
+
+use jiff::Timestamp;
+
+use super::dialect::Dialect;
+
+/// What one health check says of one Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is wrong.
+    Healthy,
+    /// Not looked at, and not in the total.
+    Skipped(Skip),
+    /// Neither: not remediated, and not healthy.
+    Waiting {
+        /// What is waited for.
+        why: Wait,
+        /// The first instant at which the verdict is another one if nothing else changes.
+        until: Option<Timestamp>,
+    },
+    /// To be remediated.
+    Unhealthy {
+        /// The named reason.
+        reason: UnhealthyReason,
+        /// What exactly.
+        message: String,
+        /// The first instant at which it was, where a time-out tells.
+        since: Option<Timestamp>,
+    },
+    /// What is needed for a verdict cannot be read: never remediated, and not healthy.
+    Unknown(Unknown),
+}
+
+/// Why a Machine is not looked at. Cluster API only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// Annotation `cluster.x-k8s.io/paused` on the Machine.
+    Paused,
+    /// Annotation `cluster.x-k8s.io/skip-remediation` on the Machine.
+    SkipRemediation,
+}
+
+/// Why there is no verdict yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// An unhealthy condition holds, but not for long enough.
+    Grace,
+    /// The Machine has no Node, but may do without for longer.
+    NodeStartup,
+    /// The Machine has no Node, and may do without for as long as it likes.
+    NodeStartupUnlimited,
+    /// The control plane of the Cluster was never initialized.
+    ControlPlaneNotInitialized,
+    /// The infrastructure of the Cluster is not ready.
+    InfrastructureNotReady {
+        /// Whether the Machine counts as healthy meanwhile, as upstream counts one with a Node that nobody
+        /// judges. It is no reason to end a remediation.
+        counts_as_healthy: bool,
+    },
+    /// Nothing is wrong, but the Machine is being deleted.
+    Deleting,
+    /// Nothing is wrong, but a remediation of ours is under way.
+    UnderRemediation,
+    /// Nothing is wrong, but the trigger annotation is still there.
+    Triggered,
+}
+
+/// What cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The Machine; the text names the field.
+    Machine(String),
+    /// The Node; the text names the field.
+    Node(String),
+    /// The cluster of the Node does not answer.
+    NodeUnreachable(String),
+    /// The Cluster, or it is not there.
+    Cluster(String),
+}
+
+/// Why a Machine is unhealthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnhealthyReason {
+    /// A person asked for the remediation by an annotation.
+    RemediateAnnotation,
+    /// OpenShift: the Machine is in phase Failed.
+    PhaseFailed,
+    /// Cluster API v1beta1: the Machine has a failureReason or a failureMessage.
+    MachineHasFailure,
+    /// The Machine had a Node, and it is gone.
+    NodeGone,
+    /// The Machine got no Node in time.
+    NodeStartupTimeout,
+    /// A condition of the Node.
+    UnhealthyNode,
+    /// A condition of the Machine.
+    UnhealthyMachine,
+}
+
+impl UnhealthyReason {
+    /// The reason of the condition `HealthCheckSucceeded` in this dialect. OpenShift has no such condition;
+    /// it gets the names of Cluster API v1beta1, and `MachineFailed` for the phase that only OpenShift has.
+    /// Source: cluster-api `api/v1beta1/condition_consts.go` (v1.10.4), `api/core/v1beta2/machine_types.go`.
+    pub fn name(self, dialect: Dialect) -> &'static str {
+        let is_v1beta2 = match dialect {
+            Dialect::OpenShift | Dialect::ClusterApiV1Beta1 => false,
+            Dialect::ClusterApiV1Beta2 => true,
+        };
+        match self {
+            Self::RemediateAnnotation if is_v1beta2 => "HasRemediateAnnotation",
+            Self::RemediateAnnotation => "HasRemediateMachineAnnotation",
+            Self::PhaseFailed => "MachineFailed",
+            Self::MachineHasFailure => "MachineHasFailure",
+            Self::NodeGone if is_v1beta2 => "NodeDeleted",
+            Self::NodeGone => "NodeNotFound",
+            Self::NodeStartupTimeout => "NodeStartupTimeout",
+            Self::UnhealthyNode => "UnhealthyNode",
+            Self::UnhealthyMachine => "UnhealthyMachine",
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the Machine is in the total.
+    pub fn is_expected(&self) -> bool {
+        match self {
+            Self::Skipped(_) => false,
+            Self::Healthy | Self::Waiting { .. } | Self::Unhealthy { .. } | Self::Unknown(_) => true,
+        }
+    }
+
+    /// Whether the Machine counts as healthy.
+    pub fn counts_as_healthy(&self) -> bool {
+        match self {
+            Self::Healthy => true,
+            Self::Waiting { why, .. } => matches!(
+                why,
+                Wait::InfrastructureNotReady {
+                    counts_as_healthy: true
+                }
+            ),
+            Self::Skipped(_) | Self::Unhealthy { .. } | Self::Unknown(_) => false,
+        }
+    }
+
+    /// The first instant at which the verdict is another one if nothing else changes.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Waiting { until, .. } => *until,
+            Self::Healthy | Self::Skipped(_) | Self::Unhealthy { .. } | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether nothing is known of the Machine.
+    pub fn is_unknown(&self) -> bool {
+        match self {
+            Self::Unknown(_) => true,
+            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unhealthy { .. } => false,
+        }
+    }
+
+    /// Whether the Machine is to be remediated.
+    pub fn is_unhealthy(&self) -> bool {
+        match self {
+            Self::Unhealthy { .. } => true,
+            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unknown(_) => false,
+        }
+    }
+
+    /// The first instant at which it was unhealthy, if it is and a time-out tells.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Unhealthy { since, .. } => *since,
+            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unknown(_) => None,
+        }
+    }
+}
