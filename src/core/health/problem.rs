@@ -58,10 +58,10 @@ pub enum Problem {
     #[error("lacks its type or its status. Write both")]
     ConditionIncomplete,
     /// A Machine condition that must not be used.
-    #[error("is of the type {0}, which sums up others or follows from health checks. Name another type")]
+    #[error("is {0}, which sums up others or follows from health checks. Name another type")]
     ConditionForbidden(String),
     /// A status that a Machine condition never has.
-    #[error("has the status {0:?}. Write True, False or Unknown")]
+    #[error("is {0:?}. Write True, False or Unknown")]
     StatusUnknown(String),
     /// An empty selector where it must not be.
     #[error("is empty. Name the labels of the Machines that are meant")]

@@ -146,11 +146,35 @@ pub(super) fn limit(dialect: Dialect, raw: &RawRules, errors: &mut Vec<RuleError
     })
 }
 
+/// A field of a condition, and what is wrong with it.
+type Fault = (Part, Problem);
+
+/// The fields of a condition.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Whole,
+    Kind,
+    Status,
+    Timeout,
+}
+
+impl Part {
+    fn suffix(self, dialect: Dialect) -> &'static str {
+        match (self, dialect) {
+            (Self::Whole, _) => "",
+            (Self::Kind, _) => ".type",
+            (Self::Status, _) => ".status",
+            (Self::Timeout, Dialect::OpenShift | Dialect::ClusterApiV1Beta1) => ".timeout",
+            (Self::Timeout, Dialect::ClusterApiV1Beta2) => ".timeoutSeconds",
+        }
+    }
+}
+
 fn list(
     dialect: Dialect,
     raw: &[RawCondition],
     field: fn(Option<usize>) -> Field,
-    read: fn(&RawCondition) -> Result<UnhealthyCondition, Problem>,
+    read: fn(&RawCondition) -> Result<UnhealthyCondition, Fault>,
     errors: &mut Vec<RuleError>,
 ) -> Vec<UnhealthyCondition> {
     if dialect.is_cluster_api() && raw.len() > MOST_CONDITIONS {
@@ -161,30 +185,33 @@ fn list(
     for (index, one) in raw.iter().enumerate() {
         match read(one) {
             Ok(condition) => conditions.push(condition),
-            Err(problem) => errors.push(RuleError::new(dialect.path(field(Some(index))), problem)),
+            Err((part, problem)) => {
+                let path = dialect.path(field(Some(index)));
+                errors.push(RuleError::new(format!("{path}{}", part.suffix(dialect)), problem));
+            }
         }
     }
     conditions
 }
 
-fn condition(raw: &RawCondition) -> Result<UnhealthyCondition, Problem> {
+fn condition(raw: &RawCondition) -> Result<UnhealthyCondition, Fault> {
     if raw.kind.is_empty() || raw.status.is_empty() {
-        return Err(Problem::ConditionIncomplete);
+        return Err((Part::Whole, Problem::ConditionIncomplete));
     }
     Ok(UnhealthyCondition {
         kind: raw.kind.clone(),
         status: raw.status.clone(),
-        timeout: timeout(&raw.timeout)?,
+        timeout: timeout(&raw.timeout).map_err(|problem| (Part::Timeout, problem))?,
     })
 }
 
-fn machine_condition(raw: &RawCondition) -> Result<UnhealthyCondition, Problem> {
+fn machine_condition(raw: &RawCondition) -> Result<UnhealthyCondition, Fault> {
     let read = condition(raw)?;
     if FORBIDDEN_MACHINE_CONDITIONS.contains(&raw.kind.as_str()) {
-        return Err(Problem::ConditionForbidden(raw.kind.clone()));
+        return Err((Part::Kind, Problem::ConditionForbidden(raw.kind.clone())));
     }
     if !STATUSES.contains(&raw.status.as_str()) {
-        return Err(Problem::StatusUnknown(raw.status.clone()));
+        return Err((Part::Status, Problem::StatusUnknown(raw.status.clone())));
     }
     Ok(read)
 }

@@ -197,7 +197,7 @@ fn any_machine_condition_except_five() {
         let malformed = Rules::read(DIALECT, &raw).unwrap_err();
         assert_eq!(
             malformed.errors[0].path,
-            "spec.checks.unhealthyMachineConditions[1]"
+            "spec.checks.unhealthyMachineConditions[1].type"
         );
         assert_eq!(
             malformed.errors[0].problem,

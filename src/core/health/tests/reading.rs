@@ -32,9 +32,9 @@ fn a_timeout_that_is_none_or_negative_names_its_field() {
     assert_eq!(
         complaints(|raw| raw.node_conditions[1].timeout = Err("5 minutes".to_owned())),
         [
-            "spec.unhealthyConditions[1] is \"5 minutes\", which is no duration. Write one such as 5m.",
-            "spec.unhealthyConditions[1] is \"5 minutes\", which is no duration. Write one such as 5m.",
-            "spec.checks.unhealthyNodeConditions[1] is \"5 minutes\", which is no duration. \
+            "spec.unhealthyConditions[1].timeout is \"5 minutes\", which is no duration. Write one such as 5m.",
+            "spec.unhealthyConditions[1].timeout is \"5 minutes\", which is no duration. Write one such as 5m.",
+            "spec.checks.unhealthyNodeConditions[1].timeoutSeconds is \"5 minutes\", which is no duration. \
              Write one such as 5m.",
         ]
     );
@@ -73,8 +73,7 @@ fn a_condition_lacks_nothing() {
         [
             "-",
             "-",
-            "spec.checks.unhealthyMachineConditions[0] has the status \"Perhaps\". \
-             Write True, False or Unknown.",
+            "spec.checks.unhealthyMachineConditions[0].status is \"Perhaps\". Write True, False or Unknown.",
         ]
     );
 }
@@ -106,7 +105,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         paths,
         [
             "spec.selector",
-            "spec.unhealthyConditions[0]",
+            "spec.unhealthyConditions[0].timeout",
             "spec.nodeStartupTimeout",
             "spec.maxUnhealthy",
         ]
