@@ -1,5 +1,4 @@
 //! Requests that are about a Node: a person's, and a NodeHealthCheck's as the medik8s operator makes them.
-//! Source of their form: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
 
 mod world;
 
@@ -14,7 +13,8 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
-use world::{HostOptions, World, WorldHost, objects};
+use world::node_health::{NodeHealthCheck, not_ready};
+use world::{HostOptions, World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -44,28 +44,6 @@ fn without_a_machine() -> HostOptions {
         }),
         ..HostOptions::default()
     }
-}
-
-/// What a NodeHealthCheck makes for a Node; with several templates the name is generated.
-async fn health_check_asks(world: &World, host: &WorldHost, name: &str) -> Result<()> {
-    let remediation: PowerCycleRemediation = serde_json::from_value(json!({
-        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
-        "metadata": {
-            "name": name, "namespace": world.namespace,
-            "annotations": {
-                "remediation.medik8s.io/node-name": host.name, "remediation.medik8s.io/template-name": "reboot",
-            },
-            "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
-            "ownerReferences": [{
-                "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck", "name": "workers",
-                "uid": "6f1d9c52-3b0e-4f6a-8c77-0d9e3a1b2c4d", "controller": false, "blockOwnerDeletion": null,
-            }],
-        },
-        "spec": hasty(),
-    }))?;
-    let requests = world.remediations();
-    requests.create(&PostParams::default(), &remediation).await?;
-    Ok(())
 }
 
 fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<(String, String)> {
@@ -114,7 +92,8 @@ async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()>
     let world = world_of("node-nhc", without_a_machine()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
-    health_check_asks(&world, host, "generated-x7k2p").await?;
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    check.asks_for(&world, host, "generated-x7k2p").await?;
 
     let ended = world.remediation_ended("generated-x7k2p", LONG).await?;
 
@@ -136,7 +115,8 @@ async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> Result<()> 
     let world = world_of("node-nhc-machine", HostOptions::default()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
-    health_check_asks(&world, host, &host.name).await?;
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    check.asks_for(&world, host, &host.name).await?;
 
     let ended = world.remediation_ended(&host.name, LONG).await?;
 
@@ -157,7 +137,8 @@ async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_to
     let world = world_of("node-nhc-late", options).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
-    health_check_asks(&world, host, &host.name).await?;
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    check.asks_for(&world, host, &host.name).await?;
     let waiting = world
         .remediation_waits(&host.name, Reason::HostNotFound.as_str())
         .await?;
@@ -184,5 +165,67 @@ async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_to
     );
     assert_eq!(condition(&ended, "Succeeded"), interrupted);
     assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_that_is_ready_is_power_cycled_for_a_condition_of_its_node_health_check() -> Result<()> {
+    let world = world_of("node-nhc-disk", without_a_machine()).await?;
+    let host = &world.hosts[0];
+    let corrupt = json!([{"type": "DiskCorrupt", "status": "True", "duration": "2s"}]);
+    let check = NodeHealthCheck::create(&world, corrupt).await?;
+    let kubelet = host.kubelet.as_ref().context("the host has a Node")?;
+    kubelet
+        .report_condition("DiskCorrupt", "True", "BadBlocks")
+        .await?;
+    check.asks_for(&world, host, &host.name).await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions() -> Result<()> {
+    let world = world_of("node-mhc-disk", HostOptions::default()).await?;
+    let host = &world.hosts[0];
+    objects::create_health_check(&world, "disks", |check| {
+        check["metadata"]["annotations"] = Value::Null;
+        check["spec"]["unhealthyConditions"] = json!([{"type": "DiskCorrupt", "status": "True", "timeout": "2s"}]);
+        check["spec"]["remediationTemplate"] = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate", "name": "reboot",
+        });
+    })
+    .await?;
+    let kubelet = host.kubelet.as_ref().context("the host has a Node")?;
+    kubelet
+        .report_condition("DiskCorrupt", "True", "BadBlocks")
+        .await?;
+    let machine = objects::machines(&world).get(&host.name).await?;
+    // As machine-api-operator makes it (`machinehealthcheck_controller.go`, `external.GenerateTemplate`).
+    let remediation = serde_json::from_value(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": host.name, "namespace": world.namespace,
+            "annotations": {
+                "machine.openshift.io/cloned-from-name": "reboot",
+                "machine.openshift.io/cloned-from-groupkind": "PowerCycleRemediationTemplate.baremetal-remediator.io",
+            },
+            "ownerReferences": [{
+                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+                "name": host.name, "uid": machine.metadata.uid,
+            }],
+        },
+        "spec": hasty(),
+    }))?;
+    let requests = world.remediations();
+    requests.create(&PostParams::default(), &remediation).await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
     Ok(())
 }

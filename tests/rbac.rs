@@ -19,6 +19,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
+use world::node_health::{NodeHealthCheck, not_ready};
 use world::{HostOptions, World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -183,6 +184,9 @@ async fn exercise(world: &World) -> Result<()> {
     }
     let oldest_alarm = world::remediation_name(&by_annotation.name, 2);
     world.remediation_gone(&oldest_alarm, LONG).await?;
+    let check = NodeHealthCheck::create(world, not_ready()).await?;
+    check.asks_for(world, by_deletion, "by-health-check").await?;
+    world.remediation_ended("by-health-check", LONG).await?;
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
     world.remediation_gone(&name, LONG).await

@@ -33,6 +33,10 @@ pub const NODE_MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
 /// `internal/controller/resources/manager.go`.
 pub const CHECKED_NODE_ANNOTATION: &str = "remediation.medik8s.io/node-name";
 
+/// Template that a remediation was made from by machine-api-operator.
+/// Source: openshift/api `machine/v1beta1/types_machine.go`.
+pub const CLONED_FROM_ANNOTATION: &str = "machine.openshift.io/cloned-from-name";
+
 /// A NodeHealthCheck tells a remediation that its time is over; presence counts.
 /// Source: medik8s/common `pkg/annotations`.
 pub const TIMED_OUT_ANNOTATION: &str = "remediation.medik8s.io/nhc-timed-out";

@@ -17,6 +17,42 @@ pub(crate) struct About {
     pub(crate) node: Option<String>,
 }
 
+/// The health checker that made a request, by whose conditions its Node is unhealthy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Producer {
+    /// A NodeHealthCheck of this name.
+    NodeHealthCheck(String),
+    /// A MachineHealthCheck of this name, in the remediation's namespace: the medik8s operator serves those
+    /// with a template where machine-api-operator does not.
+    MachineHealthCheck(String),
+    /// Some MachineHealthCheck with a template of this name: machine-api-operator names itself nowhere.
+    Template(String),
+}
+
+/// Who made a request; `None` for a person, or somebody whom we do not know.
+/// Sources: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`;
+/// machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
+pub(crate) fn producer(remediation: &PowerCycleRemediation) -> Option<Producer> {
+    let mut owners = remediation.metadata.owner_references.iter().flatten();
+    let health_check = owners.find_map(|owner| match (owner.kind.as_str(), group(owner)) {
+        ("NodeHealthCheck", "remediation.medik8s.io") => Some(Producer::NodeHealthCheck(owner.name.clone())),
+        ("MachineHealthCheck", "machine.openshift.io") => {
+            Some(Producer::MachineHealthCheck(owner.name.clone()))
+        }
+        _ => None,
+    });
+    let template = || {
+        owning_machine(&remediation.metadata)?;
+        let template = remediation.annotations().get(keys::CLONED_FROM_ANNOTATION)?;
+        Some(Producer::Template(template.clone()))
+    };
+    health_check.or_else(template)
+}
+
+fn group(owner: &OwnerReference) -> &str {
+    owner.api_version.split('/').next().unwrap_or_default()
+}
+
 /// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with
 /// Cluster API and machine-api-operator.
 pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
@@ -55,17 +91,16 @@ pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation)
 /// The Machine among the owners.
 pub(super) fn owning_machine(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.kind == "Machine" && owner.api_version.starts_with("machine.openshift.io/"))
+    owners.find(|owner| owner.kind == "Machine" && group(owner) == "machine.openshift.io")
 }
 
 /// The Node for which a NodeHealthCheck made the remediation: by the annotation, because with several
 /// templates names are generated; else by the name.
 /// Source: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
 fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
-    let mut owners = remediation.metadata.owner_references.iter().flatten();
-    owners.find(|owner| {
-        owner.kind == "NodeHealthCheck" && owner.api_version.starts_with("remediation.medik8s.io/")
-    })?;
+    let Some(Producer::NodeHealthCheck(_)) = producer(remediation) else {
+        return None;
+    };
     let annotated = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
     let named = annotated.filter(|name| !name.is_empty()).cloned();
     Some(named.unwrap_or_else(|| remediation.name_any()))
@@ -75,9 +110,9 @@ fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{About, about};
+    use super::{About, Producer, about, producer};
 
-    fn said(metadata: &Value, spec: &Value) -> About {
+    fn remediation(metadata: &Value, spec: &Value) -> crate::api::PowerCycleRemediation {
         let mut object = json!({
             "apiVersion": "baremetal-remediator.io/v1alpha1",
             "kind": "PowerCycleRemediation",
@@ -87,7 +122,7 @@ mod tests {
         for (key, value) in metadata.as_object().unwrap() {
             object["metadata"][key] = value.clone();
         }
-        about(&serde_json::from_value(object).unwrap())
+        serde_json::from_value(object).unwrap()
     }
 
     fn owner(group: &str, kind: &str) -> Value {
@@ -147,7 +182,45 @@ mod tests {
                 names(Some("worker-0"), None, None),
             ),
         ] {
-            assert_eq!(said(&metadata, &spec), expected, "{metadata} {spec}");
+            assert_eq!(
+                about(&remediation(&metadata, &spec)),
+                expected,
+                "{metadata} {spec}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_made_a_request_is_told_by_its_owner_or_its_template() {
+        let machine = owner("machine.openshift.io", "Machine");
+        let cloned = json!({"machine.openshift.io/cloned-from-name": "reboot"});
+        let named = "owner".to_owned();
+        for (metadata, expected) in [
+            (json!({}), None),
+            (json!({"ownerReferences": [machine]}), None),
+            (json!({"annotations": cloned}), None),
+            (
+                json!({"ownerReferences": [machine], "annotations": cloned}),
+                Some(Producer::Template("reboot".to_owned())),
+            ),
+            (
+                json!({"ownerReferences": [owner("remediation.medik8s.io", "NodeHealthCheck"), machine]}),
+                Some(Producer::NodeHealthCheck(named.clone())),
+            ),
+            (
+                json!({"ownerReferences": [owner("machine.openshift.io", "MachineHealthCheck"), machine]}),
+                Some(Producer::MachineHealthCheck(named)),
+            ),
+            (
+                json!({"ownerReferences": [owner("example.org", "NodeHealthCheck")]}),
+                None,
+            ),
+        ] {
+            assert_eq!(
+                producer(&remediation(&metadata, &json!({}))),
+                expected,
+                "{metadata}"
+            );
         }
     }
 }

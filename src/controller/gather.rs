@@ -7,6 +7,7 @@ use super::about::{about, machine_name, owning_machine};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
+use super::producers;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
@@ -77,9 +78,13 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
         (Seen::Absent, None) => about(remediation).node,
         (Seen::Unreadable(_), None) => None,
     };
-    let health_checks = match &machine {
-        Seen::Present(machine) => health_checks(context, machine),
-        Seen::Absent | Seen::Unreadable(_) => Vec::new(),
+    let readable = match &machine {
+        Seen::Present(machine) => Some(machine),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    };
+    let health_checks = match origin(remediation) {
+        Origin::Annotation => readable.map_or_else(Vec::new, |machine| health_checks(context, machine)),
+        Origin::Request => producers::known(context, remediation, readable, memory),
     };
     World {
         policy: policy(

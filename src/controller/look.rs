@@ -10,11 +10,11 @@ use kube::{Client, ResourceExt as _};
 use super::about::machine_name;
 use super::api_call::{ShellError, within};
 use super::context::Context;
-use super::{gather, host};
+use super::{gather, host, producers};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use crate::core::facts::{Look, NodeReport, Obstacle, Seen, World};
+use crate::core::facts::{Look, NodeReport, Obstacle, Origin, Seen, World};
 use crate::core::journal::SavedNode;
 use crate::core::observed::ReportRead;
 use crate::metal3;
@@ -63,12 +63,18 @@ pub(crate) async fn look(
     let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
     let host = host(context, remediation, &machine).await?;
     let node = gather::seen(node?.as_ref(), "Node", node_name);
-    let health_checks = match &machine {
-        Seen::Present(machine) => checks?
-            .iter()
-            .map(|check| gather::health_check(check, machine))
-            .collect(),
-        Seen::Absent | Seen::Unreadable(_) => Vec::new(),
+    let readable = match &machine {
+        Seen::Present(machine) => Some(machine),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    };
+    let checks = checks?.items;
+    let health_checks = match (gather::origin(remediation), readable) {
+        (Origin::Annotation, Some(machine)) => {
+            let checks = checks.iter();
+            checks.map(|check| gather::health_check(check, machine)).collect()
+        }
+        (Origin::Annotation, None) => Vec::new(),
+        (Origin::Request, machine) => producers::live(client, remediation, machine, &checks).await?,
     };
     let (heartbeat, metadata) = match &node {
         Seen::Present(node) => (node.heartbeat(), Some(node.saved())),

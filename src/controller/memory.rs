@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
+use super::producers::Asked;
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::BmcRules;
 use crate::api::views::Node;
@@ -30,6 +31,8 @@ pub(crate) struct Memory {
     pub(crate) node_metadata: Option<SavedNode>,
     /// The host that was asked last, before anything was done to it, and under which rules.
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
+    /// The health check that made the request.
+    pub(crate) asked_by: Option<Asked>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost, and when it was read.

@@ -25,6 +25,7 @@ mod memory;
 mod observing;
 mod powering;
 mod predecessor;
+mod producers;
 mod readiness;
 mod reconcile;
 mod run;

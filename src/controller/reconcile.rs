@@ -13,7 +13,7 @@ use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
 use super::predecessor::end_left_session;
-use super::{claims, gather, host, journal, look};
+use super::{claims, gather, host, journal, look, producers};
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
@@ -81,6 +81,7 @@ async fn to_rest(
             .map(|resolved| resolved.host.clone())
             .map_err(Clone::clone);
         read_what_a_deletion_needs(context, &remediation, memory).await?;
+        producers::read(context, &remediation, memory, now).await?;
         let facts = gather::facts(context, &remediation, memory, named, now);
         let before = remediation
             .status

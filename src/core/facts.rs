@@ -119,7 +119,8 @@ pub struct World {
     pub machine: Seen<Machine>,
     /// Its Node.
     pub node: Seen<Node>,
-    /// The MachineHealthChecks of the Machine's namespace that select it or cannot be read.
+    /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
+    /// request, the health checks that made it: none where a person did.
     pub health_checks: Vec<Seen<HealthCheck>>,
 }
 

@@ -151,8 +151,9 @@ reasons! {
         machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
     /// Another remediation of the same Machine is under way.
     AnotherRemediationActive => "Nothing to do; this one is looked at when the other has ended.",
-    /// Every MachineHealthCheck that could vouch for the trigger is paused.
-    HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck to go on.",
+    /// Every MachineHealthCheck that could vouch for the trigger is paused, or the health check that made the
+    /// request is.
+    HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck, or the pauseRequests of the NodeHealthCheck, to go on.",
     /// MachineHealthChecks that select the Machine disagree about what to do with it.
     ConflictingHealthChecks => "Let exactly one strategy select the Machine: change a selector or an annotation.",
     /// A MachineHealthCheck of the namespace cannot be read.

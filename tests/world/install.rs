@@ -28,7 +28,11 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
 /// The same into a cluster that is not the one the tests of this process share.
 pub async fn install_into(cluster: &Cluster) -> Result<()> {
     cluster
-        .install_foreign_crds(&[ForeignCrd::OpenShift, ForeignCrd::Metal3])
+        .install_foreign_crds(&[
+            ForeignCrd::OpenShift,
+            ForeignCrd::Metal3,
+            ForeignCrd::NodeHealthCheck,
+        ])
         .await?;
     let crds = repository().join("deploy/crds");
     for kind in [

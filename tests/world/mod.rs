@@ -16,6 +16,7 @@ pub mod command;
 pub mod daemon;
 pub mod host;
 pub mod install;
+pub mod node_health;
 pub mod objects;
 pub mod park;
 pub mod record;

@@ -103,7 +103,7 @@ impl MachineHealthCheck {
     }
 }
 
-fn non_negative(duration: Duration) -> Option<SignedDuration> {
+pub(super) fn non_negative(duration: Duration) -> Option<SignedDuration> {
     if duration.is_negative() {
         return None;
     }

@@ -6,12 +6,14 @@ pub mod machine;
 pub mod machine_health_check;
 pub mod network;
 pub mod node;
+pub mod node_health_check;
 
 pub use bare_metal_host::BareMetalHost;
 pub use machine::Machine;
 pub use machine_health_check::MachineHealthCheck;
 pub use network::OpenShiftNetwork;
 pub use node::Node;
+pub use node_health_check::NodeHealthCheck;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

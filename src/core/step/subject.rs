@@ -48,7 +48,7 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         Err(obstacle) => return Verdict::Waits(obstacle, None),
     };
     let health = match facts.origin {
-        Origin::Request => Ok(health::judge_by_readiness(node)),
+        Origin::Request => requested(world, node, now),
         Origin::Annotation => vouched(machine, world).map(|checks| health::judge(&checks, node, now)),
     };
     if health == Ok(Health::Healthy) {
@@ -145,6 +145,36 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<Option<&'a Machine>, V
         None => Ok(Some(machine)),
         Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
         Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
+    }
+}
+
+/// Whether the Node of a request is unhealthy: by the conditions of the health checks that made the request,
+/// which may ask for more than readiness; where a person made it, by its readiness.
+fn requested(world: &World, node: &Node, now: Timestamp) -> Result<Health, Obstacle> {
+    let mut made_by = Vec::new();
+    for check in &world.health_checks {
+        match check {
+            Seen::Unreadable(detail) => {
+                return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
+            }
+            Seen::Absent => {}
+            Seen::Present(check) => made_by.push(check),
+        }
+    }
+    if made_by.is_empty() {
+        return Ok(health::judge_by_readiness(node));
+    }
+    let health = health::judge(&made_by, node, now);
+    // A pause stops what is new, and no recovery from being seen.
+    match made_by.iter().find(|check| check.paused) {
+        Some(paused) if health != Health::Healthy => Err(Obstacle::new(
+            Reason::HealthCheckPaused,
+            format!(
+                "the health check {} that asked for this remediation is paused",
+                paused.name
+            ),
+        )),
+        Some(_) | None => Ok(health),
     }
 }
 

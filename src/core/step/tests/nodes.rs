@@ -1,8 +1,12 @@
 //! Requests that name a Node, as a NodeHealthCheck's do: with a Machine or without one.
 
-use super::objects::machine;
+use jiff::SignedDuration;
+
+use super::objects::{machine, set_ready};
 use super::shell::Sim;
-use crate::core::facts::Seen;
+use super::world::{Kubelet, at};
+use crate::core::facts::{NodeCondition, Seen};
+use crate::core::health::{HealthCheck, UnhealthyCondition};
 use crate::core::phase::{Phase, Reason};
 
 /// Says of the first journal what it waits for.
@@ -129,4 +133,90 @@ fn a_request_that_was_told_to_stop_begins_no_other_attempt() {
     assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
     assert_eq!(sim.journal.reason, Reason::RemediationInterruptedByNHC.as_str());
     assert_eq!(sim.journal.attempt, 1);
+}
+
+/// A health check that asks for a Node to be remediated while its disk is corrupt, for at least a minute.
+fn corrupt_disks() -> HealthCheck {
+    HealthCheck {
+        name: "disks".to_owned(),
+        external_baremetal: false,
+        paused: false,
+        has_template: true,
+        conditions: vec![UnhealthyCondition {
+            kind: "DiskCorrupt".to_owned(),
+            status: "True".to_owned(),
+            timeout: SignedDuration::from_mins(1),
+        }],
+    }
+}
+
+/// A Node that is Ready, and has a corrupt disk since a while.
+fn with_a_corrupt_disk(since: i64) -> Sim {
+    let mut sim = Sim::of_a_node();
+    sim.world.host.kubelet = Kubelet::Alive { next_beat: 0 };
+    sim.world.edit_node(|node| {
+        set_ready(node, "True", at(-3_600_000));
+        node.conditions.push(NodeCondition {
+            kind: "DiskCorrupt".to_owned(),
+            status: "True".to_owned(),
+            since: Some(at(since)),
+        });
+    });
+    sim.world.objects.health_checks = vec![Seen::Present(corrupt_disks())];
+    sim
+}
+
+#[test]
+fn a_node_that_is_ready_is_power_cycled_when_its_health_check_says_unhealthy() {
+    let mut sim = with_a_corrupt_disk(-120_000);
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+}
+
+#[test]
+fn without_a_health_check_a_node_that_is_ready_has_recovered() {
+    let mut sim = with_a_corrupt_disk(-120_000);
+    sim.world.objects.health_checks.clear();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
+}
+
+#[test]
+fn the_grace_period_of_the_health_check_that_asked_is_waited_for() {
+    let mut sim = with_a_corrupt_disk(-30_000);
+    let (reason, _) = waits_for(&mut sim);
+    assert_eq!(reason, Reason::WithinGracePeriod.as_str());
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    let (off, _) = sim.sent.first().expect("it was powered off");
+    assert!(*off > 30_000, "powered off after {off} ms");
+}
+
+#[test]
+fn a_health_check_that_asked_and_is_paused_or_unreadable_holds_the_request_up() {
+    let paused = HealthCheck {
+        paused: true,
+        ..corrupt_disks()
+    };
+    for (check, expected) in [
+        (Seen::Present(paused), Reason::HealthCheckPaused),
+        (
+            Seen::Unreadable("spec.unhealthyConditions".to_owned()),
+            Reason::HealthCheckUnreadable,
+        ),
+    ] {
+        let mut sim = with_a_corrupt_disk(-120_000);
+        sim.world.objects.health_checks = vec![check];
+        let (reason, message) = waits_for(&mut sim);
+        assert_eq!(reason, expected.as_str(), "{message}");
+        assert_eq!(sim.power_offs(), 0);
+    }
 }
