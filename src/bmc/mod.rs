@@ -70,7 +70,7 @@ pub struct Reading {
     /// Which system was read: the path of the resource, or `ipmi` for the one behind an IPMI address.
     pub system: String,
     /// The session in which it was read, to be ended by a successor if need be: at most
-    /// [`LONGEST_SESSION`] bytes. `None` without one, or with one at a longer place.
+    /// [`LONGEST_SESSION`] bytes. `None` without one, or with one whose place is longer or tells a secret.
     pub session: Option<String>,
     /// Why the command that was accepted last failed, as its task says in the words of the BMC, redacted and
     /// at most some 300 characters; not while the power is what the command wanted. `None` says nothing.

@@ -1,6 +1,8 @@
 //! Makes text that came from a BMC fit to be shown: short, printable, and without our secrets,
 //! which a careless or hostile BMC may echo.
 
+mod disguise;
+
 use base64::Engine as _;
 use zeroize::Zeroizing;
 
@@ -39,13 +41,18 @@ impl Redactor {
         self.secrets.truncate(2);
     }
 
-    /// Whether the text holds a secret.
+    /// Whether the text holds a secret, plain or in disguise.
     pub(super) fn spots(&self, text: &str) -> bool {
-        self.secrets.iter().any(|secret| text.contains(secret.as_str()))
+        let plain = |secret: &Zeroizing<String>| text.contains(secret.as_str());
+        self.secrets.iter().any(plain) || self.spots_disguised(text)
+    }
+
+    fn spots_disguised(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| disguise::hides(text, secret))
     }
 
     /// Redacts, makes printable and shortens, in this order: a secret cut in half by the
-    /// shortening would not be recognised.
+    /// shortening would not be recognised. Of a text that holds a secret in disguise nothing is shown.
     pub(super) fn clean(&self, text: &str) -> String {
         self.shorten(text, MAX_TEXT)
     }
@@ -57,6 +64,9 @@ impl Redactor {
             if text.contains(secret.as_str()) {
                 text = text.replace(secret.as_str(), MARK);
             }
+        }
+        if self.spots_disguised(&text) {
+            MARK.clone_into(&mut text);
         }
         let printable = |character: char| if character.is_control() { ' ' } else { character };
         text.trim().chars().take(limit).map(printable).collect()

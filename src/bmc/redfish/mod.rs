@@ -161,12 +161,12 @@ impl Redfish {
         })
     }
 
-    /// The place of the session we are in.
+    /// The place of the session we are in, to be journalled: none that carries a secret.
     fn session_path(&self) -> Option<String> {
         match &self.standing {
             Standing::Session(session) => {
                 let path = session.path.as_ref().map(ToString::to_string);
-                path.filter(|path| path.len() <= LONGEST_SESSION)
+                path.filter(|path| path.len() <= LONGEST_SESSION && !self.redactor.spots(path))
             }
             Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
         }

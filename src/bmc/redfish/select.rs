@@ -22,14 +22,10 @@ pub(super) const MAX_WORD: usize = 64;
 impl Redfish {
     /// Reads one system.
     pub(super) async fn read_system(&mut self, path: &ResourcePath) -> Result<(Reading, Control), BmcError> {
-        let no_system = |found: String| BmcError::NoSuchSystem {
-            path: path.to_string(),
-            found,
-        };
         let answer = match self.get(path).await {
             Err(BmcError::Http {
                 status: 404, text, ..
-            }) => return Err(no_system(format!("HTTP 404: {text}"))),
+            }) => return Err(self.no_system(path, format!("HTTP 404: {text}"))),
             other => other?,
         };
         let system: System = Self::decode(&answer)?;
@@ -39,10 +35,8 @@ impl Redfish {
             .filter(|kind| !kind.starts_with("#ComputerSystem."))
         {
             // A chassis has a PowerState too, and it is not the host's.
-            return Err(no_system(format!(
-                "it is a {}",
-                self.redactor.shorten(kind, MAX_WORD)
-            )));
+            let kind = self.redactor.shorten(kind, MAX_WORD);
+            return Err(self.no_system(path, format!("it is a {kind}")));
         }
         let power = PowerState::from_literal(system.power_state.as_deref());
         let contradiction = match witness(&system).filter(|_| power == PowerState::Off) {
@@ -75,6 +69,14 @@ impl Redfish {
             reset: system.actions.and_then(|actions| actions.reset),
         };
         Ok((reading, control))
+    }
+
+    /// The path may be one that the BMC named.
+    fn no_system(&self, path: &ResourcePath, found: String) -> BmcError {
+        BmcError::NoSuchSystem {
+            path: self.redactor.clean(path.as_str()),
+            found,
+        }
     }
 
     /// What the chassis says against a system that says Off; `None` when it agrees or is no witness.

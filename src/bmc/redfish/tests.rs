@@ -4,6 +4,7 @@ mod conversation;
 mod fake;
 mod hostile;
 mod logins;
+mod secrets;
 mod selection;
 mod tasks;
 mod trust;

@@ -296,32 +296,29 @@ async fn a_session_elsewhere_is_not_ended_there() {
         "https://{}/redfish/v1/SessionService/Sessions/7",
         elsewhere.address
     );
-    let with_token = format!("/redfish/v1/SessionService/Sessions/{TOKEN}");
-    for place in [place, with_token] {
-        let inner = well_behaved();
-        let fake = Fake::start(move |seen: Seen| {
-            if seen.path.ends_with("/Sessions") {
-                reply(
-                    201,
-                    &[("x-auth-token", TOKEN), ("location", place.as_str())],
-                    "{}",
-                )
-            } else {
-                inner(seen)
-            }
-        })
-        .await;
-        let mut bmc = connect(BmcTarget {
-            auth: AuthMethod::Session,
-            ..of(&fake)
-        })
-        .await;
-        bmc.read().await.unwrap();
-        let error = bmc.close().await.unwrap_err();
-        assert_eq!(error.reason(), "BmcForeignReference");
-        assert_fit_to_show(&error);
-        assert_eq!((fake.log().len(), elsewhere.accepted()), (2, 0));
-    }
+    let inner = well_behaved();
+    let fake = Fake::start(move |seen: Seen| {
+        if seen.path.ends_with("/Sessions") {
+            reply(
+                201,
+                &[("x-auth-token", TOKEN), ("location", place.as_str())],
+                "{}",
+            )
+        } else {
+            inner(seen)
+        }
+    })
+    .await;
+    let mut bmc = connect(BmcTarget {
+        auth: AuthMethod::Session,
+        ..of(&fake)
+    })
+    .await;
+    bmc.read().await.unwrap();
+    let error = bmc.close().await.unwrap_err();
+    assert_eq!(error.reason(), "BmcForeignReference");
+    assert_fit_to_show(&error);
+    assert_eq!((fake.log().len(), elsewhere.accepted()), (2, 0));
 }
 
 #[tokio::test]
@@ -378,35 +375,4 @@ async fn an_absolute_location_on_the_same_bmc_is_used() {
     bmc.read().await.unwrap();
     bmc.close().await.unwrap();
     assert_eq!(fake.log()[2], "DELETE /redfish/v1/SessionService/Sessions/7");
-}
-
-#[tokio::test]
-async fn echoed_secrets_are_shown_nowhere() {
-    let echo = format!("{CANARY} {TOKEN} cm9vdDpjYW5hcnktUGE1NXdvcmQ=");
-    let inner = well_behaved();
-    let fake = Fake::start(move |seen: Seen| match seen.method.as_str() {
-        "GET" => {
-            let mut system = system("On");
-            system["PowerState"] = json!(echo);
-            system["UUID"] = json!(echo);
-            system["SerialNumber"] = json!(format!("{}{echo}", " x".repeat(30)));
-            answer(200, &system)
-        }
-        "POST" if seen.path == RESET => answer(
-            400,
-            &json!({"error": {"@Message.ExtendedInfo": [{"Message": echo}]}}),
-        ),
-        _ => inner(seen),
-    })
-    .await;
-    for auth in [AuthMethod::Basic, AuthMethod::Session] {
-        let mut bmc = connect(BmcTarget { auth, ..of(&fake) }).await;
-        let reading = bmc.read().await.unwrap();
-        let answered = bmc.power_off(soon()).await;
-        let shown = format!("{reading:?} {answered:?} {bmc:?}");
-        assert!(!shown.contains(CANARY) && !shown.contains("cm9vd"), "{shown}");
-        assert!(auth == AuthMethod::Basic || !shown.contains("t0ken"), "{shown}");
-        assert!(shown.contains("[redacted]"));
-    }
-    assert!(!format!("{:?}", of(&fake)).contains(CANARY));
 }
