@@ -156,8 +156,8 @@ reasons! {
     HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck, or the pauseRequests of the NodeHealthCheck, to go on.",
     /// MachineHealthChecks that select the Machine disagree about what to do with it.
     ConflictingHealthChecks => "Let exactly one strategy select the Machine: change a selector or an annotation.",
-    /// A MachineHealthCheck of the namespace cannot be read.
-    HealthCheckUnreadable => "Correct the MachineHealthCheck that the message names.",
+    /// A MachineHealthCheck of the namespace, or the health check that made the request, cannot be read.
+    HealthCheckUnreadable => "Correct the health check that the message names.",
     /// An unhealthy condition holds, but not for as long as its health check asks.
     WithinGracePeriod => "Nothing to do; the next look is at the end of the grace period.",
     /// The NodeHealthCheck told the remediation to stop, because it took longer than the time it was given.

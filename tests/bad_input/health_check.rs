@@ -87,6 +87,17 @@ const CASES: &[Case] = &[
         ),
     },
     Case {
+        what: "an operator of the selector without its values",
+        checks: &[|check| {
+            check["spec"]["selector"] = json!({"matchExpressions": [{"key": "role", "operator": "NotIn"}]});
+        }],
+        reason: Reason::HealthCheckUnreadable,
+        says: &["spec.selector of MachineHealthCheck workers-1 lists no values for \"role\""],
+        correction: Some(
+            || json!({"spec": {"selector": {"matchExpressions": null, "matchLabels": {keys::MACHINE_ROLE_LABEL: "worker"}}}}),
+        ),
+    },
+    Case {
         what: "condition without a timeout",
         checks: &[|check| {
             check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}]);

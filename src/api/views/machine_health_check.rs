@@ -3,13 +3,14 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::core::{Duration, Selector, SelectorExt as _};
+use kube::core::Duration;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::{LabelsKept, Machine, narrow};
 use crate::api::keys;
 use crate::core::facts::Seen;
+use crate::core::health::selector::{RawRequirement, RawSelector, Selector};
 use crate::core::health::{HealthCheck, UnhealthyCondition};
 
 /// What is read of the spec.
@@ -67,12 +68,10 @@ impl MachineHealthCheck {
     /// What decisions about a Machine are based on; `Absent` when the check does not select it.
     pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
         let name = self.name_any();
-        let selector: Selector = match self.spec.selector.clone().try_into() {
-            Ok(selector) => selector,
-            Err(error) => {
-                return Seen::Unreadable(format!("spec.selector of MachineHealthCheck {name}: {error}"));
-            }
-        };
+        let (selector, problems) = Selector::read(&raw(&self.spec.selector));
+        if let Some(problem) = problems.first() {
+            return Seen::Unreadable(format!("spec.selector of MachineHealthCheck {name} {problem}"));
+        }
         if !selector.matches(machine.labels()) {
             return Seen::Absent;
         }
@@ -100,6 +99,21 @@ impl MachineHealthCheck {
             has_template: self.spec.remediation_template.is_some(),
             conditions,
         })
+    }
+}
+
+/// The selector as the core reads it: strictly, for one that is only half understood may select anything.
+fn raw(selector: &LabelSelector) -> RawSelector {
+    let requirements = selector.match_expressions.iter().flatten();
+    RawSelector {
+        match_labels: selector.match_labels.clone().unwrap_or_default(),
+        match_expressions: requirements
+            .map(|requirement| RawRequirement {
+                key: requirement.key.clone(),
+                operator: requirement.operator.clone(),
+                values: requirement.values.clone().unwrap_or_default(),
+            })
+            .collect(),
     }
 }
 
