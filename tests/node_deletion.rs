@@ -139,6 +139,32 @@ async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> Result<
 }
 
 #[tokio::test]
+async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() -> Result<()> {
+    // The BMCEndpoint names the Machine, and only the Node, which is gone, said that it has that Machine.
+    let world = world_of("named-node", vec![HostOptions::default()]).await?;
+    let host = &world.hosts[0];
+    world.create_clinging_pod("clings", &host.name).await?;
+    world.falls_silent(host).await?;
+    let mut spec = hasty();
+    spec["nodeName"] = json!(host.name);
+    spec["fencingMode"] = json!("NodeDeletion");
+    objects::create_remediation(&world, "by-node", spec).await?;
+    world.node_until(&host.name, LONG, |node| node.is_none()).await?;
+
+    // A read that fails ends the talk: the next one begins with the question where the BMC is.
+    let fails_once = Fault::http_status(500).on(RequestClass::SystemGet).times(1);
+    host.bmc.inject(fails_once)?;
+    let ended = |event: &Event| matches!(event, Event::SessionDeleted { .. });
+    host.sees("the end of the talk", LONG, ended).await?;
+    world.release_pod("clings").await?;
+
+    let ended = world.remediation_ended("by-node", LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
     let slow = |off: u64, boot: u64| {
         let mut options = HostOptions::default();

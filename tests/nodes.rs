@@ -229,3 +229,28 @@ async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions(
     assert_eq!(host.transitions(), (1, 1));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_does_not_say_so() -> Result<()>
+{
+    // As before the annotation is written, and when a Node has registered anew.
+    let options = HostOptions {
+        node: Box::new(|node| NodeTemplate {
+            machine: None,
+            ..node
+        }),
+        ..HostOptions::default()
+    };
+    let world = world_of("node-unlinked", options).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    let mut spec = hasty();
+    spec["nodeName"] = json!(host.name);
+    objects::create_remediation(&world, "by-hand", spec).await?;
+
+    let ended = world.remediation_ended("by-hand", LONG).await?;
+
+    let subject = world::journal(&ended).subject.context("it is journalled")?;
+    assert_eq!(subject.machine.as_deref(), Some(host.name.as_str()));
+    Ok(())
+}

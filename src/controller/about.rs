@@ -4,7 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::ResourceExt as _;
 
 use super::caches::{self, Caches};
+use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
+use crate::core::journal::Subject;
+use crate::core::phase::Phase;
 
 /// Whom a remediation is about: a Machine, a Node, or both, which then have to belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,20 +74,47 @@ pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
     }
 }
 
-/// Name of the Machine that a remediation is about. Where it only names a Node, the Node says whether it
-/// has a Machine in this namespace.
+/// Name of the Machine that a remediation is about. Where it only names a Node, that is the Machine which
+/// is journalled, once something was begun: the Node may be deleted or registered anew meanwhile, and the
+/// host has to be found again. Before that the Node and its Machine say whether there is one in this
+/// namespace.
 pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<String> {
     let about = about(remediation);
-    about.machine.or_else(|| {
-        let node = caches::find(&caches.nodes, None, &about.node?)?;
-        let link = node
-            .0
-            .as_ref()
-            .ok()?
-            .annotations()
-            .get(keys::NODE_MACHINE_ANNOTATION)?;
-        let (namespace, machine) = link.split_once('/')?;
-        (remediation.namespace().as_deref() == Some(namespace)).then(|| machine.to_owned())
+    if about.machine.is_some() {
+        return about.machine;
+    }
+    if let Some(subject) = begun(remediation) {
+        return subject.machine.clone();
+    }
+    let node = caches::find(&caches.nodes, None, &about.node?)?;
+    let link = machine_link(caches, node.0.as_ref().ok()?)?;
+    let (namespace, machine) = link.split_once('/')?;
+    (remediation.namespace().as_deref() == Some(namespace)).then(|| machine.to_owned())
+}
+
+/// Whom an attempt was begun for. Before that, the Machine may still be given another Node.
+pub(crate) fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
+    let journal = &remediation.status.as_ref()?.journal;
+    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
+    journal.subject.as_ref().filter(|_| begun)
+}
+
+/// Namespace and name of a Node's Machine: by the Node's annotation, else by a Machine's `status.nodeRef`,
+/// for the annotation is written later, and a Node that registered anew has lost it.
+/// Source: openshift/machine-api-operator `pkg/controller/nodelink`.
+pub(super) fn machine_link(caches: &Caches, node: &Node) -> Option<String> {
+    let annotated = node.annotations().get(keys::NODE_MACHINE_ANNOTATION);
+    annotated.cloned().or_else(|| {
+        let name = node.name_any();
+        let of_node = |machine: &Machine| machine.node_name() == Some(&name);
+        let machines = caches
+            .machines
+            .state_filter(|machine| machine.0.as_ref().is_ok_and(of_node));
+        let links = machines.iter().filter_map(|machine| {
+            let namespace = machine.namespace()?;
+            Some(format!("{namespace}/{}", machine.name_any()))
+        });
+        links.min()
     })
 }
 

@@ -115,6 +115,8 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
         .and_then(|status| status.journal.subject.as_ref());
     if let Some(subject) = subject {
         keys.extend([node_key(&subject.node), bmc_key(&subject.bmc)]);
+        let machine = subject.machine.as_deref();
+        keys.extend(machine.map(|machine| machine_key(&namespace, machine)));
     }
     keys
 }

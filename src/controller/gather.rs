@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 
-use super::about::{about, machine_name, owning_machine};
+use super::about::{about, begun, machine_link, machine_name, owning_machine};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
@@ -12,7 +12,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
 pub(crate) fn facts(
@@ -66,13 +66,7 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
     let namespace = remediation.namespace().unwrap_or_default();
     let machine = machine_name(&context.caches, remediation)
         .map_or(Seen::Absent, |name| machine(context, &namespace, &name));
-    // Until something is begun, the Machine may still be given another Node.
-    let subject = remediation
-        .status
-        .as_ref()
-        .filter(|status| status.journal.phase != Phase::Pending || status.journal.attempt > 0)
-        .and_then(|status| status.journal.subject.as_ref());
-    let node_name = match (&machine, subject) {
+    let node_name = match (&machine, begun(remediation)) {
         (_, Some(subject)) => Some(subject.node.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
         (Seen::Absent, None) => about(remediation).node,
@@ -104,6 +98,7 @@ pub(crate) fn node_facts(context: &Context, remediation: &PowerCycleRemediation,
     let lost_since = context.lost_nodes.since(node);
     let mut node = facts::Node {
         lost_since,
+        machine_link: machine_link(&context.caches, node),
         ..node.facts()
     };
     if let OutOfService::Ours(uid) = &node.out_of_service

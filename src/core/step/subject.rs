@@ -275,7 +275,7 @@ fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacl
         return match &node.machine_link {
             None => Ok(()),
             Some(link) => mismatch(format!(
-                "Node {name} belongs to Machine {link}, which is not in the namespace of this remediation"
+                "Node {name} belongs to Machine {link}, which is not in the namespace of this remediation, or was not when the attempt began"
             )),
         };
     };
