@@ -22,6 +22,9 @@ fn main() -> ExitCode {
             if error.is::<cli::bmc::NotConfirmed>() {
                 return ExitCode::from(2);
             }
+            if let Some(interrupted) = error.downcast_ref::<cli::bmc::Interrupted>() {
+                return ExitCode::from(interrupted.status);
+            }
             ExitCode::FAILURE
         }
     }

@@ -10,7 +10,7 @@ mod world;
 use std::path::Path;
 
 use anyhow::Result;
-use bmc_simulator::{Fault, Power};
+use bmc_simulator::{Event, Fault, Power};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::command::{self, by_name};
@@ -106,5 +106,81 @@ async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> Result<()> {
         "{err}"
     );
     assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "bmc-busy-node", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+    let mut spec = hasty();
+    spec["nodeName"] = json!(host.name);
+    objects::create_remediation(&world, "asked-by-a-node-health-check", spec).await?;
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["cycle", &host.name, "--yes"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(
+        err.contains("PowerCycleRemediation asked-by-a-node-health-check is at work"),
+        "{err}"
+    );
+    assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_login_is_not_repeated()
+-> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let wrong_secret = HostOptions {
+        secret: Box::new(|mut secret| {
+            secret["password"] = json!("wrong");
+            secret
+        }),
+        ..HostOptions::default()
+    };
+    let world = World::new(cluster, "bmc-shared", vec![wrong_secret, HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let [shared, twice] = &world.hosts[..] else {
+        anyhow::bail!("two hosts were asked for");
+    };
+    for blade in ["blade-2", "blade-3"] {
+        let endpoint = json!({
+            "nodeName": blade, "address": shared.bmc_address,
+            "credentialsSecret": {"name": format!("{}-bmc", shared.name)},
+        });
+        objects::create_endpoint(&world, blade, endpoint).await?;
+    }
+    let endpoint = json!({
+        "nodeName": twice.name, "address": twice.bmc_address,
+        "credentialsSecret": {"name": format!("{}-bmc", twice.name)},
+    });
+    objects::create_endpoint(&world, "twin", endpoint).await?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("5 of 5 hosts"), "{err}");
+    let checked: Value = serde_json::from_str(&out)?;
+    for name in [&shared.name, "blade-2", "blade-3"] {
+        let row = by_name(&checked, &world, name);
+        assert_eq!(row["reason"], "BmcCredentialsRejected", "{row}");
+    }
+    for name in [&twice.name, "twin"] {
+        let row = by_name(&checked, &world, name);
+        assert_eq!(
+            (&row["reason"], &row["power"]),
+            (&json!("HostAmbiguous"), &json!("On")),
+            "{row}"
+        );
+    }
+    let journal = shared.bmc.journal();
+    let rejected = journal
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::AuthFailed { .. }));
+    assert_eq!(rejected.count(), 1);
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Oracle, Power, Simulator};
 use tokio::io::AsyncWriteExt as _;
+use tokio::process::Child;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 /// Must be in nothing that is printed.
@@ -21,14 +22,33 @@ async fn simulate(spec: impl FnOnce(HostSpec) -> HostSpec) -> Result<(Simulator,
 
 /// Runs `bmc VERB` for a host and answers what came of it, and both outputs as text.
 async fn bmc(host: &Host, verb: &str, more: &[&str]) -> Result<(Option<i32>, String, String)> {
+    bmc_with(host, verb, more, async |_| Ok(())).await
+}
+
+/// The same, and does something while it runs.
+async fn bmc_with(
+    host: &Host,
+    verb: &str,
+    more: &[&str],
+    meanwhile: impl AsyncFnOnce(&Child) -> Result<()>,
+) -> Result<(Option<i32>, String, String)> {
     let address = format!("redfish://{}{}", host.address(), host.system_path());
     let pin = host.certificate_sha256_fingerprint();
     let named = ["--address", &address, "--username", "root", "--fingerprint", &pin];
     let allowed = ["--allow-network", "127.0.0.0/8"];
-    run(&[&["bmc", verb], &named[..], &allowed, more].concat(), CANARY).await
+    let arguments = [&["bmc", verb], &named[..], &allowed, more].concat();
+    run_with(&arguments, CANARY, meanwhile).await
 }
 
 async fn run(arguments: &[&str], password: &str) -> Result<(Option<i32>, String, String)> {
+    run_with(arguments, password, async |_| Ok(())).await
+}
+
+async fn run_with(
+    arguments: &[&str],
+    password: &str,
+    meanwhile: impl AsyncFnOnce(&Child) -> Result<()>,
+) -> Result<(Option<i32>, String, String)> {
     let mut child = tokio::process::Command::new(PROGRAM)
         .args(arguments)
         .args(["--password-file", "-"])
@@ -42,6 +62,7 @@ async fn run(arguments: &[&str], password: &str) -> Result<(Option<i32>, String,
     // Who has found a mistake before does not read it.
     let _ = stdin.write_all(format!("{password}\n").as_bytes()).await;
     drop(stdin);
+    meanwhile(&child).await?;
     let ended = tokio::time::timeout(Duration::from_mins(2), child.wait_with_output()).await??;
     let Output {
         status,
@@ -144,6 +165,28 @@ async fn what_is_not_off_is_not_powered_on_again() -> Result<()> {
     );
     assert_eq!(commands(&host), [Command::ForceOff]);
     assert!(host.snapshot().sessions.is_empty(), "a session stayed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_person_who_stops_it_leaves_no_session_behind() -> Result<()> {
+    let (_simulator, host) = simulate(|spec| spec).await?;
+    host.inject(Fault::StuckPoweringOff)?;
+    for (signal, expected) in [("INT", 130), ("TERM", 143)] {
+        let before = host.journal().last().map_or(0, |entry| entry.seq);
+        let cycle = bmc_with(&host, "cycle", &["--yes"], async |child| {
+            let off = |event: &Event| matches!(event, Event::Command { .. });
+            host.wait_for_entry(before, off).await?;
+            let pid = child.id().context("it has ended")?.to_string();
+            let mut kill = tokio::process::Command::new("kill");
+            ensure!(kill.args(["-s", signal, &pid]).status().await?.success());
+            Ok(())
+        });
+        let (status, _, err) = cycle.await?;
+        assert_eq!(status, Some(expected), "{err}");
+        assert!(err.contains("interrupted"), "{err}");
+        assert!(host.snapshot().sessions.is_empty(), "a session stayed");
+    }
     Ok(())
 }
 

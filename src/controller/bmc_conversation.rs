@@ -235,7 +235,8 @@ impl Conversation {
     }
 }
 
-fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
+/// Why a Secret is not offered.
+pub(crate) fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
     let detail = match latched {
         Latched::ByThisBmc => {
             format!("the BMC rejected Secret {secret} before; this version is not tried again")

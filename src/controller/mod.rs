@@ -33,13 +33,15 @@ mod served_schema;
 mod stated;
 mod writing;
 
-pub(crate) use about::{about, machine_name};
+pub(crate) use about::{about, begun, machine_name};
 pub use api_call::ShellError;
 pub(crate) use api_call::{client, list, within};
+pub(crate) use bmc_conversation::rejected_before;
 pub(crate) use bmc_obstacle::obstacle;
 pub use clock::Clock;
 pub use context::Context;
 pub(crate) use host::{HostTrust, ResolvedHost, bmc_address, resolve_endpoint};
+pub(crate) use latch::Latch;
 pub(crate) use look::watch_for_report;
 pub(crate) use memory::Memory;
 pub use run::{RunOptions, run};

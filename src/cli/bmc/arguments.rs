@@ -70,7 +70,7 @@ pub struct CheckArguments {
     /// Of all namespaces.
     #[arg(short = 'A', long, requires = "all", conflicts_with = "namespace")]
     pub(super) all_namespaces: bool,
-    /// Hosts checked at once.
+    /// BMCs asked at once; hosts behind one BMC are checked one after the other.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) parallel: u16,
 }

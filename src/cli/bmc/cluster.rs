@@ -6,17 +6,16 @@ use anyhow::{Context as _, anyhow, bail};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
+use super::cluster_host::ClusterHost;
 use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
-use crate::controller::{
-    ResolvedHost, ShellError, about, bmc_access, cluster_networks, resolve_endpoint, within,
-};
+use crate::controller::{ShellError, bmc_access, cluster_networks, resolve_endpoint, within};
 use crate::core::facts::{NodeReport, Obstacle};
-use crate::core::identity::SystemUuid;
 use crate::core::metal3::host_reference;
+use crate::core::phase::Reason;
 use crate::{api, metal3};
 
 /// The cluster of the kubeconfig, and its policy.
@@ -25,17 +24,6 @@ pub(super) struct Cluster {
     rules: BmcRules,
     /// What the cluster uses itself.
     own_ranges: Vec<ReservedRange>,
-}
-
-/// A host of the cluster.
-#[derive(Debug)]
-pub(super) struct ClusterHost {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    machine: Option<Machine>,
-    /// What describes it, or what is wrong with that.
-    described: Result<ResolvedHost, Obstacle>,
-    pub(super) node: Option<Node>,
 }
 
 impl Cluster {
@@ -101,10 +89,10 @@ impl Cluster {
         let endpoints: Vec<BMCEndpoint> = self.list("BMCEndpoints", namespace).await?;
         let machines: Vec<Machine> = self.list("Machines", namespace).await?;
         let mut hosts = Vec::new();
-        for endpoint in endpoints {
+        for endpoint in &endpoints {
             let space = endpoint.namespace().unwrap_or_default();
             let machine = machines.iter().find(|machine| {
-                machine.namespace().as_deref() == Some(&space) && speaks_of(&endpoint, machine)
+                machine.namespace().as_deref() == Some(&space) && speaks_of(endpoint, machine)
             });
             let node_name = endpoint.spec.node_name.as_deref();
             let node_name = node_name.or_else(|| machine.and_then(Machine::node_name));
@@ -112,7 +100,9 @@ impl Cluster {
                 namespace: space,
                 name: endpoint.name_any(),
                 machine: machine.cloned(),
-                described: resolve_endpoint(&endpoint),
+                node_name: node_name.map(ToOwned::to_owned),
+                described: resolve_endpoint(endpoint),
+                twins: twins(endpoint, machine, &endpoints),
                 node: self.node(node_name).await?,
             });
         }
@@ -160,20 +150,17 @@ impl Cluster {
         watched.map_err(|error| said(&error))
     }
 
-    /// The remediation that is at work on a host.
+    /// The remediation that is at work on a host: on its Machine, its Node or its BMC.
     ///
     /// # Errors
     /// When remediations cannot be listed.
     pub(super) async fn remediation_of(&self, host: &ClusterHost) -> anyhow::Result<Option<String>> {
-        let Some(machine) = &host.machine else {
-            return Ok(None);
-        };
         let remediations: Vec<PowerCycleRemediation> =
             self.list("PowerCycleRemediations", Some(&host.namespace)).await?;
         let at_work = remediations.into_iter().find(|remediation| {
             let status = remediation.status.as_ref();
             let ended = status.is_some_and(|status| status.journal.phase.is_final());
-            !ended && about(remediation).machine == Some(machine.name_any())
+            !ended && host.is_meant_by(remediation)
         });
         Ok(at_work.map(|remediation| remediation.name_any()))
     }
@@ -194,9 +181,11 @@ impl Cluster {
         Ok(Some(ClusterHost {
             namespace: machine.namespace().unwrap_or_default(),
             name: machine.name_any(),
+            node_name: machine.node_name().map(ToOwned::to_owned),
             node: self.node(machine.node_name()).await?,
             machine: Some(machine),
             described,
+            twins: None,
         }))
     }
 
@@ -241,42 +230,6 @@ impl Cluster {
     }
 }
 
-impl ClusterHost {
-    /// `namespace/name`, for messages.
-    pub(super) fn label(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
-    }
-
-    /// Address of the BMC, as far as it is known.
-    pub(super) fn bmc(&self) -> String {
-        let described = self.described.as_ref().ok();
-        described.map_or_else(|| "-".to_owned(), |resolved| resolved.host.bmc.clone())
-    }
-
-    /// Whether the Node of the host is at work, and its name.
-    pub(super) fn ready_node(&self) -> Option<String> {
-        let node = self.node.as_ref()?;
-        node.facts().is_ready().then(|| node.name_any())
-    }
-
-    /// System UUID that an administrator stated.
-    pub(super) fn stated_uuid(&self) -> Option<SystemUuid> {
-        self.described.as_ref().ok()?.host.stated_uuid.clone()
-    }
-
-    /// System UUID of the Node.
-    fn expected_uuid(&self) -> Option<SystemUuid> {
-        let uuid = self.node.as_ref()?.facts().system_uuid?;
-        SystemUuid::parse(&uuid).ok()
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        let machine = self.machine.as_ref().map(ResourceExt::name_any);
-        let node = self.node.as_ref().map(ResourceExt::name_any);
-        self.name == name || machine.as_deref() == Some(name) || node.as_deref() == Some(name)
-    }
-}
-
 /// Everything that the cluster uses itself, with what stands on Nodes.
 async fn own_ranges(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
     let mut ranges = cluster_networks::read(client, api_server).await?;
@@ -284,6 +237,21 @@ async fn own_ranges(client: &Client, api_server: &[IpAddr]) -> Result<Vec<Reserv
         ranges.extend(cluster_networks::of_node(&node)?);
     }
     Ok(ranges)
+}
+
+/// What is wrong where several endpoints are for one host: a remediation does not choose among them.
+fn twins(one: &BMCEndpoint, machine: Option<&Machine>, all: &[BMCEndpoint]) -> Option<Obstacle> {
+    let same = |other: &&BMCEndpoint| {
+        let named = || (&other.spec.machine_name, &other.spec.node_name);
+        other.namespace() == one.namespace()
+            && machine.map_or_else(
+                || named() == (&one.spec.machine_name, &one.spec.node_name),
+                |machine| speaks_of(other, machine),
+            )
+    };
+    let names: Vec<String> = all.iter().filter(same).map(ResourceExt::name_any).collect();
+    let detail = || format!("BMCEndpoints {} all name the same host", names.join(", "));
+    (names.len() > 1).then(|| Obstacle::new(Reason::HostAmbiguous, detail()))
 }
 
 fn speaks_of(endpoint: &BMCEndpoint, machine: &Machine) -> bool {

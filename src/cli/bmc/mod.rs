@@ -1,9 +1,12 @@
 //! `bmc`: the daemon's power control from a shell, for one BMC by its address or for hosts of a cluster.
 
 mod arguments;
+mod asking;
 mod check;
 mod cluster;
+mod cluster_host;
 mod direct;
+mod interruption;
 mod show;
 
 use std::time::Duration;
@@ -13,6 +16,8 @@ use anyhow::bail;
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
 use cluster::Cluster;
+pub use interruption::Interrupted;
+use interruption::Interruption;
 
 use crate::bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
 use crate::core::journal::Verb;
@@ -85,23 +90,25 @@ async fn meant(arguments: &HostArguments) -> anyhow::Result<Meant> {
 
 async fn status(arguments: &OneArguments) -> anyhow::Result<()> {
     let meant = meant(&arguments.host).await?;
+    let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let reading = line.read().await;
+    let reading = stop.or(line.read()).await;
     farewell(line).await;
     show::print(
         arguments.show.output,
-        &show::power(&meant.label, &meant.bmc, &reading?),
+        &show::power(&meant.label, &meant.bmc, &reading??),
     )
 }
 
 async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
     let meant = meant(&arguments.host).await?;
+    let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let found = line.inspect().await;
+    let found = stop.or(line.inspect()).await;
     farewell(line).await;
     show::print(
         arguments.show.output,
-        &show::facts(&meant.label, &meant.bmc, &found?),
+        &show::facts(&meant.label, &meant.bmc, &found??),
     )
 }
 
@@ -118,10 +125,14 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
             "careful: Node {node} is Ready; what runs on it is killed without notice"
         ));
     }
+    let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let done = carry_out(&line, arguments, verbs, &meant.label).await;
+    let done = stop.or(carry_out(&line, arguments, verbs, &meant.label)).await;
+    if done.is_err() {
+        show::tell("interrupted; the session at the BMC is being ended (once more leaves it behind)");
+    }
     farewell(line).await;
-    done
+    done?
 }
 
 async fn carry_out(
