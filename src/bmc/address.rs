@@ -85,6 +85,18 @@ pub struct BmcAddress {
     /// The IPMI privilege to ask for.
     pub privilege: Privilege,
 }
+
+impl BmcAddress {
+    /// What answers there, whichever of its systems is meant: the address without a path.
+    pub fn service(&self) -> String {
+        let without = Self {
+            system_path: None,
+            ..self.clone()
+        };
+        without.to_string()
+    }
+}
+
 impl FromStr for BmcAddress {
     type Err = AddressError;
 

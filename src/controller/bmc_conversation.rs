@@ -1,5 +1,6 @@
 //! The talk with one BMC during one remediation: one login, one connection, closed at the end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,6 +31,10 @@ pub(crate) struct Conversation {
     /// Which BMC, for messages.
     place: String,
     bmc: String,
+    /// What its logins are counted by.
+    service: String,
+    /// Whether the BMC took the login in this talk.
+    logged_in: AtomicBool,
     /// Namespace and name.
     secret: String,
     /// Session of the journal, until it is known to have ended.
@@ -97,7 +102,8 @@ impl Conversation {
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         context.findings.saw_secret(&login.secret, &login.version);
-        let latched = context.latch.holds(&login.secret, &login.version, &host.host.bmc);
+        let service = host.address.service();
+        let latched = context.latch.holds(&login.secret, &login.version, &service);
         if let Some(latched) = latched {
             return Ok(Err(rejected_before(&host.secret, latched)));
         }
@@ -122,6 +128,8 @@ impl Conversation {
                 line,
                 place,
                 bmc: host.host.bmc.clone(),
+                service,
+                logged_in: AtomicBool::new(false),
                 secret: login.secret,
                 version: login.version,
                 predecessor: asker.predecessor,
@@ -132,13 +140,14 @@ impl Conversation {
 
     /// Asks for identity and power state. Times are those of this process's clock.
     pub(crate) async fn read(&mut self, context: &Context) -> Result<PowerRead, Obstacle> {
+        self.may_log_in(context)?;
         let began = context.clock.now();
         let reading = self
             .line
             .read()
             .await
             .map_err(|error| self.judge(context, &error))?;
-        context.latch.note_login(&self.secret, &self.version);
+        self.note_login(context);
         self.end_predecessor(reading.session.as_deref()).await;
         Ok(PowerRead {
             began,
@@ -156,9 +165,12 @@ impl Conversation {
     /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
     /// not to be asked that wants to rest or did not answer several times.
     pub(super) async fn inspect(&self, context: &Context) -> Result<Result<Found, Obstacle>, Duration> {
+        if let Err(obstacle) = self.may_log_in(context) {
+            return Ok(Err(obstacle));
+        }
         match self.line.inspect().await {
             Ok(inspection) => {
-                context.latch.note_login(&self.secret, &self.version);
+                self.note_login(context);
                 Ok(Ok(inspection.found(self.line.target())))
             }
             Err(BmcError::Resting { left }) => Err(left),
@@ -229,9 +241,29 @@ impl Conversation {
         let obstacle = obstacle(&self.place, error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
             let latch = &context.latch;
-            latch.note_rejection(&self.secret, &self.version, &self.bmc);
+            latch.note_rejection(&self.secret, &self.version, &self.service);
         }
         obstacle
+    }
+
+    /// Whether the login may still be offered that was read when the talk was opened: others may have been
+    /// rejected with it since.
+    fn may_log_in(&self, context: &Context) -> Result<(), Obstacle> {
+        if self.logged_in.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match context.latch.holds(&self.secret, &self.version, &self.service) {
+            Some(latched) => {
+                let (_, name) = self.secret.split_once('/').unwrap_or_default();
+                Err(rejected_before(name, latched))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note_login(&self, context: &Context) {
+        self.logged_in.store(true, Ordering::Relaxed);
+        context.latch.note_login(&self.secret, &self.version);
     }
 }
 
@@ -239,10 +271,14 @@ impl Conversation {
 pub(crate) fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
     let detail = match latched {
         Latched::ByThisBmc => {
-            format!("the BMC rejected Secret {secret} before; this version is not tried again")
+            format!(
+                "the BMC rejected Secret {secret} before; this version is not tried again. Correct the Secret; after \
+                 any change of it, it is tried once more."
+            )
         }
         Latched::ByOthers(count) => format!(
-            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more"
+            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. \
+             Correct the Secret; after any change of it, it is tried once more."
         ),
     };
     Obstacle::new(Reason::BmcCredentialsRejected, detail)

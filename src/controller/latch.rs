@@ -1,7 +1,7 @@
 //! Secrets that BMCs have rejected. BMCs lock accounts after a few wrong logins, so a version of a
 //! Secret that was rejected is not offered again until the Secret changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// BMCs that have to reject a version of a Secret, while none has taken it, until it counts as
@@ -10,10 +10,16 @@ use std::sync::{Mutex, PoisonError};
 /// account that they share.
 const REJECTED_EVERYWHERE: usize = 3;
 
-/// What this process knows of the Secrets that it has offered.
+/// Versions of one Secret that are remembered: a talk that began under an older one may still end in a
+/// rejection after the next was offered, and what is known of each must stay apart.
+const VERSIONS: usize = 3;
+
+/// What this process knows of the Secrets that it has offered. BMCs are told apart by
+/// [`BmcAddress::service`](crate::bmc::BmcAddress::service): all systems behind one count its logins together.
 #[derive(Debug, Default)]
 pub(crate) struct Latch {
-    secrets: Mutex<BTreeMap<String, Offered>>,
+    /// The version that was offered first comes first.
+    secrets: Mutex<BTreeMap<String, VecDeque<Offered>>>,
 }
 
 /// One version of one Secret.
@@ -49,7 +55,8 @@ impl Latch {
     /// Whether this version of a Secret must not be offered to this BMC.
     pub(crate) fn holds(&self, secret: &str, version: &str, bmc: &str) -> Option<Latched> {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let offered = secrets.get(secret).filter(|offered| offered.version == version)?;
+        let mut versions = secrets.get(secret)?.iter();
+        let offered = versions.find(|offered| offered.version == version)?;
         let rejections = offered.rejected_by.len();
         if offered.rejected_by.contains(bmc) {
             Some(Latched::ByThisBmc)
@@ -62,14 +69,21 @@ impl Latch {
 
     fn with(&self, secret: &str, version: &str, note: impl FnOnce(&mut Offered)) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let offered = secrets.entry(secret.to_owned()).or_default();
-        if offered.version != version {
-            *offered = Offered {
+        let versions = secrets.entry(secret.to_owned()).or_default();
+        let known = versions.iter().position(|offered| offered.version == version);
+        if known.is_none() {
+            versions.push_back(Offered {
                 version: version.to_owned(),
                 ..Offered::default()
-            };
+            });
         }
-        note(offered);
+        let last = versions.len().saturating_sub(1);
+        if let Some(offered) = versions.get_mut(known.unwrap_or(last)) {
+            note(offered);
+        }
+        if versions.len() > VERSIONS {
+            versions.pop_front();
+        }
     }
 }
 
@@ -87,6 +101,20 @@ mod tests {
         assert_eq!(latch.holds("s", "2", "a"), None);
         latch.note_rejection("s", "2", "b");
         assert_eq!(latch.holds("s", "2", "a"), None, "another version begins anew");
+    }
+
+    #[test]
+    fn what_an_older_version_comes_to_changes_nothing_for_the_newer() {
+        let latch = Latch::default();
+        latch.note_rejection("s", "2", "a");
+        latch.note_rejection("s", "1", "b");
+        assert_eq!(latch.holds("s", "2", "a"), Some(Latched::ByThisBmc));
+        assert_eq!(latch.holds("s", "1", "b"), Some(Latched::ByThisBmc));
+        for version in ["3", "4", "5", "6"] {
+            latch.note_rejection("s", version, "a");
+        }
+        assert_eq!(latch.holds("s", "6", "a"), Some(Latched::ByThisBmc));
+        assert_eq!(latch.holds("s", "1", "b"), None, "not all of them are kept");
     }
 
     #[test]

@@ -279,6 +279,16 @@ async fn rejected_credentials_are_tried_once_however_often_the_host_is_checked()
 
     ensure!(latched.last_transition_time == condition.last_transition_time);
     assert_eq!(refusal::logins(&host.bmc), 1, "{:?}", host.bmc.journal());
+    // And so does that of another host behind the same BMC, which counts its logins together.
+    let (service, _) = host.bmc_address.split_once("/redfish/").context("has a path")?;
+    let beside = json!({
+        "machineName": "beside",
+        "address": format!("{service}/redfish/v1/Systems/beside"),
+        "credentialsSecret": {"name": format!("{}-bmc", host.name)},
+    });
+    objects::create_endpoint(&world, "beside", beside).await?;
+    is_not_ready(&world, "beside", Reason::BmcCredentialsRejected).await?;
+    assert_eq!(refusal::logins(&host.bmc), 1, "{:?}", host.bmc.journal());
     // A remediation keeps to it, too.
     refusal::fall_ill(&world, host).await?;
     let (name, reason) = (host.remediation(), Reason::BmcCredentialsRejected);
