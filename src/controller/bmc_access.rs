@@ -1,11 +1,13 @@
 //! What it takes to talk to the BMC of a host: rules, login and trust, read when they are needed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
+use zeroize::Zeroize as _;
 
 use super::api_call::{ShellError, within};
 use super::host::{HostTrust, ResolvedHost, fingerprints};
@@ -32,7 +34,24 @@ pub(crate) struct Login {
     pub(crate) secret: String,
     /// Its resourceVersion.
     pub(crate) version: String,
-    data: BTreeMap<String, ByteString>,
+    data: SecretData,
+}
+
+/// The values of a Secret: wiped when they are dropped, and shown nowhere.
+struct SecretData(BTreeMap<String, ByteString>);
+
+impl Drop for SecretData {
+    fn drop(&mut self) {
+        for value in self.0.values_mut() {
+            value.0.zeroize();
+        }
+    }
+}
+
+impl fmt::Debug for SecretData {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// Reads the credentials Secret of a host.
@@ -50,7 +69,7 @@ pub(crate) async fn login(
         Ok(Some(secret)) => Ok(Ok(Login {
             secret: format!("{namespace}/{name}"),
             version: secret.resource_version().unwrap_or_default(),
-            data: secret.data.unwrap_or_default(),
+            data: SecretData(secret.data.unwrap_or_default()),
         })),
         Ok(None) => {
             let detail = format!("Secret {name} of {} does not exist", host.host.reference);
@@ -78,6 +97,7 @@ pub(crate) async fn target(
 ) -> Result<Result<BmcTarget, Obstacle>, ShellError> {
     let bytes = login
         .data
+        .0
         .iter()
         .map(|(key, value)| (key.clone(), value.0.as_slice()))
         .collect();
@@ -91,7 +111,7 @@ pub(crate) async fn target(
     let trust = match &host.trust {
         HostTrust::Stated(trust) => Ok(trust.clone()),
         HostTrust::AuthorityIn(source) => authority(client, namespace, host, source).await?,
-        HostTrust::AsTheSecretSays => trust_of_secret(host, &login.data),
+        HostTrust::AsTheSecretSays => trust_of_secret(host, &login.data.0),
     };
     Ok(trust.map(|trust| BmcTarget {
         address: host.address.clone(),
@@ -199,4 +219,25 @@ fn not_allowed(what: &str, namespace: &str) -> String {
         "this daemon's role does not let it read {what} in namespace {namespace}; apply \
          components/bmc-namespace there"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_shows_the_keys_of_its_secret_and_no_value() {
+        let value = |text: &str| ByteString(text.as_bytes().to_vec());
+        let login = Login {
+            secret: "metal/bmc".to_owned(),
+            version: "7".to_owned(),
+            data: SecretData(BTreeMap::from([("password".to_owned(), value("canary"))])),
+        };
+        let shown = format!("{login:?}");
+        assert!(
+            shown.contains("metal/bmc") && shown.contains("password"),
+            "{shown}"
+        );
+        assert!(!shown.contains("canary") && !shown.contains("99"), "{shown}");
+    }
 }

@@ -4,12 +4,12 @@
 //! So a rejection is kept: this conversation never offers the same credentials again.
 
 use http::{HeaderName, HeaderValue, Method, header};
-use serde_json::json;
+use hyper::body::Bytes;
 use zeroize::Zeroizing;
 
 use super::said::Said;
 use super::wire::{Answer, Call};
-use super::{Redfish, read_failure, resource, wiped};
+use super::{Redfish, read_failure, resource};
 use crate::bmc::AuthMethod;
 use crate::bmc::address::ResourcePath;
 use crate::bmc::error::BmcError;
@@ -47,6 +47,15 @@ pub(super) struct Session {
     token: Zeroizing<String>,
     /// To end it with; `None` if the BMC named no place on itself.
     pub(super) path: Option<ResourcePath>,
+}
+
+/// `Session`, as it is asked for.
+#[derive(serde::Serialize)]
+struct LoginBody<'a> {
+    #[serde(rename = "Password")]
+    password: &'a str,
+    #[serde(rename = "UserName")]
+    username: &'a str,
 }
 
 /// What one attempt to create a session came to.
@@ -144,18 +153,12 @@ impl Redfish {
 
     /// One POST, never repeated: it carries the password, and may have created a session.
     async fn open_session(&mut self, place: &ResourcePath) -> Result<Attempt, BmcError> {
-        let body = json!({
-            "UserName": self.credentials.username(),
-            "Password": self.credentials.password(),
-        });
-        let body = serde_json::to_vec(&body).map_err(|error| BmcError::NotRedfish {
-            found: format!("a login that cannot be written ({error})"),
-        })?;
+        let body = self.login_body()?;
         let call = Call {
             method: Method::POST,
             path: place,
             authorization: None,
-            body: Some(wiped(body)),
+            body: Some(body),
             not_after: None,
         };
         let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
@@ -178,6 +181,20 @@ impl Redfish {
         } else {
             Err(self.complaint(&answer))
         }
+    }
+
+    /// What a session is asked for with, without a copy of the password that nobody wipes: a vector that
+    /// grows would leave one.
+    fn login_body(&self) -> Result<Bytes, BmcError> {
+        let [password, username] = [self.credentials.password(), self.credentials.username()];
+        // JSON writes a byte as six at most.
+        let letters = password.len().saturating_add(username.len());
+        let mut body = Zeroizing::new(Vec::with_capacity(letters.saturating_mul(6).saturating_add(40)));
+        let login = LoginBody { password, username };
+        serde_json::to_writer(&mut *body, &login).map_err(|error| BmcError::NotRedfish {
+            found: format!("a login that cannot be written ({error})"),
+        })?;
+        Ok(Bytes::from_owner(body))
     }
 
     fn session_of(&self, answer: &Answer) -> Option<Session> {
