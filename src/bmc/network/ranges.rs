@@ -2,7 +2,7 @@
 //! that the cluster has in use.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -111,21 +111,29 @@ pub(super) fn unmapped(network: IpNet) -> IpNet {
 }
 
 const fn v4(a: u8, b: u8, length: u8) -> IpNet {
-    IpNet::V4(Ipv4Net::new_assert(std::net::Ipv4Addr::new(a, b, 0, 0), length))
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, 0, 0), length))
 }
 
 const fn v6(first: u16, second: u16, length: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(
-        std::net::Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0),
+        Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0),
         length,
     ))
 }
 
-/// The special ranges (IANA special-purpose registries, RFC 6890).
-static SPECIAL: [ReservedRange; 15] = [
+/// The special ranges (IANA special-purpose registries, RFC 6890), and where clouds keep their metadata, which a
+/// network that was opened around it does not open (canonical/cloud-init `cloudinit/sources`; Google Cloud,
+/// "About VM metadata").
+static SPECIAL: [ReservedRange; 23] = [
     ReservedRange::special(v4(0, 0, 8), RangeUse::ThisNetwork),
     ReservedRange::special(v4(127, 0, 8), RangeUse::Loopback),
     ReservedRange::special(v4(169, 254, 16), RangeUse::LinkLocal),
+    ReservedRange::special(one_v4(169, 254, 169, 254), RangeUse::Metadata),
+    // Of Alibaba Cloud, inside the range for carriers, and of Azure.
+    ReservedRange::special(one_v4(100, 100, 100, 200), RangeUse::Metadata),
+    ReservedRange::special(one_v4(168, 63, 129, 16), RangeUse::Metadata),
+    // Protocol assignments of the IETF.
+    ReservedRange::special(v4(192, 0, 24), RangeUse::Reserved),
     ReservedRange::special(v4(224, 0, 4), RangeUse::Multicast),
     // With the broadcast address.
     ReservedRange::special(v4(240, 0, 4), RangeUse::Reserved),
@@ -133,19 +141,41 @@ static SPECIAL: [ReservedRange; 15] = [
     ReservedRange::special(one(1), RangeUse::Loopback),
     // IPv4-compatible, deprecated.
     ReservedRange::special(v6(0, 0, 96), RangeUse::WrapsIpv4),
-    // NAT64, Teredo and 6to4.
+    // IPv4-translated (RFC 2765).
+    ReservedRange::special(
+        IpNet::V6(Ipv6Net::new_assert(
+            Ipv6Addr::from_bits(0xffff_0000_0000_0000),
+            96,
+        )),
+        RangeUse::WrapsIpv4,
+    ),
+    // NAT64, also with prefixes of one's own (RFC 8215), Teredo and 6to4.
     ReservedRange::special(v6(0x0064, 0xff9b, 96), RangeUse::WrapsIpv4),
+    ReservedRange::special(
+        IpNet::V6(Ipv6Net::new_assert(
+            Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
+            48,
+        )),
+        RangeUse::WrapsIpv4,
+    ),
     ReservedRange::special(v6(0x2001, 0, 32), RangeUse::WrapsIpv4),
     ReservedRange::special(v6(0x2002, 0, 16), RangeUse::WrapsIpv4),
     ReservedRange::special(v6(0xfe80, 0, 10), RangeUse::LinkLocal),
     // Site-local, deprecated.
     ReservedRange::special(v6(0xfec0, 0, 10), RangeUse::Reserved),
     ReservedRange::special(v6(0xff00, 0, 8), RangeUse::Multicast),
-    // Of EC2, inside the private range.
+    // Of EC2, Google Cloud and Scaleway, inside the private range.
     ReservedRange::special(one(0xfd00_0ec2_0000_0000_0000_0000_0000_0254), RangeUse::Metadata),
+    ReservedRange::special(one(0xfd20_00ce_0000_0000_0000_0000_0000_0254), RangeUse::Metadata),
+    ReservedRange::special(one(0xfd00_0042_0000_0000_0000_0000_0000_0042), RangeUse::Metadata),
 ];
+
+/// One IPv4 address.
+const fn one_v4(a: u8, b: u8, c: u8, d: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), 32))
+}
 
 /// One IPv6 address.
 const fn one(address: u128) -> IpNet {
-    IpNet::V6(Ipv6Net::new_assert(std::net::Ipv6Addr::from_bits(address), 128))
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from_bits(address), 128))
 }

@@ -32,6 +32,12 @@ fn an_address_needs_a_network_that_means_it() {
         (everything, "64:ff9b::7f00:1", false),
         (everything, "2002:7f00:1::", false),
         (everything, "fd00:ec2::254", false),
+        (everything, "fd20:ce::254", false),
+        (everything, "fd00:42::42", false),
+        (everything, "64:ff9b:1::a9fe:a9fe", false),
+        (everything, "::ffff:0:a9fe:a9fe", false),
+        (everything, "168.63.129.16", false),
+        (everything, "192.0.0.192", false),
         (everything, "fe80::1", false),
         (everything, "ff02::1", false),
         (everything, "224.0.0.1", false),
@@ -44,6 +50,11 @@ fn an_address_needs_a_network_that_means_it() {
         (&["169.254.3.0/24"], "169.254.3.1", true),
         (&["169.254.3.0/24"], "169.254.169.254", false),
         (&["fe80::/64"], "fe80::1", true),
+        (&["169.254.0.0/16"], "169.254.3.1", true),
+        (&["169.254.0.0/16"], "169.254.169.254", false),
+        (&["100.64.0.0/10"], "100.100.100.1", true),
+        (&["100.64.0.0/10"], "100.100.100.200", false),
+        (&["100.100.100.200/32"], "100.100.100.200", true),
     ] {
         let checked = networks(list).check(address.parse().unwrap());
         assert_eq!(checked.is_ok(), allowed, "{list:?} {address}: {checked:?}");
