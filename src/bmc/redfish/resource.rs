@@ -96,8 +96,20 @@ pub(super) struct Collection {
     /// A member that cannot be read stays in the list as `None`: it counts.
     #[serde(rename = "Members", deserialize_with = "objects")]
     pub(super) members: Option<Vec<Option<Reference>>>,
-    #[serde(rename = "Members@odata.nextLink", deserialize_with = "text")]
-    pub(super) next: Option<String>,
+    /// How many there are, on all pages.
+    #[serde(rename = "Members@odata.count")]
+    count: Value,
+    #[serde(rename = "Members@odata.nextLink")]
+    next: Value,
+}
+
+impl Collection {
+    /// Whether it says that it has members which are not listed here.
+    pub(super) fn goes_on(&self) -> bool {
+        let listed = self.members.as_ref().map_or(0, Vec::len);
+        let more = |count: u64| usize::try_from(count).is_ok_and(|count| count > listed);
+        !self.next.is_null() || self.count.as_u64().is_some_and(more)
+    }
 }
 
 /// A link to a resource.

@@ -99,12 +99,14 @@ impl Redfish {
         };
         let chassis: Chassis = Self::decode(&answer)?;
         let systems = chassis.links.and_then(|links| links.systems).unwrap_or_default();
-        let of_another = systems.iter().flatten().any(|one| {
-            let id = one.id.as_deref();
-            id.is_none_or(|id| id.trim_end_matches('/') != system.as_str().trim_end_matches('/'))
-        });
+        // A link that cannot be read names nobody.
+        let linked = systems
+            .iter()
+            .flatten()
+            .filter_map(|one| path_of(one.id.as_deref()?));
+        let mut others = linked.filter(|path| *path != system.as_str().trim_end_matches('/'));
         // The power of a chassis that holds several hosts is not that of one.
-        if of_another {
+        if others.next().is_some() {
             return Ok(None);
         }
         Ok(match PowerState::from_literal(chassis.power_state.as_deref()) {
@@ -168,14 +170,15 @@ impl Redfish {
             other => other?,
         };
         let collection: Collection = Self::decode(&answer)?;
+        let goes_on = collection.goes_on();
         let mut members: Vec<Option<String>> = collection
             .members
             .unwrap_or_default()
             .into_iter()
             .map(|member| member?.id)
             .collect();
-        if collection.next.is_some() {
-            // A further page counts as one more member that cannot be read, so that "the only
+        if goes_on {
+            // What is not listed counts as one more member that cannot be read, so that "the only
             // one" is never concluded from an incomplete list.
             members.push(None);
         }
@@ -195,6 +198,15 @@ fn witness(system: &System) -> Option<String> {
         [Some(only)] => only.id.clone(),
         _ => None,
     }
+}
+
+/// The path of a reference, which some BMCs write with a name of theirs in front.
+fn path_of(reference: &str) -> Option<&str> {
+    let path = match reference.split_once("://") {
+        Some((_, rest)) => rest.get(rest.find('/')?..)?,
+        None => reference,
+    };
+    path.starts_with('/').then(|| path.trim_end_matches('/'))
 }
 
 fn agrees(expected: &SystemUuid, found: Option<&SystemUuid>) -> bool {

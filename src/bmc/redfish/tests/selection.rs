@@ -111,18 +111,22 @@ async fn a_contradicting_uuid_stops_commands_but_not_reading() {
 
 #[tokio::test]
 async fn an_incomplete_list_has_no_only_member() {
-    let fake = Fake::start(|_| {
-        answer(200, &json!({"Members": [{"@odata.id": PATH}], "Members@odata.nextLink": "/redfish/v1/Systems?skip=1"}))
-    })
-    .await;
-    let mut bmc = connect(target(fake.address, &fake.authority, "")).await;
-    assert_eq!(
-        bmc.read().await,
-        Err(BmcError::AmbiguousSystem {
+    let next = "/redfish/v1/Systems?skip=1";
+    for (key, value) in [
+        ("Members@odata.nextLink", json!(next)),
+        ("Members@odata.nextLink", json!({ "@odata.id": next })),
+        ("Members@odata.count", json!(2)),
+    ] {
+        let mut list = json!({ "Members": [{ "@odata.id": PATH }] });
+        list[key] = value;
+        let fake = Fake::start(move |_| answer(200, &list)).await;
+        let mut bmc = connect(target(fake.address, &fake.authority, "")).await;
+        let ambiguous = BmcError::AmbiguousSystem {
             members: 2,
-            matching: 0
-        })
-    );
+            matching: 0,
+        };
+        assert_eq!(bmc.read().await, Err(ambiguous));
+    }
 }
 
 #[tokio::test]

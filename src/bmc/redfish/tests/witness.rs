@@ -34,6 +34,7 @@ async fn read(system: Value, chassis: Option<Value>) -> (Result<crate::bmc::Read
 async fn a_system_that_says_off_in_a_chassis_that_says_on_is_not_off() {
     let own = json!([{ "@odata.id": format!("{PATH}/") }]);
     let several = json!([{ "@odata.id": PATH }, { "@odata.id": "/redfish/v1/Systems/2" }]);
+    let by_name = format!("https://bmc.example{PATH}");
     let off = PowerState::Off;
     let unknown = PowerState::Unknown;
     for (chassis, expected, literal) in [
@@ -63,6 +64,17 @@ async fn a_system_that_says_off_in_a_chassis_that_says_on_is_not_off() {
             json!({ "PowerState": "On", "Links": { "ComputerSystems": several } }),
             off,
             "Off",
+        ),
+        // Of a link that names nobody it is not known that it names another.
+        (
+            json!({ "PowerState": "On", "Links": { "ComputerSystems": [{}] } }),
+            unknown,
+            "Off, but its chassis says On",
+        ),
+        (
+            json!({ "PowerState": "On", "Links": { "ComputerSystems": [{ "@odata.id": by_name }] } }),
+            unknown,
+            "Off, but its chassis says On",
         ),
         (json!(404), unknown, "Off, but its chassis cannot be read"),
         (json!(403), unknown, "Off, but its chassis cannot be read"),
