@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::bmc::BmcArguments;
+use crate::cli::plan::PlanArguments;
 
 /// Power-cycles dead bare-metal Kubernetes nodes through their BMCs and proves every step.
 #[derive(Debug, Parser)]
@@ -25,6 +26,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run the daemon. The cluster is the one of the Pod's ServiceAccount, else of KUBECONFIG.
     Run(RunArguments),
+    /// Say which Machines are healthy, in grace or unhealthy, and what a remediation would do. Touches nothing.
+    Plan(PlanArguments),
     /// Ask, power or check a BMC from here, with the daemon's own code.
     Bmc(BmcArguments),
     /// Print the CustomResourceDefinitions of the daemon, or write them to a folder.

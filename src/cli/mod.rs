@@ -2,7 +2,9 @@
 
 pub mod bmc;
 mod manifests;
+pub mod plan;
 mod run;
+mod show;
 
 use crate::config::{Arguments, Command};
 
@@ -13,6 +15,7 @@ use crate::config::{Arguments, Command};
 pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Bmc(arguments) => bmc::bmc(&arguments),
+        Command::Plan(arguments) => plan::plan(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
     }

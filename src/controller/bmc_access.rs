@@ -134,7 +134,7 @@ pub(crate) async fn target(
 }
 
 /// A protocol of the policy as the power-control layer knows it.
-pub(super) fn protocol(allowed: policy::Protocol) -> Protocol {
+pub(crate) fn protocol(allowed: policy::Protocol) -> Protocol {
     match allowed {
         policy::Protocol::Redfish => Protocol::Redfish,
         policy::Protocol::IPMI => Protocol::Ipmi,

@@ -5,6 +5,7 @@ use kube::ResourceExt as _;
 
 use super::about::{about, machine_name};
 use super::api_call::ShellError;
+use super::caches::Guarded;
 use super::context::Context;
 use super::gather;
 use super::memory::Memory;
@@ -101,12 +102,24 @@ pub(super) fn through_endpoint(
         .caches
         .endpoints
         .state_filter(|endpoint| endpoint.namespace().as_deref() == Some(namespace));
+    among_endpoints(of_namespace.iter().map(AsRef::as_ref), machine, node)
+}
+
+/// The host that one of these endpoints describes.
+///
+/// # Errors
+/// When none does or more than one, or one cannot be read, which may.
+pub(crate) fn among_endpoints<'a>(
+    of_namespace: impl Iterator<Item = &'a Guarded<BMCEndpoint>>,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Result<ResolvedHost, Obstacle> {
     let whom = match (machine, node) {
         (Some(machine), _) => format!("Machine {machine} or its Node"),
         (None, node) => format!("Node {}", node.unwrap_or_default()),
     };
     let mut matching = Vec::new();
-    for guarded in &of_namespace {
+    for guarded in of_namespace {
         match &guarded.0 {
             Ok(endpoint) if speaks_of(endpoint, machine, node) => matching.push(endpoint),
             Ok(_) => {}

@@ -162,7 +162,8 @@ async fn wait_for_our_fields(client: &Client) {
     }
 }
 
-fn supports_out_of_service(major: &str, minor: &str) -> bool {
+/// Whether a server of this version has the out-of-service taint on for everybody.
+pub(crate) fn supports_out_of_service(major: &str, minor: &str) -> bool {
     let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
     match (major.parse::<u32>(), digits.parse::<u32>()) {
         (Ok(1), Ok(minor)) => minor >= OUT_OF_SERVICE_MINOR,

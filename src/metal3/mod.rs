@@ -98,6 +98,22 @@ pub(crate) async fn resolve_for_check(
     }))
 }
 
+/// The same for a remediation that asks for nothing special: where metal3 manages the host, it stands aside.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+pub(crate) async fn resolve_for_plan(
+    client: &Client,
+    machine: &Machine,
+    reference: &HostReference,
+) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    let view = read(client, machine, reference).await?;
+    Ok(view.and_then(|view| {
+        may_be_fenced(&view, HostControl::Managed, machine, reference)?;
+        resolved(&view, machine)
+    }))
+}
+
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `baremetal-remediator bmc`, as a person runs it.
+//! `baremetal-remediator bmc` and its like, as a person runs them.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -18,10 +18,18 @@ pub async fn bmc(
     kubeconfig: &Path,
     arguments: &[&str],
 ) -> Result<(Option<i32>, String, String)> {
+    let arguments = [&["bmc"], arguments, &["-n", &world.namespace]].concat();
+    run(program, kubeconfig, &arguments).await
+}
+
+/// Runs the program.
+pub async fn run(
+    program: &str,
+    kubeconfig: &Path,
+    arguments: &[&str],
+) -> Result<(Option<i32>, String, String)> {
     let child = tokio::process::Command::new(program)
-        .arg("bmc")
         .args(arguments)
-        .args(["-n", &world.namespace])
         .env("KUBECONFIG", kubeconfig)
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -1,12 +1,15 @@
 //! OpenShift Machine, as far as it is read.
 //! Source: openshift/api `machine/v1beta1/types_machine.go`.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::{LabelsKept, narrow};
 use crate::api::keys;
 use crate::core::facts;
+use crate::core::health::target::MachineState;
 
 /// What is read of the spec.
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,6 +57,9 @@ pub struct MachineStatus {
     /// The Node.
     #[serde(default)]
     pub node_ref: Option<NodeReference>,
+    /// When the status changed last.
+    #[serde(default)]
+    pub last_updated: Option<Time>,
     /// `MachineAPI`, `ClusterAPI` or `Migrating`.
     #[serde(default, rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
@@ -103,6 +109,20 @@ impl Machine {
             .as_ref()
             .and_then(|spec| spec.value.as_ref());
         value.map_or("", |value| value.kind.as_str())
+    }
+
+    /// What a health check judges.
+    pub fn state(&self) -> MachineState {
+        let status = self.status.clone().unwrap_or_default();
+        let created = self.metadata.creation_timestamp.as_ref();
+        MachineState {
+            created: created.map_or(Timestamp::MIN, |time| time.0),
+            deleting: self.metadata.deletion_timestamp.is_some(),
+            triggered: self.is_triggered(),
+            failed: status.phase.as_deref() == Some("Failed"),
+            last_updated: status.last_updated.map(|time| time.0),
+            ..MachineState::default()
+        }
     }
 
     /// What decisions are based on.

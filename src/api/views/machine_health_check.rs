@@ -3,6 +3,7 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::Duration;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{LabelsKept, Machine, narrow};
 use crate::api::keys;
 use crate::core::facts::Seen;
+use crate::core::health::dialect::Dialect;
+use crate::core::health::limit::IntOrText;
+use crate::core::health::rules::{Malformed, RawCondition, RawRules, RawTimeout, Rules};
 use crate::core::health::selector::{RawRequirement, RawSelector, Selector};
 use crate::core::health::{HealthCheck, UnhealthyCondition};
 
@@ -30,6 +34,12 @@ pub struct MachineHealthCheckSpec {
     /// Any of these makes a Machine unhealthy.
     #[serde(default)]
     pub unhealthy_conditions: Vec<UnhealthyConditionView>,
+    /// How many may be unhealthy before nothing is remediated any more.
+    #[serde(default)]
+    pub max_unhealthy: Option<IntOrString>,
+    /// How long a Machine may be without a Node, in Go's syntax.
+    #[serde(default)]
+    pub node_startup_timeout: Option<Duration>,
     /// When set, the template wins over the strategy annotation.
     #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
@@ -65,6 +75,46 @@ impl MachineHealthCheck {
         );
     }
 
+    /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which
+    /// would win over it.
+    pub fn asks_for_power_cycles(&self) -> bool {
+        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
+        strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)
+            && self.spec.remediation_template.is_none()
+    }
+
+    /// Whether it is paused; the annotation counts whatever its value.
+    pub fn is_paused(&self) -> bool {
+        self.annotations().contains_key(keys::PAUSED_ANNOTATION)
+    }
+
+    /// What it asks for.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its spec.
+    pub fn rules(&self) -> Result<Rules, Malformed> {
+        let spec = &self.spec;
+        let conditions = spec.unhealthy_conditions.iter().map(|condition| RawCondition {
+            kind: condition.kind.clone(),
+            status: condition.status.clone(),
+            timeout: signed(condition.timeout),
+        });
+        let max_unhealthy = spec.max_unhealthy.as_ref().map(|limit| match limit {
+            IntOrString::Int(number) => IntOrText::Integer(i64::from(*number)),
+            IntOrString::String(text) => IntOrText::Text(text.clone()),
+        });
+        Rules::read(
+            Dialect::OpenShift,
+            &RawRules {
+                selector: raw(&spec.selector),
+                node_conditions: conditions.collect(),
+                node_startup_timeout: spec.node_startup_timeout.map(signed),
+                max_unhealthy,
+                ..RawRules::default()
+            },
+        )
+    }
+
     /// What decisions about a Machine are based on; `Absent` when the check does not select it.
     pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
         let name = self.name_any();
@@ -95,11 +145,23 @@ impl MachineHealthCheck {
         Seen::Present(HealthCheck {
             name,
             external_baremetal: strategy == Some(keys::STRATEGY_EXTERNAL_BAREMETAL),
-            paused: annotations.contains_key(keys::PAUSED_ANNOTATION),
+            paused: self.is_paused(),
             has_template: self.spec.remediation_template.is_some(),
             conditions,
         })
     }
+}
+
+/// A duration with its sign; the core says what it may be.
+fn signed(duration: Duration) -> RawTimeout {
+    let length = SignedDuration::try_from(std::time::Duration::from(duration));
+    let length = length.map_err(|_| "a duration that is too long".to_owned())?;
+    let negative = || length.checked_neg().unwrap_or(SignedDuration::MIN);
+    Ok(if duration.is_negative() {
+        negative()
+    } else {
+        length
+    })
 }
 
 /// The selector as the core reads it: strictly, for one that is only half understood may select anything.

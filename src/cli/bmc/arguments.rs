@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
+
+use crate::cli::show::Output;
 
 /// Arguments of `bmc`.
 #[derive(Debug, Parser)]
@@ -81,15 +83,6 @@ pub(super) struct ShowArguments {
     /// Text for people or JSON for programs.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub(super) output: Output,
-}
-
-/// How to show what comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
 }
 
 /// Which host: one of the cluster by its name, or one by the address of its BMC.

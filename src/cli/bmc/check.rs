@@ -5,10 +5,11 @@ use std::io::Write as _;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::arguments::{CheckArguments, Output};
+use super::arguments::CheckArguments;
 use super::asking::{Asker, Checked};
 use super::cluster::Cluster;
 use super::{direct, show};
+use crate::cli::show::{Output, table};
 use crate::core::phase::Reason;
 use crate::core::readiness::Expected;
 
@@ -90,7 +91,7 @@ fn print(output: Output, checked: &[Checked]) -> anyhow::Result<()> {
                 "WHY",
             ];
             let rows: Vec<Vec<String>> = checked.iter().map(row).collect();
-            show::table(&headings, &rows)
+            table(&headings, &rows)
         }
         Output::Json => {
             let all: Vec<Value> = checked.iter().map(object).collect();

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::arguments::Output;
 use crate::bmc::{Inspection, Login, Reading};
+use crate::cli::show::Output;
 
 /// Says on standard error what happens, with its time.
 pub(super) fn tell(text: &str) {
@@ -91,32 +91,4 @@ pub(super) fn text(value: &Value) -> String {
         Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(", "),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     }
-}
-
-/// Prints rows below headings, each column as wide as it needs.
-///
-/// # Errors
-/// When standard output is gone.
-pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
-    let widths: Vec<usize> = headings
-        .iter()
-        .enumerate()
-        .map(|(column, heading)| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells
-                .map(|cell| cell.chars().count())
-                .fold(heading.len(), usize::max)
-        })
-        .collect();
-    let mut out = std::io::stdout().lock();
-    let head: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
-    for row in std::iter::once(&head).chain(rows) {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
 }

@@ -81,6 +81,9 @@ pub enum Problem {
     /// `Exists` or `DoesNotExist` with values.
     #[error("lists values for {0:?}. Remove them, or write In or NotIn")]
     ValuesUnwanted(String),
+    /// The object itself cannot be read.
+    #[error("cannot be read: {0}. Correct the field that is named")]
+    Unreadable(String),
     /// No Cluster is named.
     #[error("is empty. Name the Cluster of the Machines")]
     ClusterNameMissing,

@@ -21,7 +21,7 @@ pub struct Target {
 }
 
 /// What decides about a Machine. Fields that a dialect does not have are not looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineState {
     /// When it was created.
     pub created: Timestamp,
@@ -72,9 +72,10 @@ pub enum NodeState {
 }
 
 /// A condition that is True or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
     /// False, Unknown or absent.
+    #[default]
     No,
     /// True.
     Yes {

@@ -1,0 +1,111 @@
+//! What the MachineHealthChecks of a namespace say of its Machines.
+
+use kube::ResourceExt as _;
+
+use super::world::{World, within_namespace};
+use crate::api::guarded::Guarded;
+use crate::api::views::{Machine, MachineHealthCheck};
+use crate::controller::about;
+use crate::core::facts::Seen;
+use crate::core::health::overlap::Check;
+use crate::core::health::problem::{Problem, RuleError};
+use crate::core::health::rules::{Malformed, Scope};
+use crate::core::health::target::{NodeState, Target};
+
+/// The checks that ask for power cycles, as the core reads them.
+pub(super) fn checks(world: &World, namespace: &str) -> Vec<Check> {
+    within_namespace(&world.health_checks, namespace)
+        .filter_map(check)
+        .collect()
+}
+
+fn check(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
+    let name = guarded.name_any();
+    let (paused, rules) = match &guarded.0 {
+        Ok(check) if check.asks_for_power_cycles() => (check.is_paused(), check.rules()),
+        Ok(_) => return None,
+        // Nobody knows what it asks for, so nothing is selected by it.
+        Err(invalid) => (
+            false,
+            Err(Malformed {
+                errors: vec![RuleError::new(
+                    format!("MachineHealthCheck {name}"),
+                    Problem::Unreadable(invalid.error.clone()),
+                )],
+                scope: Scope::Unknown,
+            }),
+        ),
+    };
+    Some(Check {
+        name,
+        paused,
+        rules,
+        cluster: Seen::Absent,
+    })
+}
+
+/// The Machines of a namespace, as they are judged.
+pub(super) fn targets(world: &World, namespace: &str) -> Vec<Target> {
+    within_namespace(&world.machines, namespace)
+        .map(|machine| target(world, machine))
+        .collect()
+}
+
+fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
+    let name = guarded.name_any();
+    let (machine, node) = match &guarded.0 {
+        Ok(machine) => (Ok(machine.state()), node(world, machine.node_name())),
+        Err(invalid) => (Err(invalid.error.clone()), NodeState::Unset),
+    };
+    Target {
+        labels: guarded.labels().clone(),
+        machine,
+        node,
+        under_remediation: under_way(world, guarded.namespace().as_deref(), &name).is_some(),
+        name,
+    }
+}
+
+fn node(world: &World, name: Option<&str>) -> NodeState {
+    let Some(name) = name else {
+        return NodeState::Unset;
+    };
+    match world.nodes.get(name).map(|guarded| &guarded.0) {
+        None => NodeState::Gone(name.to_owned()),
+        Some(Ok(node)) => NodeState::Present {
+            name: name.to_owned(),
+            conditions: node.facts().conditions,
+        },
+        Some(Err(invalid)) => NodeState::Unreadable(invalid.error.clone()),
+    }
+}
+
+/// The remediation of a Machine that is at work: its name, phase and reason.
+pub(super) fn under_way(
+    world: &World,
+    namespace: Option<&str>,
+    machine: &str,
+) -> Option<(String, String, String)> {
+    let readable = world
+        .remediations
+        .iter()
+        .filter_map(|guarded| guarded.0.as_ref().ok());
+    let mut at_work = readable.filter(|remediation| {
+        let status = remediation.status.as_ref();
+        let ended = status.is_some_and(|status| status.journal.phase.is_final());
+        !ended
+            && remediation.namespace().as_deref() == namespace
+            && about(remediation).machine.as_deref() == Some(machine)
+    });
+    let remediation = at_work.next()?;
+    let journal = remediation
+        .status
+        .as_ref()
+        .map(|status| status.journal.clone())
+        .unwrap_or_default();
+    Some((
+        remediation.name_any(),
+        journal.phase.as_str().to_owned(),
+        journal.reason,
+    ))
+}

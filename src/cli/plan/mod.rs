@@ -1,0 +1,58 @@
+//! `plan`: what the daemon would do now, and why, without touching anything.
+
+mod health;
+mod outlook;
+mod prospect;
+mod show;
+mod world;
+
+use anyhow::bail;
+use clap::Args;
+
+use self::world::World;
+use super::show::Output;
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// Name of a Machine; its steps are printed, too. Default: all Machines of the namespace.
+    machine: Option<String>,
+    /// Namespace of the Machines. Default: that of the kubeconfig's context.
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Of all namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "machine"])]
+    all_namespaces: bool,
+    /// Text for people or JSON for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+pub(super) fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(print(arguments));
+    runtime.shutdown_background();
+    ended
+}
+
+async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
+    let world = Box::pin(World::read(
+        arguments.namespace.as_deref(),
+        arguments.all_namespaces,
+    ))
+    .await?;
+    let mut outlooks = Vec::new();
+    for namespace in world.namespaces() {
+        outlooks.extend(outlook::of_namespace(&world, &namespace).await?);
+    }
+    if let Some(name) = &arguments.machine {
+        outlooks.retain(|outlook| outlook.machine == *name);
+        let Some(outlook) = outlooks.first() else {
+            bail!("there is no Machine {name} in the namespace; name the namespace with -n");
+        };
+        return show::one(arguments.output, outlook);
+    }
+    show::all(arguments.output, &outlooks)
+}

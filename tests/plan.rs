@@ -1,0 +1,139 @@
+//! `baremetal-remediator plan`: what would be done now and why, said without touching anything.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::large_futures,
+    reason = "a test that fails says so"
+)]
+
+mod world;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use world::{HostOptions, World, command, objects};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+
+async fn plan(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
+    let mut all = vec!["plan", "-n", &world.namespace];
+    all.extend(arguments);
+    let (status, out, err) = command::run(PROGRAM, kubeconfig, &all).await?;
+    assert_eq!(status, Some(0), "{err}");
+    Ok(out)
+}
+
+/// What is planned for each host, by its number.
+async fn outlooks(world: &World, kubeconfig: &Path) -> Result<Vec<Value>> {
+    let out = plan(world, kubeconfig, &["-o", "json"]).await?;
+    let all: Vec<Value> = serde_json::from_str(&out)?;
+    let of_host = |name: &str| all.iter().find(|one| one["machine"] == json!(name)).cloned();
+    let found: Option<Vec<Value>> = world.hosts.iter().map(|host| of_host(&host.name)).collect();
+    found.context("a Machine is missing")
+}
+
+/// Plans again when the grace period of a host is over, by the time that its plan names.
+async fn past_grace(world: &World, kubeconfig: &Path, host: usize) -> Result<()> {
+    loop {
+        let found = outlooks(world, kubeconfig).await?;
+        let said = found.get(host).map(|outlook| &outlook["checks"][0]);
+        let Some(until) = said.and_then(|said| said["until"].as_str()) else {
+            return Ok(());
+        };
+        let left = until.parse::<Timestamp>()?.duration_since(Timestamp::now());
+        tokio::time::sleep(Duration::try_from(left).unwrap_or_default()).await;
+    }
+}
+
+fn without_an_endpoint() -> HostOptions {
+    HostOptions {
+        endpoint: Box::new(|_| Value::Null),
+        ..HostOptions::default()
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let options = vec![
+        HostOptions::default(),
+        HostOptions::default(),
+        without_an_endpoint(),
+        HostOptions::default(),
+    ];
+    let world = World::new(cluster, "plan", options).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let [well, silent, no_bmc, grace] = &world.hosts[..] else {
+        anyhow::bail!("four hosts were asked for");
+    };
+    objects::create_health_check(&world, "workers", |check| {
+        check["spec"]["unhealthyConditions"] = json!([
+            {"type": "Ready", "status": "Unknown", "timeout": "1s"}, {"type": "Slow", "status": "True", "timeout": "1h"},
+        ]);
+        check["spec"]["maxUnhealthy"] = json!(3);
+    })
+    .await?;
+    world.falls_silent(silent).await?;
+    world.falls_silent(no_bmc).await?;
+    let kubelet = grace.kubelet.as_ref().context("it has a Node")?;
+    kubelet.report_condition("Slow", "True", "Slow").await?;
+
+    past_grace(&world, &kubeconfig, 1).await?;
+    past_grace(&world, &kubeconfig, 2).await?;
+
+    // Without a policy nothing would begin.
+    let found = outlooks(&world, &kubeconfig).await?;
+    assert_eq!(
+        found[1]["remediation"]["outcome"], "PolicyMissing",
+        "{}",
+        found[1]
+    );
+
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let found = outlooks(&world, &kubeconfig).await?;
+    for (outlook, verdict, outcome) in [
+        (&found[0], "Healthy", "NotNeeded"),
+        (&found[1], "Unhealthy", "Begins"),
+        (&found[2], "Unhealthy", "HostNotFound"),
+        (&found[3], "Waiting", "Later"),
+    ] {
+        assert_eq!(outlook["checks"][0]["check"], "workers", "{outlook}");
+        assert_eq!(outlook["checks"][0]["verdict"], verdict, "{outlook}");
+        assert_eq!(outlook["remediation"]["outcome"], outcome, "{outlook}");
+    }
+    assert_eq!(found[1]["host"], json!(format!("BMCEndpoint/{}", silent.name)));
+    assert!(found[3]["checks"][0]["until"].is_string(), "{}", found[3]);
+
+    let text = plan(&world, &kubeconfig, &[&silent.name]).await?;
+    for part in [
+        "remediation: Begins: as soon as the trigger is set for MachineHealthCheck workers",
+        "1. read power state and identity at ",
+        "send ForceOff",
+        "out-of-service",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains(silent.bmc.system_uuid()), "{text}");
+
+    // One more is one too many.
+    let check = json!({"spec": {"maxUnhealthy": 2}});
+    objects::health_checks(&world)
+        .patch("workers", &PatchParams::default(), &Patch::Merge(check))
+        .await?;
+    let found = outlooks(&world, &kubeconfig).await?;
+    assert_eq!(found[1]["remediation"]["outcome"], "Forbidden", "{}", found[1]);
+    let table = plan(&world, &kubeconfig, &[]).await?;
+    let row = table
+        .lines()
+        .find(|line| line.contains(&well.name))
+        .context("no row")?;
+    assert!(row.contains("Healthy") && row.contains("NotNeeded"), "{row}");
+
+    for host in &world.hosts {
+        assert_eq!(host.bmc.counters().tcp_connections, 0, "{} was asked", host.name);
+    }
+    Ok(())
+}
