@@ -7,6 +7,7 @@
 //! construction: no second connection is raced against the first.
 
 mod connecting;
+mod metered;
 mod secured;
 
 use std::net::SocketAddr;
@@ -188,6 +189,7 @@ impl Wire {
             return Err(SendFailure::NotSent { error, reused });
         }
         let request = self.request(call);
+        live.meter.restart();
         let now = Instant::now();
         let deadline = now.checked_add(self.deadlines.request).unwrap_or(now);
         let late = || format!("nothing came within {:?}", self.deadlines.request);

@@ -198,6 +198,44 @@ async fn large_bodies_are_refused() {
     );
 }
 
+/// A clear-text server that answers with this, and then with the other over and over.
+async fn endless(begin: &'static str, piece: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = vec![0; 8192];
+        let _ = stream.read(&mut buffer).await.unwrap();
+        stream.write_all(begin.as_bytes()).await.unwrap();
+        let pieces = piece.repeat(1000);
+        while stream.write_all(pieces.as_bytes()).await.is_ok() {}
+    });
+    address
+}
+
+#[tokio::test]
+async fn what_never_becomes_an_answer_is_not_read_without_end() {
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (begin, piece) in [
+        ("", "HTTP/1.1 100 Continue\r\n\r\n"),
+        ("", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"),
+        (chunked, "0000"),
+    ] {
+        let mut patient = short();
+        patient.request = Duration::from_mins(1);
+        patient.operation = Duration::from_mins(1);
+        let target = plain(endless(begin, piece).await);
+        let mut bmc = Bmc::connect_within(target, patient).await.unwrap();
+        let error = bmc.read().await.unwrap_err();
+        assert_eq!(error.reason(), "BmcUnreachable");
+        assert!(
+            error.to_string().contains("it sent more than"),
+            "{piece:?}: {error}"
+        );
+        assert_fit_to_show(&error);
+    }
+}
+
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let elsewhere = Fake::start(well_behaved()).await;

@@ -9,12 +9,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::metered::{Meter, Metered};
 use super::secured::Protection;
 use super::{MAX_HEAD, MAX_HEADERS, Wire, with_source};
 use crate::bmc::error::BmcError;
 
 pub(super) struct Live {
     pub(super) sender: SendRequest<Full<Bytes>>,
+    pub(super) meter: Meter,
     driver: tokio::task::JoinHandle<()>,
 }
 
@@ -61,11 +63,12 @@ impl Wire {
     }
 
     async fn open_to(&mut self, peer: SocketAddr) -> Result<(Live, Option<Protection>), BmcError> {
+        let meter = Meter::default();
         match &mut self.tls {
-            None => Ok((handshake(dial(peer).await?).await?, None)),
+            None => Ok((handshake(dial(peer, &meter).await?, meter).await?, None)),
             Some(tls) => {
-                let (stream, protection) = tls.connect(peer).await?;
-                Ok((handshake(stream).await?, Some(protection)))
+                let (stream, protection) = tls.connect(peer, &meter).await?;
+                Ok((handshake(stream, meter).await?, Some(protection)))
             }
         }
     }
@@ -75,14 +78,14 @@ impl Wire {
 ///
 /// # Errors
 /// [`BmcError::Unreachable`].
-pub(super) async fn dial(peer: SocketAddr) -> Result<TcpStream, BmcError> {
+pub(super) async fn dial(peer: SocketAddr, meter: &Meter) -> Result<Metered, BmcError> {
     let unreachable = |error: std::io::Error| unreachable(peer, &error);
     let stream = TcpStream::connect(peer).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
     // Dropping a connection must take back what was not delivered yet: a command whose answer was
     // given up on would otherwise still be delivered by the kernel, minutes later.
     stream.set_zero_linger().map_err(unreachable)?;
-    Ok(stream)
+    Ok(Metered::new(stream, meter.clone()))
 }
 
 pub(super) fn unreachable(peer: SocketAddr, error: &std::io::Error) -> BmcError {
@@ -91,7 +94,7 @@ pub(super) fn unreachable(peer: SocketAddr, error: &std::io::Error) -> BmcError 
     }
 }
 
-async fn handshake<Stream>(stream: Stream) -> Result<Live, BmcError>
+async fn handshake<Stream>(stream: Stream, meter: Meter) -> Result<Live, BmcError>
 where
     Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
@@ -108,5 +111,9 @@ where
             tracing::debug!(%error, "the connection to a BMC ended");
         }
     });
-    Ok(Live { sender, driver })
+    Ok(Live {
+        sender,
+        meter,
+        driver,
+    })
 }

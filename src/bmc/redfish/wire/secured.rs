@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::connecting::{dial, unreachable};
+use super::metered::{Meter, Metered};
 use crate::bmc::address::Host;
 use crate::bmc::error::BmcError;
 use crate::bmc::tls::{ClientSide, Offer, PresentedCertificate, TlsFailure};
@@ -68,15 +68,16 @@ impl Secured {
     pub(super) async fn connect(
         &mut self,
         peer: SocketAddr,
-    ) -> Result<(TlsStream<TcpStream>, Protection), BmcError> {
-        let first = match self.shake_hands(peer, self.offer).await {
+        meter: &Meter,
+    ) -> Result<(TlsStream<Metered>, Protection), BmcError> {
+        let first = match self.shake_hands(peer, self.offer, meter).await {
             Err(BmcError::Tls { failure }) => failure,
             done => return done,
         };
         let Some(other) = self.client.instead(self.offer, &first) else {
             return Err(BmcError::Tls { failure: first });
         };
-        match self.shake_hands(peer, other).await {
+        match self.shake_hands(peer, other, meter).await {
             // It speaks no TLS 1.2: what to do about that is in what failed first.
             Err(BmcError::Tls {
                 failure: TlsFailure::ProtocolVersion | TlsFailure::HandshakeFailure,
@@ -93,9 +94,10 @@ impl Secured {
         &self,
         peer: SocketAddr,
         offer: Offer,
-    ) -> Result<(TlsStream<TcpStream>, Protection), BmcError> {
+        meter: &Meter,
+    ) -> Result<(TlsStream<Metered>, Protection), BmcError> {
         let connector = TlsConnector::from(self.client.config(offer));
-        let stream = dial(peer).await?;
+        let stream = dial(peer, meter).await?;
         let stream =
             connector
                 .connect(self.name.clone(), stream)
