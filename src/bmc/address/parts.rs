@@ -73,7 +73,14 @@ pub(super) fn split_authority(authority: &str) -> Result<(&str, Option<u16>), Ad
         return Err(AddressError::NoHost);
     }
     if authority.starts_with('[') && host.parse::<std::net::Ipv6Addr>().is_err() {
-        return Err(AddressError::Brackets);
+        return Err(AddressError::BadHost {
+            host: host.chars().take(64).collect(),
+            problem: if host.contains('%') {
+                "it has a zone, which means something on one machine only"
+            } else {
+                "only an IPv6 address stands in brackets"
+            },
+        });
     }
     // Go lets "host:" stand for the default port.
     let port = match port {

@@ -97,8 +97,9 @@ fn what_is_stricter_than_upstream() {
         ("redfish://0177.0.0.1/", "BadHost"),
         ("redfish://a..b/", "BadHost"),
         ("redfish://a_b/", "BadHost"),
-        ("redfish://[192.0.2.1]/", "Brackets"),
-        ("redfish://[fe80::1%25eth0]/", "Brackets"),
+        ("redfish://[192.0.2.1]/", "BadHost"),
+        ("redfish://[fe80::1%25eth0]/", "BadHost"),
+        ("redfish://[fe80::1/", "Brackets"),
         ("redfish://2001:db8::1/", "Brackets"),
         ("redfish://192.0.2.1:0/", "BadPort"),
         ("redfish://192.0.2.1:65536/", "BadPort"),
@@ -174,5 +175,17 @@ proptest! {
             prop_assert_eq!(again.map(|it| (it.host, it.port, it.system_path)),
                 Ok((address.host, address.port, address.system_path)));
         }
+    }
+}
+
+#[test]
+fn what_stands_in_brackets_is_called_what_it_is() {
+    for (text, says) in [
+        ("redfish://[fe80::1%eth0]/", "zone"),
+        ("redfish://[192.0.2.1]/", "only an IPv6 address"),
+        ("redfish://[fe80::1/", "not closed"),
+    ] {
+        let error = text.parse::<BmcAddress>().unwrap_err().to_string();
+        assert!(error.contains(says) && error.ends_with('.'), "{error}");
     }
 }
