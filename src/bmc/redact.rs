@@ -10,6 +10,10 @@ use super::credentials::Credentials;
 
 /// Longest text of a BMC that is kept, in characters.
 const MAX_TEXT: usize = 300;
+/// Shortest piece of a text that is searched, in characters, and how many of the longest secret have room in
+/// it. Whatever is redacted of so many, more than [`MAX_TEXT`] characters are left before the piece ends, so
+/// that a secret which is cut in half there is not shown.
+const SEARCHED: (usize, usize) = (4096, 64);
 /// What stands where a secret stood.
 const MARK: &str = "[redacted]";
 
@@ -59,7 +63,9 @@ impl Redactor {
 
     /// As [`Self::clean`], to at most `limit` characters.
     pub(super) fn shorten(&self, text: &str, limit: usize) -> String {
-        let mut text = text.to_owned();
+        let longest = self.secrets.iter().map(|secret| secret.len()).max();
+        let piece = longest.unwrap_or_default().saturating_mul(SEARCHED.1);
+        let mut text: String = text.chars().take(piece.max(SEARCHED.0)).collect();
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
                 text = text.replace(secret.as_str(), MARK);
@@ -77,4 +83,30 @@ impl Redactor {
 pub(super) fn basic_token(credentials: &Credentials) -> Zeroizing<String> {
     let pair = Zeroizing::new(format!("{}:{}", credentials.username(), credentials.password()));
     Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(pair.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn redactor(password: &str) -> Redactor {
+        let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), password)]);
+        Redactor::new(&Credentials::from_secret(&secret, "1").unwrap())
+    }
+
+    #[test]
+    fn no_half_of_a_secret_is_left_where_a_long_text_is_cut() {
+        for length in [5, 8, 20, 64, 200, 256] {
+            let password = "s3cr3t-".repeat(40)[..length].to_owned();
+            let redactor = redactor(&password);
+            for shift in 0..length {
+                let text = format!("{}{}", ".".repeat(shift), password.repeat(40_000 / length));
+                let shown = redactor.clean(&text);
+                assert!(!shown.contains("s3c"), "{length} {shift}: {shown}");
+                assert_eq!(shown.chars().count(), MAX_TEXT);
+            }
+        }
+    }
 }
