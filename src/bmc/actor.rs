@@ -19,6 +19,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -32,6 +33,9 @@ use self::talks::Talks;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
 use super::{BmcTarget, CommandAnswer, PowerCommand};
+
+/// When a check that a remediation goes before comes again.
+const PRECEDENCE: Duration = Duration::from_mins(1);
 
 struct Actor {
     pace: SharedPace,
@@ -56,8 +60,8 @@ impl Actor {
             what,
         } = order;
         match what {
-            What::Join => self.talks.join(target),
-            What::Leave => self.talks.leave(&target).await,
+            What::Join => self.talks.join(target, urgency),
+            What::Leave => self.talks.leave(&target, urgency).await,
             What::Prepare(reply) => {
                 if !reply.is_closed() {
                     let _ = reply.send(self.talks.prepare(&target).await);
@@ -153,9 +157,13 @@ impl Actor {
         answer
     }
 
-    /// A BMC that asked to be left alone is left alone; one that does not answer is asked for a
-    /// remediation only.
+    /// A BMC that asked to be left alone is left alone; one that does not answer, or that a remediation has a
+    /// line to, is asked for a remediation only: what a check has begun cannot be cut off, and a command or the
+    /// watch over a host that is off would wait behind it.
     fn is_it_asked_now(&self, urgency: Urgency) -> Result<(), BmcError> {
+        if urgency == Urgency::Background && self.talks.is_held_for_a_remediation() {
+            return Err(BmcError::Resting { left: PRECEDENCE });
+        }
         let left = self.pace.with(|pace, now| {
             let open = pace.open_for(now).filter(|_| urgency == Urgency::Background);
             pace.wants_rest(now).or(open)

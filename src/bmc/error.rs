@@ -205,7 +205,8 @@ pub enum BmcError {
         /// When the BMC wants to be asked again (RFC 9110, `Retry-After`).
         retry_after: Option<Duration>,
     },
-    /// The BMC is not asked now: it asked for a pause, or has not answered for a while. Nothing was sent.
+    /// The BMC is not asked now: it asked for a pause, has not answered for a while, or a remediation goes before
+    /// this check. Nothing was sent.
     #[error(
         "the BMC is left alone for another {} s, because it asked for that or did not answer several times. Check its health if this goes on.",
         left.as_secs().saturating_add(1)

@@ -6,9 +6,11 @@ use anyhow::{Result, ensure};
 use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{Event, Fault, Host, Snapshot};
 use harness::AuditEvent;
+use harness::kubelet::NodeTemplate;
 use kube::api::{Api, DeleteParams};
+use serde_json::{Value, json};
 
-use crate::world::{self, HostOptions, World};
+use crate::world::{self, HostOptions, World, objects};
 use crate::{PATIENCE, POLICY, daemon, is_not_ready, is_ready, policy, ready_metric, stands};
 
 fn sessions_created(bmc: &Host) -> usize {
@@ -107,6 +109,49 @@ async fn a_host_under_remediation_is_left_alone_and_checked_again_afterwards() -
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     assert_eq!(during, 0, "{:?}", host.bmc.journal());
     is_checked(&host.bmc, 1).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_whose_node_a_remediation_has_deleted_is_left_alone_too() -> Result<()> {
+    let _policy = POLICY.read().await;
+    daemon().await?;
+    let cluster = harness::control_plane().await?;
+    let mut options = HostOptions {
+        machine: Box::new(|_| Value::Null),
+        node: Box::new(|node| NodeTemplate {
+            machine: None,
+            ..node
+        }),
+        endpoint: Box::new(|mut endpoint| {
+            endpoint["nodeName"] = endpoint["machineName"].take();
+            endpoint
+        }),
+        ..HostOptions::default()
+    };
+    // Longer than two intervals.
+    options.delays.boot = Duration::from_secs(25).into();
+    let world = World::new(cluster, "deleted", vec![options]).await?;
+    world::allow_node_deletion(&world.client).await?;
+    let host = &world.hosts[0];
+    is_ready(&world, &host.name).await?;
+
+    world.falls_silent(host).await?;
+    let spec = json!({"nodeName": host.name, "fencingMode": "NodeDeletion"});
+    objects::create_remediation(&world, "by-node", spec).await?;
+    let booting = |journal: &baremetal_remediator::core::journal::Journal| journal.phase == Phase::Booting;
+    world.remediation_until("by-node", PATIENCE, booting).await?;
+    let no_session = |now: &Snapshot| now.sessions.is_empty();
+    tokio::time::timeout(PATIENCE, host.bmc.wait_for(no_session)).await??;
+    let before = sessions_created(&host.bmc);
+    // A changed endpoint is checked at once.
+    let stated = json!({"systemUUID": host.bmc.system_uuid()});
+    objects::patch_endpoint(&world, &host.name, stated).await?;
+    let ended = world.remediation_ended("by-node", PATIENCE).await?;
+    let during = sessions_created(&host.bmc) - before;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(during, 0, "{:?}", host.bmc.journal());
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::line::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::bmc::error::BmcError;
 use crate::bmc::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
@@ -23,8 +24,8 @@ struct Talk {
 #[derive(Debug)]
 pub(super) struct Talks {
     open: Vec<Talk>,
-    /// The targets of all lines, one entry a line.
-    lines: Vec<Arc<BmcTarget>>,
+    /// Targets and urgencies of all lines, one entry a line.
+    lines: Vec<(Arc<BmcTarget>, Urgency)>,
     deadlines: Deadlines,
     pace: SharedPace,
 }
@@ -40,16 +41,23 @@ impl Talks {
     }
 
     /// Notes that somebody took a line.
-    pub(super) fn join(&mut self, target: Arc<BmcTarget>) {
-        self.lines.push(target);
+    pub(super) fn join(&mut self, target: Arc<BmcTarget>, urgency: Urgency) {
+        self.lines.push((target, urgency));
+    }
+
+    /// Whether a line was taken for a remediation.
+    pub(super) fn is_held_for_a_remediation(&self) -> bool {
+        let mut urgencies = self.lines.iter().map(|(_, urgency)| *urgency);
+        urgencies.any(|urgency| urgency == Urgency::Remediation)
     }
 
     /// Notes that somebody gave one back; the conversation ends with the last.
-    pub(super) async fn leave(&mut self, target: &BmcTarget) {
-        if let Some(index) = self.lines.iter().position(|line| **line == *target) {
+    pub(super) async fn leave(&mut self, target: &BmcTarget, urgency: Urgency) {
+        let is_it = |(line, of): &(Arc<BmcTarget>, Urgency)| **line == *target && *of == urgency;
+        if let Some(index) = self.lines.iter().position(is_it) {
             self.lines.remove(index);
         }
-        if !self.lines.iter().any(|line| **line == *target)
+        if !self.lines.iter().any(|(line, _)| **line == *target)
             && let Some(index) = self.find(target)
         {
             self.end(index).await;
@@ -130,7 +138,7 @@ impl Talks {
 
     /// Ends the conversation about this target, unless another line has it too.
     pub(super) async fn close(&mut self, target: &BmcTarget) -> Result<bool, BmcError> {
-        let lines = self.lines.iter().filter(|line| ***line == *target).count();
+        let lines = self.lines.iter().filter(|(line, _)| **line == *target).count();
         match self.find(target) {
             Some(index) if lines <= 1 => self.finish(index).await,
             Some(_) | None => Ok(false),

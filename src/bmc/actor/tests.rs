@@ -69,7 +69,7 @@ async fn all_lines_about_one_host_share_one_connection_and_one_session() {
     let simulator = simulate(&["a"]).await;
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
-    let lines: Vec<_> = [Urgency::Background, Urgency::Remediation, Urgency::Background]
+    let lines: Vec<_> = [Urgency::Remediation; 3]
         .map(|urgency| bmcs.line(target(&host), urgency))
         .into();
     let began = Instant::now();
@@ -223,7 +223,7 @@ async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_check_under_other_rules_does_not_end_the_talk_of_a_remediation() {
+async fn a_talk_under_other_rules_does_not_end_the_talk_of_a_remediation() {
     let simulator = simulate(&["a"]).await;
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
@@ -233,10 +233,31 @@ async fn a_check_under_other_rules_does_not_end_the_talk_of_a_remediation() {
         auth: AuthMethod::Basic,
         ..target(&host)
     };
-    let check = bmcs.line(rules, Urgency::Background);
-    check.read().await.unwrap();
+    let other = bmcs.line(rules, Urgency::Remediation);
+    other.read().await.unwrap();
     let answer = remediation.command(PowerCommand::ForceOff, in_a_minute()).await;
     assert!(matches!(answer, Ok(CommandAnswer::Accepted { .. })), "{answer:?}");
+}
+
+#[tokio::test]
+async fn no_check_begins_at_a_bmc_that_a_remediation_has_a_line_to() {
+    let simulator = simulate(&["a"]).await;
+    let host = simulator.host("a").unwrap();
+    let bmcs = Bmcs::default();
+    let remediation = bmcs.line(target(&host), Urgency::Remediation);
+    remediation.read().await.unwrap();
+    let asked = host.counters().requests;
+    // As of another host behind the same BMC, whose answer may take as long as it likes.
+    let other = BmcTarget {
+        auth: AuthMethod::Basic,
+        ..target(&host)
+    };
+    let check = bmcs.line(other, Urgency::Background);
+    assert!(matches!(check.inspect().await, Err(BmcError::Resting { .. })));
+    assert!(matches!(check.read().await, Err(BmcError::Resting { .. })));
+    assert_eq!(host.counters().requests, asked, "it is not asked");
+    remediation.close().await.unwrap();
+    check.inspect().await.unwrap();
 }
 
 #[tokio::test]
@@ -287,6 +308,7 @@ async fn the_circuit_opens_for_checks_and_never_for_remediations() {
     host.clear_faults();
     let remediation = bmcs.line(target(&host), Urgency::Remediation);
     remediation.read().await.unwrap();
+    drop(remediation);
     check.read().await.unwrap();
 }
 

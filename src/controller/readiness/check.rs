@@ -55,6 +55,8 @@ pub(super) struct Subject {
     pub(super) machine: Option<Machine>,
     /// The Node, or what is missing.
     pub(super) node: Result<NodeSeen, String>,
+    /// The name of the Node, which need not exist: a remediation may have deleted it.
+    node_name: Option<String>,
     generation: Option<i64>,
     regarding: ObjectReference,
 }
@@ -133,6 +135,7 @@ fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
     Some(Subject {
         host: acceptance::judge_endpoint(context, endpoint).and(host),
         node: node_of(context, endpoint, machine.as_ref()),
+        node_name: name_of_node(endpoint, machine.as_ref()).map(ToOwned::to_owned),
         machine,
         generation: endpoint.metadata.generation,
         regarding,
@@ -158,17 +161,18 @@ fn machine_of(context: &Context, endpoint: &BMCEndpoint) -> Option<Machine> {
 }
 
 fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
-    let named = endpoint.spec.node_name.as_deref();
     let missing = || match (machine, &endpoint.spec.machine_name) {
         (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
         (None, Some(name)) => format!("Machine {name} does not exist"),
         (None, None) => "no Node is named".to_owned(),
     };
-    let name = machine
-        .and_then(Machine::node_name)
-        .or(named)
-        .ok_or_else(missing)?;
+    let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
     node(context, name)
+}
+
+fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
+    let of_machine = machine.and_then(Machine::node_name);
+    of_machine.or(endpoint.spec.node_name.as_deref())
 }
 
 /// Name and system UUID of a Node, or why there are none.
@@ -217,6 +221,7 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
             .node_name()
             .ok_or_else(missing)
             .and_then(|name| node(context, name)),
+        node_name: machine.node_name().map(ToOwned::to_owned),
         generation: None,
         regarding: machine.object_ref(&()),
         machine: Some(machine),
@@ -227,7 +232,7 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
 pub(super) fn is_under_way(context: &Context, namespace: &str, subject: &Subject) -> bool {
     let machine = subject.machine.as_ref().map(kube::ResourceExt::name_any);
     let machine = machine.as_deref();
-    let node = subject.node.as_ref().ok().map(|(name, _)| name.as_str());
+    let node = subject.node_name.as_deref();
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
     let readable = context.caches.readable_remediations();
     readable.any(|remediation| {
