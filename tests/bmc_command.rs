@@ -191,6 +191,19 @@ async fn a_person_who_stops_it_leaves_no_session_behind() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_person_hears_that_a_bmc_is_being_waited_for() -> Result<()> {
+    let (_simulator, host) = simulate(|spec| spec).await?;
+    host.inject(Fault::Hang)?;
+    let (status, _, err) = bmc(&host, "status", &[]).await?;
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains("no answer from the BMC for 5 s") && err.contains("the BMC does not answer"),
+        "{err}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_lost_answer_is_settled_by_reading() -> Result<()> {
     let (_simulator, host) = simulate(|spec| spec).await?;
     host.inject(bmc_simulator::Injection::from(Fault::DropAfterExecute).times(1))?;

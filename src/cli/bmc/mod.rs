@@ -25,6 +25,9 @@ use crate::core::journal::Verb;
 /// The longest that the farewell to a BMC may take.
 const FAREWELL: Duration = Duration::from_secs(10);
 
+/// How long nothing is said while a BMC does not answer.
+const BEFORE_A_WORD: Duration = Duration::from_secs(5);
+
 /// Ends with this when nothing was done because `--yes` was missing.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was done; add --yes to do it")]
@@ -92,7 +95,7 @@ async fn status(arguments: &OneArguments) -> anyhow::Result<()> {
     let meant = meant(&arguments.host).await?;
     let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let reading = stop.or(line.read()).await;
+    let reading = stop.or(patiently(line.read())).await;
     farewell(line).await;
     show::print(
         arguments.show.output,
@@ -104,7 +107,7 @@ async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
     let meant = meant(&arguments.host).await?;
     let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let found = stop.or(line.inspect()).await;
+    let found = stop.or(patiently(line.inspect())).await;
     farewell(line).await;
     show::print(
         arguments.show.output,
@@ -142,7 +145,7 @@ async fn carry_out(
     label: &str,
 ) -> anyhow::Result<()> {
     let destructive = verbs.contains(&Verb::PowerOff);
-    let first = by_hand::first_read(line, destructive).await?;
+    let first = patiently(by_hand::first_read(line, destructive)).await?;
     let uuid = first.uuid.clone().unwrap_or_else(|| "unknown".to_owned());
     show::tell(&format!("{label} is {}, UUID {uuid}", first.system));
     if let Some(way) = &first.fallback {
@@ -161,6 +164,24 @@ async fn carry_out(
         });
     }
     Ok(())
+}
+
+/// Waits for the first answer, and says that it waits: a BMC that hangs is waited for longer than a person would.
+async fn patiently<Answer>(answer: impl Future<Output = Answer>) -> Answer {
+    let mut answer = std::pin::pin!(answer);
+    let mut waited = Duration::ZERO;
+    loop {
+        match tokio::time::timeout(BEFORE_A_WORD, &mut answer).await {
+            Ok(answer) => return answer,
+            Err(_) => {
+                waited = waited.saturating_add(BEFORE_A_WORD);
+                show::tell(&format!(
+                    "no answer from the BMC for {} s; still waiting",
+                    waited.as_secs()
+                ));
+            }
+        }
+    }
 }
 
 /// A session that is left behind is taken until it times out.
