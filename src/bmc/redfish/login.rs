@@ -19,6 +19,13 @@ use crate::bmc::redact::basic_token;
 /// (mrlhansen/idrac_exporter issue 132).
 const SESSIONS: [&str; 2] = ["/redfish/v1/SessionService/Sessions", "/redfish/v1/Sessions"];
 
+/// Whether a path is that of a session, by the name of its collection (DSP0268, `Session`, "URIs").
+pub(super) fn is_session(path: &ResourcePath) -> bool {
+    let path = path.as_str();
+    let mut segments = path.trim_end_matches('/').rsplit('/');
+    !path.contains(['?', '%']) && segments.next().is_some() && segments.next() == Some("Sessions")
+}
+
 /// Readable without a login (DSP0266, "Resources that do not require authentication").
 const SERVICE_ROOT: &str = "/redfish/v1/";
 

@@ -161,11 +161,13 @@ impl Redfish {
         })
     }
 
-    /// The place of the session we are in, to be journalled: none that carries a secret.
+    /// The place of the session we are in, to be journalled: none that carries a secret, or that a successor
+    /// could not tell from another resource.
     fn session_path(&self) -> Option<String> {
         match &self.standing {
             Standing::Session(session) => {
-                let path = session.path.as_ref().map(ToString::to_string);
+                let path = session.path.as_ref().filter(|path| login::is_session(path));
+                let path = path.map(ToString::to_string);
                 path.filter(|path| path.len() <= LONGEST_SESSION && !self.redactor.spots(path))
             }
             Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
@@ -188,9 +190,16 @@ impl Redfish {
         Ok(true)
     }
 
-    /// Ends a session of a predecessor. Answers whether it was still there.
+    /// Ends a session of a predecessor. Answers whether it was still there. The place comes out of an object
+    /// that others than the daemon may be able to write, and there are resources whose deletion loses data.
     pub(super) async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         let path = own("session", Some(path))?;
+        if !login::is_session(&path) {
+            return Err(BmcError::ForeignReference {
+                what: "session",
+                problem: "is in no collection of sessions".to_owned(),
+            });
+        }
         self.log_in().await?;
         Ok(self.delete(&path).await?.is_success())
     }

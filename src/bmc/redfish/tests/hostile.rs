@@ -387,6 +387,28 @@ async fn a_session_at_an_overlong_place_is_ended_but_not_kept_for_a_successor() 
 }
 
 #[tokio::test]
+async fn only_a_session_is_ended_as_one() {
+    let fake = Fake::start(well_behaved()).await;
+    let mut bmc = connect(of(&fake)).await;
+    for other in [
+        "/redfish/v1/Systems/1/Storage/1/Volumes/1",
+        "/redfish/v1/AccountService/Accounts/3",
+        "/redfish/v1/SessionService/Sessions",
+        "/redfish/v1/AccountService/Accounts/3?/Sessions/7",
+        "/redfish/v1/Sessions/..%2f..%2fAccountService%2fAccounts%2f3",
+    ] {
+        let error = bmc.end_session(other).await.unwrap_err();
+        assert_eq!(error.reason(), "BmcForeignReference", "{other}");
+    }
+    assert_eq!(fake.log(), [""; 0]);
+    assert_eq!(
+        bmc.end_session("/redfish/v1/SessionService/Sessions/7").await,
+        Ok(true)
+    );
+    assert_eq!(fake.log(), ["DELETE /redfish/v1/SessionService/Sessions/7"]);
+}
+
+#[tokio::test]
 async fn an_absolute_location_on_the_same_bmc_is_used() {
     let inner = well_behaved();
     let place = Arc::new(Mutex::new(String::new()));
