@@ -9,8 +9,10 @@ mod world;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use bmc_simulator::{Event, Fault, Power};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::command::{self, by_name};
@@ -182,5 +184,63 @@ async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_log
         .iter()
         .filter(|entry| matches!(entry.event, Event::AuthFailed { .. }));
     assert_eq!(rejected.count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(
+        cluster,
+        "bmc-partly",
+        vec![HostOptions::default(), HostOptions::default()],
+    )
+    .await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let [good, lying] = &world.hosts[..] else {
+        anyhow::bail!("two hosts were asked for");
+    };
+    // Off of a Node that is Ready is doubted, and the Node's Lease is not for this person to read.
+    lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;
+    let person = world.prefix.as_str();
+    let groups = [
+        "",
+        "baremetal-remediator.io",
+        "machine.openshift.io",
+        "metal3.io",
+        "networking.k8s.io",
+        "config.openshift.io",
+    ];
+    let role: ClusterRole = serde_json::from_value(json!({
+        "metadata": {"name": person},
+        "rules": [{"apiGroups": groups, "resources": ["*"], "verbs": ["get", "list"]}],
+    }))?;
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": person},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": person},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
+    }))?;
+    let client = &world.client;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &role)
+        .await?;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &binding)
+        .await?;
+    let kubeconfig = cluster.kubeconfig_for(person, &[])?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+
+    assert_eq!(status, Some(1), "{err}");
+    let checked: Value = serde_json::from_str(&out).context(err)?;
+    let row = by_name(&checked, &world, &good.name);
+    assert_eq!(row["ready"], true, "{row}");
+    let row = by_name(&checked, &world, &lying.name);
+    assert_eq!(
+        (&row["ready"], &row["reason"]),
+        (&json!(false), &json!("BmcNotChecked")),
+        "{row}"
+    );
+    assert!(lying.bmc.snapshot().sessions.is_empty());
     Ok(())
 }
