@@ -99,6 +99,21 @@ pub(crate) fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
     journal.subject.as_ref().filter(|_| begun)
 }
 
+/// Whether a remediation is about this Machine or this Node, by what it asks for or has begun.
+pub(crate) fn is_meant(
+    remediation: &PowerCycleRemediation,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> bool {
+    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+    let about = about(remediation);
+    same(machine, about.machine.as_deref())
+        || same(node, about.node.as_deref())
+        || begun(remediation).is_some_and(|subject| {
+            same(machine, subject.machine.as_deref()) || same(node, Some(&subject.node))
+        })
+}
+
 /// Namespace and name of a Node's Machine: by the Node's annotation, else by a Machine's `status.nodeRef`,
 /// for the annotation is written later, and a Node that registered anew has lost it.
 /// Source: openshift/machine-api-operator `pkg/controller/nodelink`.

@@ -12,6 +12,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
+use crate::core::intake::Remediation;
 use crate::core::phase::Reason;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
@@ -202,13 +203,37 @@ pub(crate) fn unreadable_remediation(
     namespace: &str,
     machine: Option<&str>,
 ) -> Option<Obstacle> {
-    let unreadable = context.caches.remediations.state_filter(|guarded| {
-        let of_another =
-            owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
-        guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
-    });
-    let name = unreadable.first()?.name_any();
+    let unreadable = context
+        .caches
+        .remediations
+        .find(|guarded| is_unreadable(guarded, namespace, machine))?;
+    Some(may_be_at_work(&unreadable, machine))
+}
+
+/// Whether a remediation cannot be read that may be about this Machine.
+pub(crate) fn is_unreadable(
+    guarded: &Guarded<PowerCycleRemediation>,
+    namespace: &str,
+    machine: Option<&str>,
+) -> bool {
+    let of_another = owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
+    guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
+}
+
+/// What such a remediation means for whatever else is to be done.
+pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
+    let name = unreadable.name_any();
     let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
     let detail = format!("PowerCycleRemediation {name} cannot be read, so it may be at work on {at}");
-    Some(Obstacle::new(Reason::JournalUnreadable, detail))
+    Obstacle::new(Reason::JournalUnreadable, detail)
+}
+
+/// What the intake knows of an earlier or present remediation.
+pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    Remediation {
+        name: remediation.name_any(),
+        phase: journal.map(|journal| journal.phase).unwrap_or_default(),
+        trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
+    }
 }

@@ -33,7 +33,7 @@ mod served_schema;
 mod stated;
 mod writing;
 
-pub(crate) use about::{about, begun, machine_name};
+pub(crate) use about::{about, begun, is_meant, machine_name};
 pub use api_call::ShellError;
 pub(crate) use api_call::{client, list, within};
 pub(crate) use bmc_conversation::rejected_before;

@@ -116,20 +116,10 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     let is_of = |one: &PowerCycleRemediation| {
         one.namespace() == namespace && machine_name(&context.caches, one).as_ref() == Some(&name)
     };
-    let of_machine = readable.iter().filter(|one| is_of(one));
-    let remediations: Vec<Remediation> = of_machine
-        .map(|one| {
-            let journal = one
-                .status
-                .as_ref()
-                .map(|status| status.journal.clone())
-                .unwrap_or_default();
-            Remediation {
-                name: one.name_any(),
-                phase: journal.phase,
-                trigger_cleared: journal.trigger_cleared,
-            }
-        })
+    let remediations: Vec<Remediation> = readable
+        .iter()
+        .filter(|one| is_of(one))
+        .map(gather::earlier)
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, Node};
-use crate::controller::{ResolvedHost, about, begun};
+use crate::controller::{ResolvedHost, begun, is_meant};
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 
@@ -49,17 +49,9 @@ impl ClusterHost {
 
     /// Whether a remediation of this namespace is about this host, by what it asks for or has begun.
     pub(super) fn is_meant_by(&self, remediation: &PowerCycleRemediation) -> bool {
-        let (about, begun) = (about(remediation), begun(remediation));
         let machine = self.machine.as_ref().map(ResourceExt::name_any);
-        let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
-        let asked = same(machine.as_deref(), about.machine.as_deref())
-            || same(self.node_name.as_deref(), about.node.as_deref());
-        asked
-            || begun.is_some_and(|subject| {
-                same(machine.as_deref(), subject.machine.as_deref())
-                    || self.node_name.as_deref() == Some(&subject.node)
-                    || self.bmc() == subject.bmc
-            })
+        is_meant(remediation, machine.as_deref(), self.node_name.as_deref())
+            || begun(remediation).is_some_and(|subject| self.bmc() == subject.bmc)
     }
 
     /// Whether the Node of the host is at work, and its name.

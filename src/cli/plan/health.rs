@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 use super::world::{World, within_namespace};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck};
-use crate::controller::about;
+use crate::controller::is_meant;
 use crate::core::facts::Seen;
 use crate::core::health::overlap::Check;
 use crate::core::health::problem::{Problem, RuleError};
@@ -61,7 +61,7 @@ fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
         labels: guarded.labels().clone(),
         machine,
         node,
-        under_remediation: under_way(world, guarded.namespace().as_deref(), &name).is_some(),
+        under_remediation: under_way(world, guarded).is_some(),
         name,
     }
 }
@@ -81,11 +81,9 @@ fn node(world: &World, name: Option<&str>) -> NodeState {
 }
 
 /// The remediation of a Machine that is at work: its name, phase and reason.
-pub(super) fn under_way(
-    world: &World,
-    namespace: Option<&str>,
-    machine: &str,
-) -> Option<(String, String, String)> {
+pub(super) fn under_way(world: &World, machine: &Guarded<Machine>) -> Option<(String, String, String)> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let readable = world
         .remediations
         .iter()
@@ -93,9 +91,7 @@ pub(super) fn under_way(
     let mut at_work = readable.filter(|remediation| {
         let status = remediation.status.as_ref();
         let ended = status.is_some_and(|status| status.journal.phase.is_final());
-        !ended
-            && remediation.namespace().as_deref() == namespace
-            && about(remediation).machine.as_deref() == Some(machine)
+        !ended && remediation.namespace() == namespace && is_meant(remediation, Some(&name), node)
     });
     let remediation = at_work.next()?;
     let journal = remediation

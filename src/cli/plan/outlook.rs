@@ -115,7 +115,7 @@ async fn of_machine(
         outlook.host = Some(host.host.reference.clone());
         outlook.bmc = Some(host.host.bmc.clone());
     }
-    outlook.remediation = match wanted(world, evaluation, machine, &outlook.checks) {
+    outlook.remediation = match wanted(world, evaluation, guarded, machine, &outlook.checks) {
         Err(remediation) => remediation,
         Ok(because) => match prospect::ask(world, machine, &host) {
             Prospect::Held(reason, why) => Remediation::new(reason, why),
@@ -135,11 +135,12 @@ async fn of_machine(
 fn wanted(
     world: &World,
     evaluation: &Evaluation<'_>,
+    guarded: &Guarded<Machine>,
     machine: &Machine,
     said: &[Said],
 ) -> Result<String, Remediation> {
     let name = machine.name_any();
-    if let Some((remediation, phase, reason)) = under_way(world, machine.namespace().as_deref(), &name) {
+    if let Some((remediation, phase, reason)) = under_way(world, guarded) {
         let why = format!("PowerCycleRemediation {remediation} is in phase {phase} ({reason})");
         return Err(Remediation::new("UnderWay", why));
     }

@@ -11,7 +11,7 @@ use super::world::{World, within_namespace};
 use crate::api::remediation_policy::RemediationPolicySpec;
 use crate::api::views::Machine;
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
-use crate::controller::{ResolvedHost, about, among_endpoints, bmc_access, gather, reference};
+use crate::controller::{ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
 use crate::core::intake::{self, Intake, Remediation};
@@ -60,6 +60,11 @@ pub(super) fn ask(world: &World, machine: &Machine, host: &Result<ResolvedHost, 
     let Seen::Present(known) = &facts.world.machine else {
         return Prospect::Ends(String::new());
     };
+    let name = Some(known.name.as_str());
+    let mut remediations = world.remediations.iter();
+    if let Some(unreadable) = remediations.find(|one| gather::is_unreadable(one, &known.namespace, name)) {
+        return held(&gather::may_be_at_work(unreadable, name));
+    }
     let earlier = earlier(world, machine);
     match intake::decide(known, &facts.world.health_checks, &earlier, |_| false) {
         Intake::Skip(obstacle) => return held(&obstacle),
@@ -128,19 +133,9 @@ fn earlier(world: &World, machine: &Machine) -> Vec<Remediation> {
         .filter_map(|guarded| guarded.0.as_ref().ok());
     let of_machine = readable.filter(|remediation| {
         remediation.namespace() == machine.namespace()
-            && about(remediation).machine == Some(machine.name_any())
+            && is_meant(remediation, Some(&machine.name_any()), machine.node_name())
     });
-    of_machine
-        .map(|remediation| {
-            let status = remediation.status.as_ref();
-            let journal = status.map(|status| status.journal.clone()).unwrap_or_default();
-            Remediation {
-                name: remediation.name_any(),
-                phase: journal.phase,
-                trigger_cleared: None,
-            }
-        })
-        .collect()
+    of_machine.map(gather::earlier).collect()
 }
 
 /// Whether the policy lets the BMC be spoken to, as far as its address tells; names are not resolved here.
