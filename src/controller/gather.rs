@@ -13,6 +13,7 @@ use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_pol
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
 use crate::core::intake::Remediation;
+use crate::core::journal::Journal;
 use crate::core::phase::Reason;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
@@ -235,5 +236,15 @@ pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
         name: remediation.name_any(),
         phase: journal.map(|journal| journal.phase).unwrap_or_default(),
         trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
+        power_cycled: journal.and_then(|journal| power_cycled(remediation, journal)),
     }
+}
+
+/// When a remediation ended, if it had powered the host off. Where that is not written, it counts as if
+/// it had not ended before the end of time.
+fn power_cycled(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Timestamp> {
+    let acted = journal.phase.is_final() && journal.attempt > 0;
+    let created = || Some(remediation.metadata.creation_timestamp.as_ref()?.0);
+    let ended = || journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
+    acted.then(ended)
 }

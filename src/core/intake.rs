@@ -1,7 +1,14 @@
 //! Whether a trigger annotation on a Machine becomes a remediation.
 
-use super::facts::{Machine, Obstacle, Seen};
-use super::health::{self, HealthCheck};
+mod repeats;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+
+use super::facts::{Machine, Node, Obstacle, Seen};
+use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
 use super::step::{machine_obstacle, trigger_obstacle};
 
@@ -14,6 +21,21 @@ pub struct Remediation {
     pub phase: Phase,
     /// resourceVersion of the Machine after this remediation removed the trigger.
     pub trigger_cleared: Option<String>,
+    /// When it ended, if it had powered the host off.
+    pub power_cycled: Option<Timestamp>,
+}
+
+/// A Machine whose trigger is to be decided about, and what is known around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Triggered<'a> {
+    /// The Machine.
+    pub machine: &'a Machine,
+    /// Its Node.
+    pub node: &'a Seen<Node>,
+    /// The health checks of its namespace that select it or cannot be read.
+    pub health_checks: &'a [Seen<HealthCheck>],
+    /// The remediations that it has or had.
+    pub remediations: &'a [Remediation],
 }
 
 /// What is to be done about a trigger.
@@ -22,7 +44,12 @@ pub enum Intake {
     /// There is none, or a remediation serves it already.
     Nothing,
     /// It is not taken up, and why.
-    Skip(Obstacle),
+    Skip {
+        /// Why.
+        obstacle: Obstacle,
+        /// When it will be otherwise if nothing changes, where that is known.
+        look_again: Option<Timestamp>,
+    },
     /// A remediation of this name is created.
     Create(String),
 }
@@ -32,12 +59,8 @@ pub enum Intake {
 /// Names are counted up from 1 for each Machine, so that two creations for the same trigger collide
 /// at the API server instead of both succeeding. A number whose name is taken, such as by a remediation
 /// that a person made for a Machine of that name, is passed over.
-pub fn decide(
-    machine: &Machine,
-    checks: &[Seen<HealthCheck>],
-    remediations: &[Remediation],
-    is_taken: impl Fn(&str) -> bool,
-) -> Intake {
+pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Timestamp) -> Intake {
+    let (machine, remediations) = (triggered.machine, triggered.remediations);
     if !machine.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
         return Intake::Nothing;
     }
@@ -50,18 +73,46 @@ pub fn decide(
                 "PowerCycleRemediation {} of Machine {} failed",
                 newest.name, machine.name
             );
-            return Intake::Skip(Obstacle::new(Reason::Quarantined, detail));
+            return skip(Obstacle::new(Reason::Quarantined, detail));
         }
         if is_older_view(machine, newest) {
             return Intake::Nothing;
         }
     }
     if let Some(obstacle) = machine_obstacle(machine).or_else(|| trigger_obstacle(machine)) {
-        return Intake::Skip(obstacle);
+        return skip(obstacle);
     }
-    if let Err(obstacle) = health::vouching(checks) {
-        return Intake::Skip(obstacle);
+    let checks = match health::vouching(triggered.health_checks) {
+        Ok(checks) => checks,
+        Err(obstacle) => return skip(obstacle),
+    };
+    // One for a Node that is well powers nothing, and takes the trigger off.
+    if !is_well(&checks, triggered.node, now)
+        && let Some((obstacle, until)) = repeats::obstacle(&machine.name, remediations, now)
+    {
+        return Intake::Skip {
+            obstacle,
+            look_again: Some(until),
+        };
     }
+    create(machine, remediations, is_taken)
+}
+
+fn skip(obstacle: Obstacle) -> Intake {
+    Intake::Skip {
+        obstacle,
+        look_again: None,
+    }
+}
+
+fn is_well(checks: &[&HealthCheck], node: &Seen<Node>, now: Timestamp) -> bool {
+    match node {
+        Seen::Present(node) => health::judge(checks, node, now) == Health::Healthy,
+        Seen::Absent | Seen::Unreadable(_) => false,
+    }
+}
+
+fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {
     let next = remediations
         .iter()
         .filter_map(|one| number(machine, &one.name))
@@ -104,104 +155,4 @@ fn number(machine: &Machine, name: &str) -> Option<u32> {
         .strip_prefix('-')?
         .parse()
         .ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::health::UnhealthyCondition;
-
-    fn machine(name: &str) -> Machine {
-        Machine {
-            namespace: "machines".to_owned(),
-            name: name.to_owned(),
-            uid: "machine-uid".to_owned(),
-            deleting: false,
-            failed: false,
-            authoritative_elsewhere: None,
-            triggered: true,
-            foreign_mark: None,
-            trigger_answered_by: None,
-            control_plane: false,
-            node_name: Some(name.to_owned()),
-            provider_id: None,
-            resource_version: "10".to_owned(),
-        }
-    }
-
-    fn vouching() -> Vec<Seen<HealthCheck>> {
-        vec![Seen::Present(HealthCheck {
-            name: "workers".to_owned(),
-            external_baremetal: true,
-            paused: false,
-            has_template: false,
-            conditions: vec![UnhealthyCondition {
-                kind: "Ready".to_owned(),
-                status: "Unknown".to_owned(),
-                timeout: jiff::SignedDuration::from_secs(60),
-            }],
-        })]
-    }
-
-    fn earlier(name: &str, phase: Phase) -> Remediation {
-        Remediation {
-            name: name.to_owned(),
-            phase,
-            trigger_cleared: None,
-        }
-    }
-
-    fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
-        let is_taken = |name: &str| taken.contains(&name);
-        decide(&machine("worker"), &vouching(), remediations, is_taken)
-    }
-
-    fn created(name: &str) -> Intake {
-        Intake::Create(name.to_owned())
-    }
-
-    #[test]
-    fn remediations_are_counted_up_and_taken_names_are_passed_over() {
-        assert_eq!(decided(&[], &[]), created("worker-1"));
-        let over = [
-            earlier("worker-2", Phase::Succeeded),
-            earlier("worker-10", Phase::Cancelled),
-        ];
-        assert_eq!(decided(&over, &[]), created("worker-11"));
-        assert_eq!(decided(&over, &["worker-11", "worker-12"]), created("worker-13"));
-        let by_hand = [earlier("worker", Phase::Succeeded)];
-        assert_eq!(decided(&by_hand, &["worker"]), created("worker-1"));
-    }
-
-    #[test]
-    fn nothing_is_begun_beside_one_that_is_at_work_or_after_one_that_failed() {
-        let at_work = [earlier("worker-1", Phase::Booting)];
-        assert_eq!(decided(&at_work, &[]), Intake::Nothing);
-        let failed = [
-            earlier("worker-1", Phase::Succeeded),
-            earlier("worker-2", Phase::Failed),
-        ];
-        let Intake::Skip(obstacle) = decided(&failed, &[]) else {
-            panic!("taken up although the last one failed");
-        };
-        assert_eq!(obstacle.reason, Reason::Quarantined);
-    }
-
-    #[test]
-    fn a_view_from_before_the_trigger_was_removed_is_not_taken_up() {
-        let mut over = earlier("worker-1", Phase::Succeeded);
-        over.trigger_cleared = Some("11".to_owned());
-        assert_eq!(decided(&[over.clone()], &[]), Intake::Nothing);
-        over.trigger_cleared = Some("9".to_owned());
-        assert_eq!(decided(&[over], &[]), created("worker-2"));
-    }
-
-    #[test]
-    fn no_number_is_left() {
-        let last = [earlier(&format!("worker-{}", u32::MAX), Phase::Succeeded)];
-        assert_eq!(
-            decided(&last, &[&format!("worker-{}", u32::MAX)]),
-            Intake::Nothing
-        );
-    }
 }

@@ -163,6 +163,12 @@ reasons! {
     /// The NodeHealthCheck told the remediation to stop, because it took longer than the time it was given.
     RemediationInterruptedByNHC => "Give this remediator more time in the NodeHealthCheck (escalatingRemediations[].timeout); \
         without a ladder it has 30 minutes.",
+    /// The host was power-cycled a short time ago, and its Node is unhealthy again.
+    PowerCycledRecently => "Find out what a reboot does not cure; the next power cycle waits for the time that the message \
+        names, or until you delete the finished remediations of the Machine.",
+    /// The host was power-cycled as often as it may be in a day, and its Node is unhealthy again.
+    TooManyPowerCycles => "Repair what three reboots did not cure; the next power cycle waits for the time that the message \
+        names, or until you delete the finished remediations of the Machine.",
     /// The last remediation of this Machine failed.
     Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Api, PostParams};
 use kube::runtime::controller::Action;
@@ -14,12 +15,15 @@ use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{Context, ShellError, gather, machine_name, within};
-use crate::core::facts::Obstacle;
-use crate::core::intake::{self, Intake, Remediation};
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::phase::Reason;
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
+
+/// The clock counts whole milliseconds, timers may end in the midst of one.
+const PAST: Duration = Duration::from_millis(2);
 
 /// Pause before a creation that was refused is decided anew: the cache lags behind by less.
 const CATCH_UP: Duration = Duration::from_secs(1);
@@ -61,12 +65,10 @@ pub(crate) async fn reconcile(
     let decision = match &guarded.0 {
         Ok(machine) if machine.is_triggered() => decide(&intakes.context, machine),
         Ok(_) => Intake::Nothing,
-        Err(invalid) if guarded.annotations().contains_key(keys::TRIGGER_ANNOTATION) => {
-            Intake::Skip(Obstacle::new(
-                Reason::MachineUnreadable,
-                format!("Machine {key} cannot be read: {}", invalid.error),
-            ))
-        }
+        Err(invalid) if guarded.annotations().contains_key(keys::TRIGGER_ANNOTATION) => skip(Obstacle::new(
+            Reason::MachineUnreadable,
+            format!("Machine {key} cannot be read: {}", invalid.error),
+        )),
         Err(_) => Intake::Nothing,
     };
     let mut look_again = match decision {
@@ -74,7 +76,7 @@ pub(crate) async fn reconcile(
             intakes.is_news(&key, None);
             None
         }
-        Intake::Skip(obstacle) => {
+        Intake::Skip { obstacle, look_again } => {
             if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
                 intakes
                     .context
@@ -82,7 +84,7 @@ pub(crate) async fn reconcile(
                     .warn(&guarded.object_ref(&()), &obstacle)
                     .await;
             }
-            Some(RECHECK)
+            Some(recheck(look_again, intakes.context.clock.now()))
         }
         Intake::Create(name) => match &guarded.0 {
             Ok(machine) if create(&intakes.context, machine, &name).await? => {
@@ -110,8 +112,12 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     let of_unknown =
         gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
     if let Some(obstacle) = of_unknown {
-        return Intake::Skip(obstacle);
+        return skip(obstacle);
     }
+    let node = machine.node_name().map_or(Seen::Absent, |name| {
+        let cached = caches::find(&context.caches.nodes, None, name);
+        gather::seen(cached.as_deref(), "Node", name).map(|node| node.facts())
+    });
     let readable = context.caches.readable_remediations();
     let is_of = |one: &PowerCycleRemediation| {
         one.namespace() == namespace && machine_name(&context.caches, one).as_ref() == Some(&name)
@@ -123,7 +129,27 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
-    intake::decide(&machine.facts(), &checks, &remediations, is_taken)
+    let triggered = Triggered {
+        machine: &machine.facts(),
+        node: &node,
+        health_checks: &checks,
+        remediations: &remediations,
+    };
+    intake::decide(triggered, is_taken, context.clock.now())
+}
+
+fn skip(obstacle: Obstacle) -> Intake {
+    Intake::Skip {
+        obstacle,
+        look_again: None,
+    }
+}
+
+/// When a trigger that was not taken up is looked at again. It may be sooner that its Node recovers, of
+/// which nobody is told here.
+fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
+    let until = look_again.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
+    until.map_or(RECHECK, |until| until.saturating_add(PAST).min(RECHECK))
 }
 
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is

@@ -14,7 +14,7 @@ use crate::bmc::{AllowedNetworks, Host as BmcHost};
 use crate::controller::{ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
-use crate::core::intake::{self, Intake, Remediation};
+use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::journal::Journal;
 use crate::core::observed::Observed;
 use crate::core::phase::Reason;
@@ -66,8 +66,14 @@ pub(super) fn ask(world: &World, machine: &Machine, host: &Result<ResolvedHost, 
         return held(&gather::may_be_at_work(unreadable, name));
     }
     let earlier = earlier(world, machine);
-    match intake::decide(known, &facts.world.health_checks, &earlier, |_| false) {
-        Intake::Skip(obstacle) => return held(&obstacle),
+    let triggered = Triggered {
+        machine: known,
+        node: &facts.world.node,
+        health_checks: &facts.world.health_checks,
+        remediations: &earlier,
+    };
+    match intake::decide(triggered, |_| false, world.read_at) {
+        Intake::Skip { obstacle, .. } => return held(&obstacle),
         Intake::Create(_) | Intake::Nothing => {}
     }
     let decision = step(&Journal::default(), &facts, world.read_at);
