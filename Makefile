@@ -6,6 +6,7 @@ SHELL := /bin/bash
 CONTROL_PLANE := tests/harness/control-plane/build.sh
 FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
 SUSHY := tests/peers/install-sushy.sh
+UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
@@ -35,6 +36,11 @@ test: check prerequisites peers ## Run every check and every test
 	tests/sabotage.sh
 	tests/demos.sh
 	$(MAKE) --no-print-directory simulator-conformance
+
+# Not part of `test`: the builds take minutes, and where a proxy lacks a module, a clone of it.
+.PHONY: upstream
+upstream: prerequisites ## Build the health checkers of others that make our requests, and run their scenarios with them
+	@variables=$$($(UPSTREAM)) && eval "$$variables" && cargo test --no-fail-fast --test 'upstream_*'
 
 .PHONY: check
 check: ## Formatting, lints, generated files, licences

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::api::{PowerCycleRemediation, keys};
+use baremetal_remediator::api::{PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Event;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -19,6 +19,20 @@ pub fn hasty() -> Value {
         "deadlines": {"pending": "60s", "powerOff": "10s", "fencing": "60s", "powerOn": "10s", "boot": "30s"},
         "retries": {"attempts": 1},
     })
+}
+
+/// Creates a template of requests with this strategy; `annotations` may be null. Answers it.
+pub async fn create_template(world: &World, name: &str, annotations: Value, spec: Value) -> Result<Value> {
+    let template = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate",
+        "metadata": {"name": name, "namespace": world.namespace, "annotations": annotations},
+        "spec": {"template": {"spec": spec}},
+    });
+    let object = serde_json::from_value(template.clone())?;
+    Api::<PowerCycleRemediationTemplate>::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &object)
+        .await?;
+    Ok(template)
 }
 
 impl World {

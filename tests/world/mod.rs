@@ -16,12 +16,14 @@ pub mod command;
 pub mod daemon;
 pub mod host;
 pub mod install;
+pub mod machine_api;
 pub mod node_health;
 pub mod objects;
 pub mod park;
 pub mod record;
 pub mod refusal;
 pub mod truth;
+pub mod upstream;
 
 use std::net::IpAddr;
 use std::path::Path;
