@@ -22,8 +22,28 @@ pub const STRATEGY_ANNOTATION: &str = "machine.openshift.io/remediation-strategy
 /// The only value of [`STRATEGY_ANNOTATION`] that means us; compared exactly.
 pub const STRATEGY_EXTERNAL_BAREMETAL: &str = "external-baremetal";
 
-/// Pause on a MachineHealthCheck; presence counts, even of `"false"`. Source: as above.
+/// Pause on a MachineHealthCheck, and on a Machine of Cluster API; presence counts, even of `"false"`. Source:
+/// as above; cluster-api `api/core/v1beta2/common_types.go`.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+
+/// A Machine of Cluster API that is not to be remediated; presence counts.
+/// Source: cluster-api `api/core/v1beta2/common_types.go`.
+pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
+
+/// A Machine of Cluster API that a person wants remediated; presence counts. Source: as above.
+pub const REMEDIATE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/remediate-machine";
+
+/// Label of the control-plane Machines of Cluster API; presence counts. Source: as above.
+pub const CLUSTER_API_CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+
+/// Node to Machine of Cluster API: the Machine's name. Source: as above.
+pub const NODE_CLUSTER_API_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/machine";
+
+/// Node to Machine of Cluster API: the Machine's namespace. Source: as above.
+pub const NODE_CLUSTER_NAMESPACE_ANNOTATION: &str = "cluster.x-k8s.io/cluster-namespace";
+
+/// Template that a remediation was made from by Cluster API. Source: as above.
+pub const CLUSTER_API_CLONED_FROM_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 
 /// Node to Machine, `namespace/name`. Source: machine-api-operator `pkg/controller/nodelink`.
 pub const NODE_MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";

@@ -1,5 +1,7 @@
 //! Whom a remediation is about, as far as the remediation itself says.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt as _;
 
@@ -7,6 +9,7 @@ use super::caches::{self, Caches};
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::journal::Subject;
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
 
 /// Whom a remediation is about: a Machine, a Node, or both, which then have to belong together.
@@ -14,6 +17,8 @@ use crate::core::phase::Phase;
 pub(crate) struct About {
     /// Name of the Machine, in the remediation's namespace.
     pub(crate) machine: Option<String>,
+    /// The API that it is of, where the remediation says.
+    pub(crate) machine_api: Option<MachineApi>,
     /// The UID that it has to have.
     pub(crate) machine_uid: Option<String>,
     /// Name of the Node.
@@ -28,13 +33,15 @@ pub(crate) enum Producer {
     /// A MachineHealthCheck of this name, in the remediation's namespace: the medik8s operator serves those
     /// with a template where machine-api-operator does not.
     MachineHealthCheck(String),
-    /// Some MachineHealthCheck with a template of this name: machine-api-operator names itself nowhere.
+    /// Some MachineHealthCheck with a template of this name: machine-api-operator and Cluster API name
+    /// themselves nowhere.
     Template(String),
 }
 
 /// Who made a request; `None` for a person, or somebody whom we do not know.
 /// Sources: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`;
-/// machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
+/// machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`;
+/// cluster-api `controllers/external/util.go`.
 pub(crate) fn producer(remediation: &PowerCycleRemediation) -> Option<Producer> {
     let mut owners = remediation.metadata.owner_references.iter().flatten();
     let health_check = owners.find_map(|owner| match (owner.kind.as_str(), group(owner)) {
@@ -45,8 +52,11 @@ pub(crate) fn producer(remediation: &PowerCycleRemediation) -> Option<Producer> 
         _ => None,
     });
     let template = || {
-        owning_machine(&remediation.metadata)?;
-        let template = remediation.annotations().get(keys::CLONED_FROM_ANNOTATION)?;
+        let cloned_from = match api_of(owning_machine(&remediation.metadata)?)? {
+            MachineApi::OpenShift => keys::CLONED_FROM_ANNOTATION,
+            MachineApi::ClusterApi => keys::CLUSTER_API_CLONED_FROM_ANNOTATION,
+        };
+        let template = remediation.annotations().get(cloned_from)?;
         Some(Producer::Template(template.clone()))
     };
     health_check.or_else(template)
@@ -69,27 +79,61 @@ pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
         .or_else(|| node.is_none().then(|| remediation.name_any()));
     About {
         machine,
+        machine_api: owner.and_then(api_of),
         machine_uid: owner.map(|owner| owner.uid.clone()),
         node,
     }
 }
 
-/// Name of the Machine that a remediation is about. Where it only names a Node, that is the Machine which
+/// A Machine by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MachineKey {
+    /// The API that it is of; `None` where nothing says, and there is at most one of the name.
+    pub(crate) api: Option<MachineApi>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl MachineKey {
+    /// Whether it may be the Machine of this API and name in its namespace.
+    pub(crate) fn means(&self, api: MachineApi, name: &str) -> bool {
+        self.name == name && self.api.is_none_or(|own| own == api)
+    }
+}
+
+impl fmt::Display for MachineKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The Machine that a remediation is about. Where it only names a Node, that is the Machine which
 /// is journalled, once something was begun: the Node may be deleted or registered anew meanwhile, and the
 /// host has to be found again. Before that the Node and its Machine say whether there is one in this
 /// namespace.
-pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<String> {
-    let about = about(remediation);
-    if about.machine.is_some() {
-        return about.machine;
+pub(crate) fn machine_key(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<MachineKey> {
+    let (about, begun) = (about(remediation), begun(remediation));
+    let namespace = remediation.namespace().unwrap_or_default();
+    let of_begun = begun.map(|subject| {
+        let group = subject.machine_group.as_deref();
+        group.map_or(Some(MachineApi::OpenShift), MachineApi::of_group)
+    });
+    if let Some(name) = about.machine {
+        let api = about.machine_api.or(of_begun.flatten());
+        return Some(MachineKey { api, namespace, name });
     }
-    if let Some(subject) = begun(remediation) {
-        return subject.machine.clone();
+    if let Some(subject) = begun {
+        let (name, api) = (subject.machine.clone()?, of_begun.flatten());
+        return Some(MachineKey { api, namespace, name });
     }
     let node = caches::find(&caches.nodes, None, &about.node?)?;
     let link = machine_link(caches, node.0.as_ref().ok()?)?;
-    let (namespace, machine) = link.split_once('/')?;
-    (remediation.namespace().as_deref() == Some(namespace)).then(|| machine.to_owned())
+    (namespace == link.namespace).then_some(link)
+}
+
+/// The name of that Machine.
+pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<String> {
+    machine_key(caches, remediation).map(|key| key.name)
 }
 
 /// Whom an attempt was begun for. Before that, the Machine may still be given another Node.
@@ -114,20 +158,33 @@ pub(crate) fn is_meant(
         })
 }
 
-/// Namespace and name of a Node's Machine: by the Node's annotation, else by a Machine's `status.nodeRef`,
-/// for the annotation is written later, and a Node that registered anew has lost it.
-/// Source: openshift/machine-api-operator `pkg/controller/nodelink`.
-pub(super) fn machine_link(caches: &Caches, node: &Node) -> Option<String> {
-    let annotated = node.annotations().get(keys::NODE_MACHINE_ANNOTATION);
-    annotated.cloned().or_else(|| {
+/// The Machine of a Node of the daemon's own cluster: by the Node's annotations, else by a Machine's
+/// `status.nodeRef`, for the annotation is written later, and a Node that registered anew has lost it.
+/// Sources: openshift/machine-api-operator `pkg/controller/nodelink`; cluster-api
+/// `internal/controllers/machine/machine_controller_noderef.go`.
+pub(super) fn machine_link(caches: &Caches, node: &Node) -> Option<MachineKey> {
+    let annotated = MachineApi::ALL.into_iter().find_map(|api| {
+        let link = node.machine_link(api)?;
+        let (namespace, name) = link.split_once('/')?;
+        Some(MachineKey {
+            api: Some(api),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
+    });
+    annotated.or_else(|| {
         let name = node.name_any();
         let of_node = |machine: &Machine| machine.node_name() == Some(&name);
         let machines = caches
+            .openshift
             .machines
             .state_filter(|machine| machine.0.as_ref().is_ok_and(of_node));
         let links = machines.iter().filter_map(|machine| {
-            let namespace = machine.namespace()?;
-            Some(format!("{namespace}/{}", machine.name_any()))
+            Some(MachineKey {
+                api: Some(MachineApi::OpenShift),
+                namespace: machine.namespace()?,
+                name: machine.name_any(),
+            })
         });
         links.min()
     })
@@ -136,7 +193,11 @@ pub(super) fn machine_link(caches: &Caches, node: &Node) -> Option<String> {
 /// The Machine among the owners.
 pub(super) fn owning_machine(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.kind == "Machine" && group(owner) == "machine.openshift.io")
+    owners.find(|owner| owner.kind == "Machine" && api_of(owner).is_some())
+}
+
+fn api_of(owner: &OwnerReference) -> Option<MachineApi> {
+    MachineApi::of_group(group(owner))
 }
 
 /// The Node for which a NodeHealthCheck made the remediation: by the annotation, because with several
@@ -155,7 +216,7 @@ fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{About, Producer, about, producer};
+    use super::{About, MachineApi, Producer, about, producer};
 
     fn remediation(metadata: &Value, spec: &Value) -> crate::api::PowerCycleRemediation {
         let mut object = json!({
@@ -178,6 +239,7 @@ mod tests {
         let own = |text: Option<&str>| text.map(ToOwned::to_owned);
         About {
             machine: own(machine),
+            machine_api: uid.map(|_| MachineApi::OpenShift),
             machine_uid: own(uid),
             node: own(node),
         }

@@ -4,6 +4,7 @@ use super::api_call::ShellError;
 use super::context::Context;
 use super::host::ResolvedHost;
 use super::memory::Memory;
+use super::node_cluster::NodeCluster;
 use crate::api::PowerCycleRemediation;
 use crate::core::decision::{Act, Effect};
 use crate::core::facts::{Facts, Obstacle, Seen};
@@ -13,6 +14,8 @@ use crate::core::journal::Verb;
 pub(super) struct Acting<'a> {
     pub(super) context: &'a Context,
     pub(super) remediation: &'a PowerCycleRemediation,
+    /// The cluster of its Node.
+    pub(super) nodes: Result<NodeCluster, Obstacle>,
     pub(super) facts: &'a Facts,
     pub(super) host: Result<&'a ResolvedHost, &'a Obstacle>,
 }
@@ -47,6 +50,14 @@ impl Acting<'_> {
                 self.note_write(written, memory)
             }
         }
+    }
+
+    /// The cluster of the Node, to read or write there.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(super) fn nodes(&self) -> Result<&NodeCluster, ShellError> {
+        self.nodes.as_ref().map_err(|obstacle| obstacle.clone().into())
     }
 
     /// The Node of the journal, else of the Machine, else the one that the request names.

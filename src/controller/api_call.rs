@@ -8,6 +8,8 @@ use kube::api::{Api, ListParams};
 use kube::config::Config;
 use serde::de::DeserializeOwned;
 
+use crate::core::facts::Obstacle;
+
 /// Where pods find the address of the API server's Service.
 const SERVICE_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 
@@ -41,6 +43,9 @@ pub enum ShellError {
         /// Which call.
         call: &'static str,
     },
+    /// The cluster in which the call would have been made cannot be asked.
+    #[error("{}", .0.for_people())]
+    Unreachable(Obstacle),
     /// An object came back without what every object has.
     #[error(
         "the API server sent a {object} without {field}; check that deploy/crds is of this daemon's version"
@@ -51,6 +56,12 @@ pub enum ShellError {
         /// Which field.
         field: &'static str,
     },
+}
+
+impl From<Obstacle> for ShellError {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::Unreachable(obstacle)
+    }
 }
 
 /// Awaits a call to the API server, at most [`CALL_DEADLINE`].
@@ -136,7 +147,9 @@ impl ShellError {
                     None
                 }
             }
-            Self::Conflict { .. } | Self::Timeout { .. } | Self::Incomplete { .. } => None,
+            Self::Conflict { .. } | Self::Unreachable(_) | Self::Timeout { .. } | Self::Incomplete { .. } => {
+                None
+            }
         }
     }
 }

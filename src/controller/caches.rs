@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
@@ -13,15 +13,18 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::ShellError;
+use super::served::{self, ServedClusterApi};
 pub(crate) use crate::api::guarded::Guarded;
+use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use crate::core::machine_api::MachineApi;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
-const WATCH_TIMEOUT: u32 = 60;
+pub(super) const WATCH_TIMEOUT: u32 = 60;
 
 /// Objects on their way from the watch to a slow subscriber.
-const BUFFER: usize = 256;
+pub(super) const BUFFER: usize = 256;
 
 /// The caches of everything that is watched.
 #[derive(Clone)]
@@ -29,26 +32,50 @@ pub(crate) struct Caches {
     pub(crate) remediations: Store<Guarded<PowerCycleRemediation>>,
     pub(crate) policies: Store<Guarded<RemediationPolicy>>,
     pub(crate) endpoints: Store<Guarded<BMCEndpoint>>,
+    pub(crate) openshift: MachineStores,
+    pub(crate) cluster_api: MachineStores,
+    pub(crate) clusters: Store<Guarded<Cluster>>,
+    pub(crate) nodes: Store<Guarded<Node>>,
+    served: Served,
+}
+
+/// Machines and their health checks, of one API. Empty where the server has none.
+#[derive(Clone)]
+pub(crate) struct MachineStores {
     pub(crate) machines: Store<Guarded<Machine>>,
     pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
-    pub(crate) nodes: Store<Guarded<Node>>,
+}
+
+/// What the server had when the watches were started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) openshift: bool,
+    pub(crate) cluster_api: bool,
 }
 
 /// What has changed, for those who act on it.
 pub(crate) struct Changes {
     pub(crate) remediations: ReflectHandle<Guarded<PowerCycleRemediation>>,
-    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
     pub(crate) policies: ReflectHandle<Guarded<RemediationPolicy>>,
     pub(crate) new_policies: ReflectHandle<Guarded<RemediationPolicy>>,
     pub(crate) endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     pub(crate) new_endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
+    pub(crate) openshift: MachineChanges,
+    pub(crate) cluster_api: MachineChanges,
+    pub(crate) clusters: ReflectHandle<Guarded<Cluster>>,
+    pub(crate) nodes: ReflectHandle<Guarded<Node>>,
+    pub(crate) returning: ReflectHandle<Guarded<Node>>,
+}
+
+/// What has changed of one API's Machines and health checks.
+pub(crate) struct MachineChanges {
     pub(crate) machines: ReflectHandle<Guarded<Machine>>,
     pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
     pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
     /// Health checks once more, for the intake.
     pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
-    pub(crate) nodes: ReflectHandle<Guarded<Node>>,
-    pub(crate) returning: ReflectHandle<Guarded<Node>>,
+    /// Remediations that the intake looks at.
+    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
 }
 
 /// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is.
@@ -57,13 +84,16 @@ pub(crate) struct Changes {
 /// When a store cannot be shared.
 pub(crate) fn start(
     client: &Client,
+    (cluster_api, served): (&ServedClusterApi, Served),
     tasks: &mut JoinSet<&'static str>,
     on_node: impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static,
 ) -> Result<(Caches, Changes), ShellError> {
     let (remediations, writer) = reflector::store_shared(BUFFER);
-    let (remediation_changes, finished) = (subscribe(&writer)?, subscribe(&writer)?);
+    let remediation_changes = subscribe(&writer)?;
+    let (finished, finished_too) = (subscribe(&writer)?, subscribe(&writer)?);
+    let remediations_of = watch_all(client);
     drive(
-        client,
+        remediations_of,
         "PowerCycleRemediation",
         strip::<PowerCycleRemediation>,
         |_| {},
@@ -74,7 +104,7 @@ pub(crate) fn start(
     let (policies, writer) = reflector::store_shared(BUFFER);
     let (policy_changes, new_policies) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(
-        client,
+        watch_all(client),
         "RemediationPolicy",
         strip::<RemediationPolicy>,
         |_| {},
@@ -84,50 +114,85 @@ pub(crate) fn start(
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
     let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "BMCEndpoint", strip::<BMCEndpoint>, |_| {}, writer, tasks);
-
-    let (machines, writer) = reflector::store_shared(BUFFER);
-    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "Machine", Machine::narrow, |_| {}, writer, tasks);
-
-    let (health_checks, writer) = reflector::store_shared(BUFFER);
-    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
     drive(
-        client,
-        "MachineHealthCheck",
-        MachineHealthCheck::narrow,
+        watch_all(client),
+        "BMCEndpoint",
+        strip::<BMCEndpoint>,
         |_| {},
         writer,
         tasks,
     );
 
+    let (machines, checks) = (served::openshift(client, tasks), served::openshift(client, tasks));
+    let (openshift, openshift_changes) = machine_stores(machines, checks, finished, tasks)?;
+    let (machines, checks) = (
+        served::cluster_api(client, cluster_api, tasks),
+        served::cluster_api(client, cluster_api, tasks),
+    );
+    let (of_clusters, of_cluster_changes) = machine_stores(machines, checks, finished_too, tasks)?;
+
+    let (clusters, writer) = reflector::store_shared(BUFFER);
+    let cluster_changes = subscribe(&writer)?;
+    let events = served::cluster_api(client, cluster_api, tasks);
+    drive(events, "Cluster", Cluster::narrow, |_| {}, writer, tasks);
+
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(client, "Node", Node::narrow, on_node, writer, tasks);
+    drive(watch_all(client), "Node", Node::narrow, on_node, writer, tasks);
 
     let caches = Caches {
         remediations,
         policies,
         endpoints,
-        machines,
-        health_checks,
+        openshift,
+        cluster_api: of_clusters,
+        clusters,
         nodes,
+        served,
     };
     let changes = Changes {
         remediations: remediation_changes,
-        finished,
         policies: policy_changes,
         new_policies,
         endpoints: endpoint_changes,
         new_endpoints,
-        machines: machine_changes,
-        triggers,
-        health_checks: health_check_changes,
-        vouching,
+        openshift: openshift_changes,
+        cluster_api: of_cluster_changes,
+        clusters: cluster_changes,
         nodes: node_changes,
         returning,
     };
     Ok((caches, changes))
+}
+
+/// Machines and health checks of one API, from what is watched of them.
+fn machine_stores(
+    machine_events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<Machine>>>> + Send + 'static,
+    check_events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<MachineHealthCheck>>>>
+    + Send
+    + 'static,
+    finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    tasks: &mut JoinSet<&'static str>,
+) -> Result<(MachineStores, MachineChanges), ShellError> {
+    let (machines, writer) = reflector::store_shared(BUFFER);
+    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
+    drive(machine_events, "Machine", Machine::narrow, |_| {}, writer, tasks);
+    let (health_checks, writer) = reflector::store_shared(BUFFER);
+    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
+    let narrow = MachineHealthCheck::narrow;
+    drive(check_events, "MachineHealthCheck", narrow, |_| {}, writer, tasks);
+    let stores = MachineStores {
+        machines,
+        health_checks,
+    };
+    let changes = MachineChanges {
+        machines: machine_changes,
+        triggers,
+        health_checks: health_check_changes,
+        vouching,
+        finished,
+    };
+    Ok((stores, changes))
 }
 
 fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
@@ -140,20 +205,27 @@ where
     })
 }
 
-/// Runs one watch for ever.
-fn drive<K>(
-    client: &Client,
+/// Watches all objects of a kind that is always served.
+fn watch_all<K>(client: &Client) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+    watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
+}
+
+/// Keeps one cache for ever.
+pub(super) fn drive<K>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     kind: &'static str,
     narrow: fn(&mut K),
     mut note: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
     writer: Writer<Guarded<K>>,
     tasks: &mut JoinSet<&'static str>,
 ) where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
-    let events = watcher(Api::<Guarded<K>>::all(client.clone()), config)
-        .default_backoff()
+    let events = events
         .modify(move |object| match &mut object.0 {
             Ok(object) => narrow(object),
             Err(invalid) => invalid.metadata.managed_fields = None,
@@ -175,8 +247,15 @@ fn strip<K: Resource>(object: &mut K) {
     object.meta_mut().managed_fields = None;
 }
 
+impl MachineStores {
+    async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
+        self.machines.wait_until_ready().await?;
+        self.health_checks.wait_until_ready().await
+    }
+}
+
 impl Caches {
-    /// Waits until every watch has listed everything once.
+    /// Waits until every watch of what the server has, has listed everything once.
     ///
     /// # Errors
     /// When a watch ended instead.
@@ -184,9 +263,34 @@ impl Caches {
         self.remediations.wait_until_ready().await?;
         self.policies.wait_until_ready().await?;
         self.endpoints.wait_until_ready().await?;
-        self.machines.wait_until_ready().await?;
-        self.health_checks.wait_until_ready().await?;
+        if self.served.openshift {
+            self.openshift.ready().await?;
+        }
+        if self.served.cluster_api {
+            self.cluster_api.ready().await?;
+            self.clusters.wait_until_ready().await?;
+        }
         self.nodes.wait_until_ready().await
+    }
+
+    /// Machines and health checks of an API.
+    pub(crate) fn of(&self, api: MachineApi) -> &MachineStores {
+        match api {
+            MachineApi::OpenShift => &self.openshift,
+            MachineApi::ClusterApi => &self.cluster_api,
+        }
+    }
+
+    /// The Machines of both APIs, with the API that they are of, also where they cannot be read.
+    pub(crate) fn machines(&self) -> Vec<(MachineApi, Arc<Guarded<Machine>>)> {
+        let of = |api| {
+            self.of(api)
+                .machines
+                .state()
+                .into_iter()
+                .map(move |machine| (api, machine))
+        };
+        MachineApi::ALL.into_iter().flat_map(of).collect()
     }
 
     /// The remediations that can be read.

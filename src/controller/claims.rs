@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
 
-use super::about::{about, machine_name};
+use super::about::{about, machine_key};
 use super::context::Context;
 use super::gather;
 use super::host::ResolvedHost;
+use super::workload::ClusterKey;
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Journal;
@@ -54,17 +55,20 @@ pub(crate) fn claim(
     remediation: &PowerCycleRemediation,
     host: &ResolvedHost,
 ) -> Result<(), Obstacle> {
-    let machine = machine_name(&context.caches, remediation);
+    let key = machine_key(&context.caches, remediation);
+    let machine = key.as_ref().map(|key| key.name.clone());
     let namespace = remediation.namespace().unwrap_or_default();
     if let Some(obstacle) = gather::unreadable_remediation(context, &namespace, machine.as_deref()) {
         return Err(obstacle);
     }
     let mut keys = vec![bmc_key(&host.host.bmc)];
-    keys.extend(about(remediation).node.as_deref().map(node_key));
-    if let Some(machine) = &machine {
-        keys.push(machine_key(&namespace, machine));
-        if let Seen::Present(machine) = gather::machine(context, &namespace, machine) {
-            keys.extend(machine.node_name().map(node_key));
+    let named = about(remediation).node;
+    keys.extend(named.map(|node| node_key(None, &node)));
+    if let Some(key) = &key {
+        keys.push(key_of_machine(&namespace, &key.name));
+        if let Seen::Present(machine) = gather::machine(context, key) {
+            let cluster = ClusterKey::of(&machine);
+            keys.extend(machine.node_name().map(|node| node_key(cluster.as_ref(), node)));
         }
     }
     let uid = remediation.uid().unwrap_or_default();
@@ -107,26 +111,35 @@ fn phase(remediation: &PowerCycleRemediation) -> Phase {
 fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
     let namespace = remediation.namespace().unwrap_or_default();
     let about = about(remediation);
-    let mut keys: Vec<String> = about.node.as_deref().map(node_key).into_iter().collect();
-    keys.extend(about.machine.map(|machine| machine_key(&namespace, &machine)));
+    let named = about.node.map(|node| node_key(None, &node));
+    let mut keys: Vec<String> = named.into_iter().collect();
+    keys.extend(about.machine.map(|machine| key_of_machine(&namespace, &machine)));
     let subject = remediation
         .status
         .as_ref()
         .and_then(|status| status.journal.subject.as_ref());
     if let Some(subject) = subject {
-        keys.extend([node_key(&subject.node), bmc_key(&subject.bmc)]);
+        let cluster = subject.cluster.clone().map(|name| ClusterKey {
+            namespace: namespace.clone(),
+            name,
+        });
+        keys.extend([node_key(cluster.as_ref(), &subject.node), bmc_key(&subject.bmc)]);
         let machine = subject.machine.as_deref();
-        keys.extend(machine.map(|machine| machine_key(&namespace, machine)));
+        keys.extend(machine.map(|machine| key_of_machine(&namespace, machine)));
     }
     keys
 }
 
-fn machine_key(namespace: &str, name: &str) -> String {
+/// Whatever API it is of: two Machines of one name in a namespace are told apart by nobody who reads.
+fn key_of_machine(namespace: &str, name: &str) -> String {
     format!("Machine {namespace}/{name}")
 }
 
-fn node_key(name: &str) -> String {
-    format!("Node {name}")
+fn node_key(cluster: Option<&ClusterKey>, name: &str) -> String {
+    match cluster {
+        None => format!("Node {name}"),
+        Some(cluster) => format!("Node {name} of Cluster {cluster}"),
+    }
 }
 
 fn bmc_key(address: &str) -> String {

@@ -6,14 +6,19 @@ use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 
 use super::about::machine_name;
-use super::caches::{Caches, Guarded};
+use super::caches::{Caches, Guarded, MachineStores};
+use super::workload::{Change, ClusterKey};
+use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::phase::Phase;
 
 /// The Machines of a namespace that carry the trigger.
-pub(super) fn triggered(caches: &Caches, namespace: Option<&str>) -> Vec<ObjectRef<Guarded<Machine>>> {
-    let of_namespace = caches.machines.state_filter(|machine| {
+pub(super) fn triggered(
+    machines: &MachineStores,
+    namespace: Option<&str>,
+) -> Vec<ObjectRef<Guarded<Machine>>> {
+    let of_namespace = machines.machines.state_filter(|machine| {
         machine.namespace().as_deref() == namespace
             && machine.annotations().contains_key(keys::TRIGGER_ANNOTATION)
     });
@@ -52,6 +57,42 @@ pub(super) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> R
         active(&caches, |one| {
             one.namespace() == namespace && machine_name(&caches, one).as_deref() == Some(&name)
         })
+    }
+}
+
+/// For changes in workload clusters.
+pub(super) fn of_workload(caches: &Caches, change: &Change) -> Remediations {
+    let (cluster, node) = match change {
+        Change::Node(cluster, node) => (cluster, Some(node)),
+        Change::Cluster(cluster) => (cluster, None),
+    };
+    active(caches, |one| {
+        let subject = one
+            .status
+            .as_ref()
+            .and_then(|status| status.journal.subject.as_ref());
+        let is_of = |namespace: Option<String>| namespace.as_deref() == Some(&cluster.namespace);
+        match subject {
+            Some(subject) => {
+                subject.cluster.as_ref() == Some(&cluster.name)
+                    && is_of(one.namespace())
+                    && node.is_none_or(|node| *node == subject.node)
+            }
+            // One that has not named its Node yet may be waiting for this one.
+            None => is_of(one.namespace()),
+        }
+    })
+}
+
+/// For changes of Clusters.
+pub(super) fn of_cluster(caches: &Caches) -> impl Fn(Arc<Guarded<Cluster>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |cluster| {
+        let key = ClusterKey {
+            namespace: cluster.namespace().unwrap_or_default(),
+            name: cluster.name_any(),
+        };
+        of_workload(&caches, &Change::Cluster(key))
     }
 }
 

@@ -13,7 +13,9 @@ use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use super::readiness::Findings;
+use super::served::ServedClusterApi;
 use super::stated::Stated;
+use super::workload::WorkloadClusters;
 use crate::api::remediation_policy::BmcRules;
 use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
@@ -29,6 +31,8 @@ pub struct Context {
     pub(crate) caches: Caches,
     pub(crate) lost_nodes: LostNodes,
     pub(crate) networks: ClusterNetworks,
+    pub(crate) cluster_api: ServedClusterApi,
+    pub(crate) workload: WorkloadClusters,
     pub(crate) memories: Memories,
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
@@ -46,6 +50,7 @@ impl Context {
         client: Client,
         clock: Clock,
         (caches, lost_nodes, networks): (Caches, LostNodes, ClusterNetworks),
+        (cluster_api, workload): (ServedClusterApi, WorkloadClusters),
         reporter: Reporter,
         out_of_service_supported: bool,
     ) -> Self {
@@ -55,6 +60,8 @@ impl Context {
             caches,
             lost_nodes,
             networks,
+            cluster_api,
+            workload,
             memories: Memories::default(),
             reporter,
             out_of_service_supported,

@@ -3,17 +3,21 @@
 use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 
-use super::about::{about, begun, machine_link, machine_name, owning_machine};
+use super::about::{MachineKey, about, begun, machine_key, machine_link, owning_machine};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
+use super::node_cluster::NodeCluster;
 use super::producers;
+use super::workload::ClusterKey;
+use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
 use crate::core::intake::Remediation;
 use crate::core::journal::Journal;
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::Reason;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
@@ -25,6 +29,7 @@ pub(crate) fn facts(
     now: Timestamp,
 ) -> Facts {
     let about = about(remediation);
+    let nodes = context.nodes_of(remediation);
     Facts {
         strategy: remediation.spec.strategy.validated(),
         origin: origin(remediation),
@@ -42,10 +47,10 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: context.leadership(now),
-        world: world(context, remediation, memory),
+        world: world(context, remediation, &nodes, memory),
         look: memory.look.clone(),
         host,
-        out_of_service_supported: context.out_of_service_supported,
+        out_of_service_supported: context.supports_out_of_service(remediation),
         node_metadata: memory.node_metadata.clone(),
         observed: memory.observed.clone(),
     }
@@ -64,10 +69,14 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory) -> World {
-    let namespace = remediation.namespace().unwrap_or_default();
-    let machine = machine_name(&context.caches, remediation)
-        .map_or(Seen::Absent, |name| machine(context, &namespace, &name));
+fn world(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
+    memory: &Memory,
+) -> World {
+    let machine =
+        machine_key(&context.caches, remediation).map_or(Seen::Absent, |key| machine(context, &key));
     let node_name = match (&machine, begun(remediation)) {
         (_, Some(subject)) => Some(subject.node.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
@@ -82,25 +91,74 @@ fn world(context: &Context, remediation: &PowerCycleRemediation, memory: &Memory
         Origin::Annotation => readable.map_or_else(Vec::new, |machine| health_checks(context, machine)),
         Origin::Request => producers::known(context, remediation, readable, memory),
     };
+    let cluster = readable
+        .and_then(ClusterKey::of)
+        .map(|key| cluster(context, &key));
+    let (node, node_cluster) = match (node_name, nodes) {
+        (None, _) => (Seen::Absent, None),
+        (Some(name), Ok(nodes)) => {
+            let node = node(nodes, &name, memory);
+            (
+                node.map(|node| node_facts(context, remediation, nodes, &node)),
+                None,
+            )
+        }
+        (Some(_), Err(obstacle)) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
+    };
     World {
         policy: policy(
             caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
         ),
-        machine: machine.map(|machine| machine.facts()),
-        node: node_name
-            .map_or(Seen::Absent, |name| node(context, &name, memory))
-            .map(|node| node_facts(context, remediation, &node)),
+        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_cluster,
         health_checks,
     }
 }
 
+/// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is
+/// new, as its own controllers stop.
+pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Seen<Cluster>>) -> facts::Machine {
+    let facts = machine.facts();
+    let name = machine.cluster().unwrap_or_default();
+    let of_cluster = match cluster {
+        None => None,
+        Some(Seen::Present(cluster)) => {
+            let paused = cluster.state.paused;
+            paused.then(|| format!("is of Cluster {name}, whose spec.paused is true"))
+        }
+        Some(Seen::Absent) => Some(format!("is of Cluster {name}, which does not exist")),
+        Some(Seen::Unreadable(detail)) => Some(format!("is of a Cluster that stops it: {detail}")),
+    };
+    facts::Machine {
+        pause: of_cluster.or(facts.pause.clone()),
+        ..facts
+    }
+}
+
+/// A Cluster as the cache has it.
+pub(crate) fn cluster(context: &Context, key: &ClusterKey) -> Seen<Cluster> {
+    let cached = caches::find(&context.caches.clusters, Some(&key.namespace), &key.name);
+    seen(cached.as_deref(), "Cluster", &key.name)
+}
+
 /// What decisions about a remediation are based on. The taint of another remediation that is still at
 /// work is not ours to remove.
-pub(crate) fn node_facts(context: &Context, remediation: &PowerCycleRemediation, node: &Node) -> facts::Node {
-    let lost_since = context.lost_nodes.since(node);
+pub(crate) fn node_facts(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    nodes: &NodeCluster,
+    node: &Node,
+) -> facts::Node {
+    let lost_since = nodes.lost_nodes.since(node);
+    let machine_link = match machine_key(&context.caches, remediation).and_then(|key| key.api) {
+        // The Node of a migrated Machine may speak of both.
+        Some(MachineApi::ClusterApi) => node.machine_link(MachineApi::ClusterApi),
+        Some(MachineApi::OpenShift) | None => machine_link(&context.caches, node).map(|key| key.to_string()),
+    };
     let mut node = facts::Node {
+        machine_link,
         lost_since,
-        machine_link: machine_link(&context.caches, node),
         ..node.facts()
     };
     if let OutOfService::Ours(uid) = &node.out_of_service
@@ -120,21 +178,29 @@ pub(crate) fn node_facts(context: &Context, remediation: &PowerCycleRemediation,
 }
 
 /// A Machine as the cache has it.
-pub(crate) fn machine(context: &Context, namespace: &str, name: &str) -> Seen<Machine> {
-    seen(
-        caches::find(&context.caches.machines, Some(namespace), name).as_deref(),
-        "Machine",
-        name,
-    )
+pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
+    let of = |api| {
+        let machines = &context.caches.of(api).machines;
+        caches::find(machines, Some(&key.namespace), &key.name)
+    };
+    let name = &key.name;
+    let found: Vec<_> = match key.api {
+        Some(api) => of(api).into_iter().collect(),
+        None => MachineApi::ALL.into_iter().filter_map(of).collect(),
+    };
+    match found.as_slice() {
+        [] => Seen::Absent,
+        [machine] => seen(Some(machine.as_ref()), "Machine", name),
+        _several => Seen::Unreadable(format!(
+            "both machine.openshift.io and cluster.x-k8s.io have a Machine {name} in this namespace; an owner \
+             reference of the remediation has to say which is meant"
+        )),
+    }
 }
 
 /// The Node, as the cache has it or as we wrote it, whichever is newer.
-fn node(context: &Context, name: &str, memory: &Memory) -> Seen<Node> {
-    let cached = seen(
-        caches::find(&context.caches.nodes, None, name).as_deref(),
-        "Node",
-        name,
-    );
+fn node(nodes: &NodeCluster, name: &str, memory: &Memory) -> Seen<Node> {
+    let cached = seen(nodes.find(name).as_deref(), "Node", name);
     match (&cached, &memory.written_node) {
         (Seen::Present(cached), Some(written)) if written.name_any() == name && is_newer(written, cached) => {
             Seen::Present(written.clone())
@@ -159,10 +225,8 @@ pub(crate) fn is_newer<K: kube::Resource>(one: &K, other: &K) -> bool {
 /// The health checks of a Machine's namespace that select it or cannot be read.
 pub(crate) fn health_checks(context: &Context, machine: &Machine) -> Vec<Seen<HealthCheck>> {
     let namespace = machine.namespace();
-    let checks = context
-        .caches
-        .health_checks
-        .state_filter(|check| check.namespace() == namespace);
+    let of_api = &context.caches.of(machine.api()).health_checks;
+    let checks = of_api.state_filter(|check| check.namespace() == namespace);
     checks.iter().map(|check| health_check(check, machine)).collect()
 }
 

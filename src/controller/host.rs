@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
-use super::about::{about, machine_name};
+use super::about::{about, machine_key};
 use super::api_call::ShellError;
 use super::caches::Guarded;
 use super::context::Context;
@@ -50,16 +50,16 @@ pub(crate) async fn resolve(
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let namespace = remediation.namespace().unwrap_or_default();
-    let Some(name) = machine_name(&context.caches, remediation) else {
+    let Some(key) = machine_key(&context.caches, remediation) else {
         let node = about(remediation).node;
         return Ok(through_endpoint(context, &namespace, None, node.as_deref()));
     };
-    let machine = match gather::machine(context, &namespace, &name) {
+    let machine = match gather::machine(context, &key) {
         Seen::Present(machine) => machine,
         Seen::Absent => {
             return Ok(Err(Obstacle::new(
                 Reason::MachineNotFound,
-                format!("Machine {name} does not exist"),
+                format!("Machine {} does not exist", key.name),
             )));
         }
         Seen::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
@@ -70,7 +70,7 @@ pub(crate) async fn resolve(
         Ok(None) => Ok(through_endpoint(
             context,
             &namespace,
-            Some(&name),
+            Some(&key.name),
             machine.node_name(),
         )),
     }

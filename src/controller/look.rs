@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, ListParams};
+use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
-use super::about::machine_name;
+use super::about::{MachineKey, machine_key};
 use super::api_call::{ShellError, within};
 use super::context::Context;
+use super::machines::{self, Live};
+use super::node_cluster::NodeCluster;
 use super::{gather, host, producers};
 use crate::api::guarded::Guarded;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
 use crate::core::facts::{Look, NodeReport, Obstacle, Origin, Seen, World};
 use crate::core::journal::SavedNode;
@@ -28,73 +30,106 @@ const LOOKS_FOR_REPORT: usize = 3;
 /// Time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
-/// Reads policy, Machine, MachineHealthChecks, Node and Lease at the API server, all at once.
+/// Reads policy, Machine, MachineHealthChecks, Node and Lease at the API servers, all at once.
 pub(crate) async fn look(
     context: &Context,
     remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
     node_name: &str,
 ) -> Result<(Look, Option<SavedNode>), ShellError> {
     let began = context.clock.now();
-    let client = &context.client;
-    let namespace = remediation.namespace().unwrap_or_default();
-    let machine_name = machine_name(&context.caches, remediation);
-    let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &namespace);
-    let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), &namespace);
-    let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
-    let nodes = Api::<Guarded<Node>>::all(client.clone());
-    let all = ListParams::default();
-    let machine = async {
-        match &machine_name {
-            Some(name) => within("reading the Machine", machines.get_opt(name)).await,
-            None => Ok(None),
-        }
-    };
-    let (machine, checks, policy, node, lease) = tokio::join!(
-        machine,
-        within("listing the MachineHealthChecks", checks.list(&all)),
+    let key = machine_key(&context.caches, remediation);
+    let policies = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
+    let (live, policy, seen) = tokio::try_join!(
+        of_machine(context, key.as_ref()),
         within(
             "reading the RemediationPolicy",
             policies.get_opt(remediation_policy::POLICY_NAME)
         ),
-        within("reading the Node", nodes.get_opt(node_name)),
-        lease(client, node_name),
-    );
-    let machine_name = machine_name.unwrap_or_default();
-    let machine = gather::seen(machine?.as_ref(), "Machine", &machine_name);
+        of_node(nodes, node_name),
+    )?;
+    let Live {
+        machine,
+        cluster,
+        checks,
+    } = live;
     let host = host(context, remediation, &machine).await?;
-    let node = gather::seen(node?.as_ref(), "Node", node_name);
     let readable = match &machine {
         Seen::Present(machine) => Some(machine),
         Seen::Absent | Seen::Unreadable(_) => None,
     };
-    let checks = checks?.items;
     let health_checks = match (gather::origin(remediation), readable) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
             checks.map(|check| gather::health_check(check, machine)).collect()
         }
         (Origin::Annotation, None) => Vec::new(),
-        (Origin::Request, machine) => producers::live(client, remediation, machine, &checks).await?,
+        (Origin::Request, machine) => producers::live(&context.client, remediation, machine, &checks).await?,
     };
-    let (heartbeat, metadata) = match &node {
+    let (heartbeat, metadata) = match &seen.node {
         Seen::Present(node) => (node.heartbeat(), Some(node.saved())),
         Seen::Absent | Seen::Unreadable(_) => (None, None),
     };
+    let node = match nodes {
+        Ok(nodes) => seen
+            .node
+            .map(|node| gather::node_facts(context, remediation, nodes, &node)),
+        Err(obstacle) => Seen::Unreadable(obstacle.detail.clone()),
+    };
     let world = World {
-        policy: gather::policy(policy?.as_ref()),
-        machine: machine.map(|machine| machine.facts()),
-        node: node.map(|node| gather::node_facts(context, remediation, &node)),
+        policy: gather::policy(policy.as_ref()),
+        machine: machine.map(|machine| gather::machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_cluster: nodes.as_ref().err().cloned(),
         health_checks,
     };
-    Ok((
-        Look {
-            began,
-            world,
-            report: NodeReport { heartbeat, ..lease? },
-            host,
-        },
-        metadata,
-    ))
+    let report = NodeReport {
+        heartbeat,
+        ..seen.lease
+    };
+    let look = Look {
+        began,
+        world,
+        report,
+        host,
+    };
+    Ok((look, metadata))
+}
+
+async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live, ShellError> {
+    let Some(key) = key else {
+        return Ok(Live {
+            machine: Seen::Absent,
+            cluster: None,
+            checks: Vec::new(),
+        });
+    };
+    match gather::machine(context, key) {
+        Seen::Present(known) => machines::read(context, key, Some(&known)).await,
+        Seen::Absent | Seen::Unreadable(_) => machines::read(context, key, None).await,
+    }
+}
+
+/// What a Node and its Lease said.
+struct NodeSeen {
+    node: Seen<Node>,
+    lease: NodeReport,
+}
+
+async fn of_node(nodes: &Result<NodeCluster, Obstacle>, node_name: &str) -> Result<NodeSeen, ShellError> {
+    let Ok(cluster) = nodes else {
+        return Ok(NodeSeen {
+            node: Seen::Absent,
+            lease: NodeReport::default(),
+        });
+    };
+    let nodes = Api::<Guarded<Node>>::all(cluster.client.clone());
+    let (node, lease) = tokio::try_join!(
+        within("reading the Node", nodes.get_opt(node_name)),
+        lease(&cluster.client, node_name),
+    )?;
+    let node = gather::seen(node.as_ref(), "Node", node_name);
+    Ok(NodeSeen { node, lease })
 }
 
 /// Whether metal3, which may manage the host, still lets it be powered.
@@ -116,6 +151,7 @@ async fn host(
 /// Reads the Lease live; the heartbeat comes from the watched Node.
 pub(crate) async fn report(
     context: &Context,
+    nodes: &NodeCluster,
     node_name: &str,
     heartbeat: Option<Timestamp>,
 ) -> Result<ReportRead, ShellError> {
@@ -124,7 +160,7 @@ pub(crate) async fn report(
         began,
         report: NodeReport {
             heartbeat,
-            ..lease(&context.client, node_name).await?
+            ..lease(&nodes.client, node_name).await?
         },
     })
 }
@@ -161,10 +197,10 @@ async fn lease(client: &Client, node_name: &str) -> Result<NodeReport, ShellErro
 
 /// Reads what a Node carries, live, before it is deleted.
 pub(crate) async fn node_metadata(
-    context: &Context,
+    nodes: &NodeCluster,
     node_name: &str,
 ) -> Result<Option<SavedNode>, ShellError> {
-    let nodes = Api::<Guarded<Node>>::all(context.client.clone());
+    let nodes = Api::<Guarded<Node>>::all(nodes.client.clone());
     let node = within("reading the Node", nodes.get_opt(node_name)).await?;
     Ok(node
         .and_then(|guarded| guarded.0.ok())

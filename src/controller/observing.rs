@@ -47,7 +47,7 @@ impl Acting<'_> {
             Observation::Power => self.read_power(memory).await,
             Observation::Look => {
                 let node = self.node_name();
-                let look = look::look(self.context, self.remediation, &node);
+                let look = look::look(self.context, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
                 memory.observed.note_report(ReportRead {
                     began: look.began,
@@ -62,7 +62,7 @@ impl Acting<'_> {
                     Seen::Present(node) => node.heartbeat,
                     Seen::Absent | Seen::Unreadable(_) => None,
                 };
-                let read = look::report(self.context, &self.node_name(), heartbeat).await?;
+                let read = look::report(self.context, self.nodes()?, &self.node_name(), heartbeat).await?;
                 memory.observed.note_report(read);
                 Ok(())
             }
@@ -116,7 +116,7 @@ impl Acting<'_> {
     async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {
         let began = self.context.clock.now();
         let node = self.node_name();
-        let client = &self.context.client;
+        let client = &self.nodes()?.client;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
         let api = Api::<Pod>::all(client.clone());
         // In one page: with a limit some API servers go through every pod of the cluster for each look.
@@ -148,7 +148,7 @@ impl Acting<'_> {
     }
 
     async fn claim_of(&self, volume: &str) -> Result<Option<String>, ShellError> {
-        let volumes = Api::<PersistentVolume>::all(self.context.client.clone());
+        let volumes = Api::<PersistentVolume>::all(self.nodes()?.client.clone());
         let volume = within("reading a PersistentVolume", volumes.get_opt(volume)).await?;
         Ok(volume.and_then(|volume| cleanup::claim_of(&volume)))
     }

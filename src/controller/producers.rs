@@ -60,10 +60,8 @@ pub(super) fn known(
         }
         (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
             let namespace = machine.namespace();
-            let checks = context
-                .caches
-                .health_checks
-                .state_filter(|check| check.namespace() == namespace);
+            let of_api = &context.caches.of(machine.api()).health_checks;
+            let checks = of_api.state_filter(|check| check.namespace() == namespace);
             of_machine(&by, checks.iter().map(AsRef::as_ref), machine)
         }
         (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),

@@ -104,6 +104,7 @@ async fn to_rest(
         let acting = Acting {
             context,
             remediation: &remediation,
+            nodes: context.nodes_of(&remediation),
             facts: &facts,
             host: resolved.as_ref(),
         };
@@ -164,7 +165,7 @@ async fn read_what_a_deletion_needs(
         return Ok(());
     };
     let deletes = match remediation.spec.strategy.fencing_mode {
-        FencingMode::Automatic => !context.out_of_service_supported,
+        FencingMode::Automatic => !context.supports_out_of_service(remediation),
         FencingMode::OutOfServiceTaint => false,
         FencingMode::NodeDeletion => true,
     };
@@ -174,7 +175,8 @@ async fn read_what_a_deletion_needs(
             .as_ref()
             .map(|subject| subject.node.as_str())
             .unwrap_or_default();
-        memory.node_metadata = look::node_metadata(context, node).await?;
+        let nodes = context.nodes_of(remediation).map_err(ShellError::from)?;
+        memory.node_metadata = look::node_metadata(&nodes, node).await?;
     }
     Ok(())
 }

@@ -15,13 +15,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::about::machine_name;
-use super::caches::{self, Changes, Guarded};
+use super::caches::{self, Caches, Changes, Guarded, MachineStores, Served};
 use super::clock::Clock;
 use super::cluster_networks::ClusterNetworks;
-use super::concerned::{active, of_machine, of_namespace, of_node, triggered};
+use super::concerned::{active, of_cluster, of_machine, of_namespace, of_node, of_workload, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
+use super::served::{self, ServedClusterApi};
+use super::workload::{Change, WorkloadClusters};
 use super::{acceptance, api_call, farewell, leftover, readiness, reconcile, served_schema};
+use crate::api::views::cluster_api::Version;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
 use crate::core::phase::Phase;
@@ -72,7 +75,12 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     };
     let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
-    let (caches, changes) = caches::start(&client, &mut tasks, {
+    let cluster_api = ServedClusterApi::default();
+    let served = tokio::select! {
+        () = &mut stop => return Ok(()),
+        served = what_is_served(&client, &cluster_api) => served,
+    };
+    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, {
         let lost_nodes = lost_nodes.clone();
         move |event| lost_nodes.note(event)
     })?;
@@ -81,15 +89,18 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         () = &mut stop => return Ok(()),
         networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
     };
+    let (tell, in_workload) = mpsc::unbounded();
+    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell]);
     let caches = (caches, lost_nodes, networks);
-    let context = Arc::new(Context::new(client, clock, caches, reporter, supported));
+    let clusters = (cluster_api, workload);
+    let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));
     tokio::select! {
         () = &mut stop => return Ok(()),
         ready = context.caches.ready() => ready.context("a watch ended before it had listed everything")?,
     }
     count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");
-    drive(&context, changes, &mut tasks);
+    drive(&context, changes, in_workload, &mut tasks);
     let ended = tokio::select! {
         () = &mut stop => None,
         ended = tasks.join_next() => Some(name(ended)),
@@ -114,30 +125,52 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
 
 /// Waits until the kinds we need are served; learns what the server supports.
 async fn prepare(client: &Client) -> anyhow::Result<bool> {
-    for group in [
-        format!("{GROUP}/v1alpha1"),
-        "machine.openshift.io/v1beta1".to_owned(),
-    ] {
-        let mut told = false;
-        loop {
-            match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
-                Ok(_) => break,
-                Err(error) if error.is_not_found() => {
-                    if !told {
-                        tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
-                        told = true;
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server");
+    let group = format!("{GROUP}/v1alpha1");
+    let mut told = false;
+    loop {
+        match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
+            Ok(_) => break,
+            Err(error) if error.is_not_found() => {
+                if !told {
+                    tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
+                    told = true;
                 }
             }
-            tokio::time::sleep(SERVED_RECHECK).await;
+            Err(error) => {
+                tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server");
+            }
         }
+        tokio::time::sleep(SERVED_RECHECK).await;
     }
     wait_for_our_fields(client).await;
     let version = api_call::within("asking for the server's version", client.apiserver_version()).await?;
     Ok(supports_out_of_service(&version.major, &version.minor))
+}
+
+/// Which kinds of others there are at the start: they are listed before anything is decided. Others are
+/// watched as soon as they are served.
+async fn what_is_served(client: &Client, cluster_api: &ServedClusterApi) -> Served {
+    loop {
+        let asked = tokio::try_join!(served::has_openshift_machines(client), cluster_api.ask(client));
+        match asked {
+            Ok((openshift, version)) => {
+                let version = version.map(Version::as_str);
+                tracing::info!(
+                    openshift,
+                    cluster_api = version,
+                    "kinds of Machines that are served"
+                );
+                return Served {
+                    openshift,
+                    cluster_api: version.is_some(),
+                };
+            }
+            Err(error) => {
+                tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
+            }
+        }
+        tokio::time::sleep(SERVED_RECHECK).await;
+    }
 }
 
 /// Waits until the installed definitions of our kinds have every field that we write.
@@ -172,8 +205,13 @@ pub(crate) fn supports_out_of_service(major: &str, minor: &str) -> bool {
     }
 }
 
-/// Starts the two controllers: remediations, and triggers on Machines.
-fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static str>) {
+/// Starts the controllers of remediations, and of triggers on the Machines of each API.
+fn drive(
+    context: &Arc<Context>,
+    changes: Changes,
+    workload: mpsc::UnboundedReceiver<Change>,
+    tasks: &mut JoinSet<&'static str>,
+) {
     sweep(context, changes.returning, tasks);
     judge(
         context,
@@ -184,25 +222,74 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
         tasks,
     );
     let caches = context.caches.clone();
+    let in_workload = workload.flat_map({
+        let caches = caches.clone();
+        move |change| futures::stream::iter(of_workload(&caches, &change))
+    });
+    let in_clusters = changes.clusters.flat_map({
+        let concerned = of_cluster(&caches);
+        move |cluster| futures::stream::iter(concerned(cluster))
+    });
     let remediations = Controller::for_shared_stream(changes.remediations, caches.remediations.clone())
-        .watches_shared_stream(changes.machines, of_machine(&caches))
+        .watches_shared_stream(changes.openshift.machines, of_machine(&caches))
+        .watches_shared_stream(changes.cluster_api.machines, of_machine(&caches))
         .watches_shared_stream(changes.nodes, of_node(&caches))
-        .watches_shared_stream(changes.health_checks, of_namespace::<MachineHealthCheck>(&caches))
+        .watches_shared_stream(
+            changes.openshift.health_checks,
+            of_namespace::<MachineHealthCheck>(&caches),
+        )
+        .watches_shared_stream(
+            changes.cluster_api.health_checks,
+            of_namespace::<MachineHealthCheck>(&caches),
+        )
         .watches_shared_stream(changes.endpoints, of_namespace::<BMCEndpoint>(&caches))
         .watches_shared_stream(changes.policies, {
             let caches = caches.clone();
             move |_| active(&caches, |_| true)
         })
+        .reconcile_on(futures::stream::select(in_workload, in_clusters))
         .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         remediations.for_each(|_| std::future::ready(())).await;
         "remediation"
     });
-
     let intakes = Arc::new(Intakes::new(Arc::clone(context)));
-    let triggers = Controller::for_shared_stream(changes.triggers, caches.machines.clone())
-        .watches_shared_stream(changes.finished, {
-            let caches = caches.clone();
+    for (stores, triggers, vouching, finished) in [
+        (
+            caches.openshift.clone(),
+            changes.openshift.triggers,
+            changes.openshift.vouching,
+            changes.openshift.finished,
+        ),
+        (
+            caches.cluster_api.clone(),
+            changes.cluster_api.triggers,
+            changes.cluster_api.vouching,
+            changes.cluster_api.finished,
+        ),
+    ] {
+        take_in(&caches, stores, (triggers, vouching, finished), &intakes, tasks);
+    }
+}
+
+/// Changes that the intake of one API's Machines looks at.
+type IntakeChanges = (
+    ReflectHandle<Guarded<Machine>>,
+    ReflectHandle<Guarded<MachineHealthCheck>>,
+    ReflectHandle<Guarded<PowerCycleRemediation>>,
+);
+
+/// Starts the intake of triggers on the Machines of one API.
+fn take_in(
+    caches: &Caches,
+    stores: MachineStores,
+    (triggers, vouching, finished): IntakeChanges,
+    intakes: &Arc<Intakes>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let caches = caches.clone();
+    let triggers = Controller::for_shared_stream(triggers, stores.machines.clone())
+        .watches_shared_stream(finished, {
             move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                 let namespace = remediation.namespace().unwrap_or_default();
                 let readable = remediation.0.as_ref().ok();
@@ -210,11 +297,14 @@ fn drive(context: &Arc<Context>, changes: Changes, tasks: &mut JoinSet<&'static 
                 machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
             }
         })
-        .watches_shared_stream(changes.vouching, {
-            let caches = caches.clone();
-            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&caches, check.namespace().as_deref())
+        .watches_shared_stream(vouching, {
+            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&stores, check.namespace().as_deref())
         })
-        .run(annotation::reconcile, annotation::error_policy, intakes);
+        .run(
+            annotation::reconcile,
+            annotation::error_policy,
+            Arc::clone(intakes),
+        );
     tasks.spawn(async move {
         triggers.for_each(|_| std::future::ready(())).await;
         "intake"

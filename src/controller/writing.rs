@@ -8,9 +8,9 @@ use serde_json::json;
 use super::acting::Acting;
 use super::api_call::{ShellError, within};
 use super::memory::Memory;
-use super::{caches, gather};
+use super::{gather, machines};
 use crate::api::guarded::Guarded;
-use crate::api::views::{Machine, Node};
+use crate::api::views::Node;
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
 use crate::core::facts::Seen;
@@ -19,7 +19,6 @@ use crate::fencing::{node_deletion, taint};
 
 impl Acting<'_> {
     pub(super) async fn write(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {
-        let client = &self.context.client;
         match effect {
             Effect::AddFinalizer => self.set_finalizer(true, memory).await,
             Effect::RemoveFinalizer => self.set_finalizer(false, memory).await,
@@ -29,13 +28,13 @@ impl Acting<'_> {
                 ..
             } => {
                 let (uid, node) = (self.remediation.uid().unwrap_or_default(), self.node(memory)?);
-                let call = taint::add(client, &node, resource_version, &uid);
+                let call = taint::add(&self.nodes()?.client, &node, resource_version, &uid);
                 remember_node(self.before(*not_after, "tainting the Node", call).await?, memory);
                 Ok(())
             }
             Effect::UntaintNode { resource_version, .. } => {
                 let node = self.node(memory)?;
-                let call = taint::remove(client, &node, resource_version);
+                let call = taint::remove(&self.nodes()?.client, &node, resource_version);
                 remember_node(Some(within("untainting the Node", call).await?), memory);
                 Ok(())
             }
@@ -45,7 +44,7 @@ impl Acting<'_> {
                 resource_version,
                 not_after,
             } => {
-                let call = node_deletion::delete(client, node, uid, resource_version);
+                let call = node_deletion::delete(&self.nodes()?.client, node, uid, resource_version);
                 self.before(*not_after, "deleting the Node", call)
                     .await
                     .map(|_| ())
@@ -56,7 +55,7 @@ impl Acting<'_> {
                 ..
             } => {
                 let node = self.node(memory)?;
-                let call = node_deletion::restore(client, &node, resource_version, saved);
+                let call = node_deletion::restore(&self.nodes()?.client, &node, resource_version, saved);
                 remember_node(Some(within("restoring the Node", call).await?), memory);
                 memory.observed.node_restored = node.metadata.uid.clone();
                 Ok(())
@@ -85,7 +84,7 @@ impl Acting<'_> {
 
     /// The Node that the decision was taken on.
     fn node(&self, memory: &Memory) -> Result<Node, ShellError> {
-        let cached = caches::find(&self.context.caches.nodes, None, &self.node_name());
+        let cached = self.nodes()?.find(&self.node_name());
         let cached = cached.and_then(|guarded| guarded.0.clone().ok());
         let newer = memory.written_node.clone().filter(|written| {
             cached
@@ -123,8 +122,8 @@ impl Acting<'_> {
     /// write whole Machines, and what they wrote has to be looked at first.
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let seen = match &self.facts.world.machine {
-            Seen::Present(seen) if seen.uid == uid => seen.resource_version.clone(),
+        let (api, seen) = match &self.facts.world.machine {
+            Seen::Present(seen) if seen.uid == uid => (seen.api, seen.resource_version.clone()),
             Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => {
                 return Err(ShellError::Conflict { object: "Machine" });
             }
@@ -132,11 +131,8 @@ impl Acting<'_> {
         let change = json!({ "metadata": {
             "uid": uid, "resourceVersion": seen, "annotations": { keys::TRIGGER_ANNOTATION: null },
         }});
-        let machines = Api::<Guarded<Machine>>::namespaced(self.context.client.clone(), &namespace);
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
-        let call = machines.patch(machine, &parameters, &patch);
-        let written = within("removing the trigger", call).await?;
-        memory.observed.trigger_cleared = written.resource_version();
+        let written = machines::patch(self.context, (api, &namespace, machine), &change);
+        memory.observed.trigger_cleared = within("removing the trigger", written).await?;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::health::HealthCheck;
 use super::identity::SystemUuid;
 use super::journal::SavedNode;
+use super::machine_api::MachineApi;
 use super::observed::Observed;
 use super::phase::Reason;
 use super::strategy::Strategy;
@@ -119,6 +120,8 @@ pub struct World {
     pub machine: Seen<Machine>,
     /// Its Node.
     pub node: Seen<Node>,
+    /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
+    pub node_cluster: Option<Obstacle>,
     /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
     /// request, the health checks that made it: none where a person did.
     pub health_checks: Vec<Seen<HealthCheck>>,
@@ -162,6 +165,10 @@ pub struct Policy {
 /// What we read of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
+    /// The API that it is of.
+    pub api: MachineApi,
+    /// Cluster API: the Cluster in whose API its Node is.
+    pub cluster: Option<String>,
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -180,12 +187,18 @@ pub struct Machine {
     pub foreign_mark: Option<String>,
     /// What else answers the trigger annotation of this Machine, if anything does.
     pub trigger_answered_by: Option<String>,
+    /// What keeps remediation off it or its Cluster, to be told after the name of the Machine.
+    pub pause: Option<String>,
     /// Has the control-plane role.
     pub control_plane: bool,
     /// `status.nodeRef.name`.
     pub node_name: Option<String>,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
+    /// Cluster API: its conditions.
+    pub conditions: Vec<NodeCondition>,
+    /// Cluster API: why it is unhealthy whatever its conditions say.
+    pub unhealthy_by_itself: Option<String>,
     /// resourceVersion.
     pub resource_version: String,
 }

@@ -87,7 +87,7 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
         Err(obstacle) => return skip(obstacle),
     };
     // One for a Node that is well powers nothing, and takes the trigger off.
-    if !is_well(&checks, triggered.node, now)
+    if !is_well(&checks, machine, triggered.node, now)
         && let Some((obstacle, until)) = repeats::obstacle(&machine.name, remediations, now)
     {
         return Intake::Skip {
@@ -105,9 +105,9 @@ fn skip(obstacle: Obstacle) -> Intake {
     }
 }
 
-fn is_well(checks: &[&HealthCheck], node: &Seen<Node>, now: Timestamp) -> bool {
+fn is_well(checks: &[&HealthCheck], machine: &Machine, node: &Seen<Node>, now: Timestamp) -> bool {
     match node {
-        Seen::Present(node) => health::judge(checks, node, now) == Health::Healthy,
+        Seen::Present(node) => health::judge(checks, Some(machine), node, now) == Health::Healthy,
         Seen::Absent | Seen::Unreadable(_) => false,
     }
 }

@@ -75,6 +75,12 @@ pub struct Subject {
     /// Name of the Machine; none where Nodes have no Machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// Its API group; `machine.openshift.io` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_group: Option<String>,
+    /// The Cluster of Cluster API in whose API the Node is; none for the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Its UID.
     #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
     pub machine_uid: Option<String>,

@@ -64,6 +64,8 @@ impl Manual {
             verb,
             subject: Subject {
                 machine: None,
+                machine_group: None,
+                cluster: None,
                 machine_uid: None,
                 node: none(),
                 node_uid: none(),

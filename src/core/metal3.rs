@@ -47,15 +47,31 @@ pub struct HostReference {
     pub uid: Option<String>,
 }
 
-/// Scheme of the providerIDs that name a BareMetalHost.
+/// Whom `spec.consumerRef` of the BareMetalHost has to name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumer {
+    /// `Machine` of OpenShift, or `Metal3Machine`.
+    pub kind: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+/// Scheme of the providerIDs that name a BareMetalHost, on OpenShift.
 const PROVIDER_SCHEME: &str = "baremetalhost:///";
 
-/// Reads the reference to a BareMetalHost: `baremetalhost:///namespace/name[/uid]` in the providerID,
-/// else the annotation `namespace/name`. `None`: the Machine has no BareMetalHost.
+/// The same with Cluster API. An older form names a UID only, which leads to no host by its name.
+const METAL3_SCHEME: &str = "metal3://";
+
+/// Reads the reference to a BareMetalHost: `baremetalhost:///namespace/name[/uid]` or
+/// `metal3://namespace/name/metal3machine` in the providerID, else the annotation `namespace/name`. `None`: the
+/// Machine has no BareMetalHost.
 ///
 /// # Errors
 /// The obstacle, when a reference is there but malformed.
-/// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
+/// Sources: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`;
+/// cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`.
 pub fn host_reference(
     provider_id: Option<&str>,
     annotation: Option<&str>,
@@ -63,13 +79,25 @@ pub fn host_reference(
     match (provider_id, annotation) {
         (Some(id), _) => match id.strip_prefix(PROVIDER_SCHEME) {
             Some(path) => parse(path, "spec.providerID", "baremetalhost:///namespace/name/uid").map(Some),
-            None => Ok(None),
+            None => id
+                .strip_prefix(METAL3_SCHEME)
+                .map(through_cluster_api)
+                .transpose(),
         },
         (None, Some(annotation)) => {
             parse(annotation, "annotation metal3.io/BareMetalHost", "namespace/name").map(Some)
         }
         (None, None) => Ok(None),
     }
+}
+
+fn through_cluster_api(path: &str) -> Result<HostReference, Obstacle> {
+    let reference = parse(path, "spec.providerID", "metal3://namespace/name/metal3machine")?;
+    // What follows is the Metal3Machine, and no UID of the host.
+    Ok(HostReference {
+        uid: None,
+        ..reference
+    })
 }
 
 fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obstacle> {
@@ -102,7 +130,7 @@ fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obsta
 pub fn may_be_fenced(
     host: &BareMetalHost,
     reference: &HostReference,
-    machine: (&str, &str),
+    consumer: &Consumer,
     control: HostControl,
 ) -> Result<(), Obstacle> {
     let name = &host.name;
@@ -113,12 +141,14 @@ pub fn may_be_fenced(
         );
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
-    let (machine_namespace, machine_name) = machine;
-    let consumed_by = |(kind, namespace, consumer): &(String, String, String)| {
-        kind == "Machine" && namespace == machine_namespace && consumer == machine_name
+    let consumed_by = |(kind, namespace, name): &(String, String, String)| {
+        (kind, namespace, name) == (&consumer.kind, &consumer.namespace, &consumer.name)
     };
     if !host.consumer.as_ref().is_some_and(consumed_by) {
-        let detail = format!("spec.consumerRef of BareMetalHost {name} does not name Machine {machine_name}");
+        let Consumer {
+            kind, name: consumer, ..
+        } = consumer;
+        let detail = format!("spec.consumerRef of BareMetalHost {name} does not name {kind} {consumer}");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
     if let Some(key) = &host.reboot_key {

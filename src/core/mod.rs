@@ -9,6 +9,7 @@ pub mod health;
 pub mod identity;
 pub mod intake;
 pub mod journal;
+pub mod machine_api;
 pub mod manual;
 pub mod metal3;
 pub mod observed;

@@ -142,6 +142,8 @@ reasons! {
     MachineFailed => "Look into the Machine's errorMessage; a Failed Machine is replaced, not power-cycled.",
     /// Another API is authoritative for the Machine.
     MachineNotAuthoritative => "Remediate the Cluster API Machine instead, or end the migration.",
+    /// The Machine or its Cluster carries a pause of Cluster API.
+    MachinePaused => "Remove the pause that the message names to go on.",
     /// A control-plane host, for which no quorum rule exists yet.
     ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum.",
     /// Another remediator has its marks on the Machine.
@@ -177,6 +179,9 @@ reasons! {
     NodeMissing => "Without a Node nothing proves which host this is; recover the host by hand.",
     /// The Node cannot be read.
     NodeUnreadable => "Correct the field of the Node that the message names.",
+    /// The cluster whose Node it is cannot be asked.
+    WorkloadClusterUnreachable => "Bring the API of the workload cluster back, or correct its kubeconfig Secret; \
+        it is asked again by itself.",
     /// Machine and Node do not point at each other.
     NodeMachineMismatch => "Correct the Machine's nodeRef, or the annotation or providerID that the message names.",
     /// The Node reports although it should be silent.

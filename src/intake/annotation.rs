@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Api, PostParams};
 use kube::runtime::controller::Action;
@@ -14,7 +15,7 @@ use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{Context, ShellError, gather, machine_name, within};
+use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::phase::Reason;
@@ -81,7 +82,7 @@ pub(crate) async fn reconcile(
                 intakes
                     .context
                     .reporter
-                    .warn(&guarded.object_ref(&()), &obstacle)
+                    .warn(&reference(&guarded), &obstacle)
                     .await;
             }
             Some(recheck(look_again, intakes.context.clock.now()))
@@ -106,21 +107,32 @@ pub(crate) async fn reconcile(
     Ok(look_again.map_or_else(Action::await_change, Action::requeue))
 }
 
+/// For events; one that cannot be read is taken for one of OpenShift.
+fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
+    match &guarded.0 {
+        Ok(machine) => machine.reference(),
+        Err(_) => guarded.object_ref(&()),
+    }
+}
+
 fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
-    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
     let of_unknown =
         gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
     if let Some(obstacle) = of_unknown {
         return skip(obstacle);
     }
-    let node = machine.node_name().map_or(Seen::Absent, |name| {
-        let cached = caches::find(&context.caches.nodes, None, name);
-        gather::seen(cached.as_deref(), "Node", name).map(|node| node.facts())
-    });
+    let node = machine
+        .node_name()
+        .map_or(Seen::Absent, |name| match context.nodes_of_machine(machine) {
+            Ok(nodes) => gather::seen(nodes.find(name).as_deref(), "Node", name).map(|node| node.facts()),
+            Err(obstacle) => Seen::Unreadable(obstacle.detail),
+        });
     let readable = context.caches.readable_remediations();
     let is_of = |one: &PowerCycleRemediation| {
-        one.namespace() == namespace && machine_name(&context.caches, one).as_ref() == Some(&name)
+        let key = machine_key(&context.caches, one);
+        one.namespace() == namespace && key.is_some_and(|key| key.means(api, &name))
     };
     let remediations: Vec<Remediation> = readable
         .iter()
@@ -129,8 +141,10 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
+    let cluster = ClusterKey::of(machine).map(|key| gather::cluster(context, &key));
+    let machine = gather::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
-        machine: &machine.facts(),
+        machine: &machine,
         node: &node,
         health_checks: &checks,
         remediations: &remediations,
@@ -157,7 +171,7 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
 async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool, ShellError> {
     let namespace = machine.namespace().unwrap_or_default();
     let owner = OwnerReference {
-        api_version: Machine::api_version(&()).into_owned(),
+        api_version: machine.group_version(),
         kind: Machine::kind(&()).into_owned(),
         name: machine.name_any(),
         uid: machine.uid().unwrap_or_default(),

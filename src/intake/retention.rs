@@ -40,7 +40,9 @@ pub(super) async fn prune(context: &Context, machine: &Machine) -> Result<(), Sh
             let tainted_by = node.annotations().get(keys::TAINTED_BY_ANNOTATION);
             tainted_by.is_some_and(|by| by == uid)
         };
-        context.caches.nodes.find(of).is_some()
+        // A cluster that cannot be asked may have such a Node.
+        let nodes = context.nodes_of_machine(machine);
+        nodes.map_or(true, |nodes| nodes.nodes.find(of).is_some())
     };
     let Some(surplus) = surplus(finished_of(context, machine), carries_taint_of) else {
         return Ok(());

@@ -11,7 +11,7 @@ use crate::api::views::{BareMetalHost, Machine};
 use crate::bmc::ServerTrust;
 use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
 use crate::core::facts::{Host, Obstacle};
-use crate::core::metal3::{self, HostReference};
+use crate::core::metal3::{self, Consumer, HostReference};
 use crate::core::phase::Reason;
 use crate::core::strategy::HostControl;
 
@@ -140,8 +140,22 @@ fn may_be_fenced(
         );
         return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
     }
-    let namespace = machine.namespace().unwrap_or_default();
-    metal3::may_be_fenced(&view.facts, reference, (&namespace, &machine.name_any()), control)
+    metal3::may_be_fenced(&view.facts, reference, &consumer(machine), control)
+}
+
+/// Whom a Machine makes the consumer of its host: itself, or with Cluster API its Metal3Machine.
+fn consumer(machine: &Machine) -> Consumer {
+    let cluster_api = machine.spec.cluster_api.as_ref();
+    let infrastructure = cluster_api.and_then(|machine| machine.infrastructure.clone());
+    let (kind, name) = match infrastructure {
+        Some(infrastructure) => (infrastructure.kind, infrastructure.name),
+        None => ("Machine".to_owned(), machine.name_any()),
+    };
+    Consumer {
+        kind,
+        namespace: machine.namespace().unwrap_or_default(),
+        name,
+    }
 }
 
 fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle> {

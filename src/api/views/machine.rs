@@ -1,15 +1,18 @@
-//! OpenShift Machine, as far as it is read.
+//! Machine, as far as it is read.
 //! Source: openshift/api `machine/v1beta1/types_machine.go`.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::{CustomResource, ResourceExt as _};
+use kube::{CustomResource, Resource as _, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
+use super::cluster_api::Version;
 use super::{LabelsKept, narrow};
 use crate::api::keys;
-use crate::core::facts;
-use crate::core::health::target::MachineState;
+use crate::core::facts::{self, NodeCondition};
+use crate::core::health::target::{MachineState, Readiness};
+use crate::core::machine_api::MachineApi;
 
 /// What is read of the spec.
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +32,37 @@ pub struct MachineSpec {
     /// Who provides the host.
     #[serde(default)]
     pub provider_spec: Option<ProviderSpec>,
+    /// What only a Machine of Cluster API has; such a one is read by [`super::cluster_api`].
+    #[serde(skip)]
+    pub cluster_api: Option<ClusterApiMachine>,
+}
+
+/// What a Machine of Cluster API has besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterApiMachine {
+    /// The version that it was read in.
+    pub version: Version,
+    /// Its Cluster, in the same namespace.
+    pub cluster: String,
+    /// The object of its infrastructure provider, in the same namespace.
+    pub infrastructure: Option<Infrastructure>,
+    /// Condition InfrastructureReady.
+    pub infrastructure_ready: Readiness,
+    /// Conditions.
+    pub conditions: Vec<NodeCondition>,
+    /// v1beta1: `status.failureReason`.
+    pub failure_reason: Option<String>,
+    /// v1beta1: `status.failureMessage`.
+    pub failure_message: Option<String>,
+}
+
+/// The object of an infrastructure provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Infrastructure {
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
 }
 
 /// Who provides a host.
@@ -74,7 +108,10 @@ pub struct NodeReference {
 }
 
 /// Annotations that decisions read.
-const ANNOTATIONS: [&str; 3] = [
+const ANNOTATIONS: [&str; 6] = [
+    keys::PAUSED_ANNOTATION,
+    keys::SKIP_REMEDIATION_ANNOTATION,
+    keys::REMEDIATE_MACHINE_ANNOTATION,
     keys::TRIGGER_ANNOTATION,
     keys::CAPBM_POWERED_OFF_ANNOTATION,
     keys::BARE_METAL_HOST_ANNOTATION,
@@ -88,7 +125,7 @@ impl Machine {
 
     /// Whether the Machine carries the trigger.
     pub fn is_triggered(&self) -> bool {
-        self.annotations().contains_key(keys::TRIGGER_ANNOTATION)
+        self.has(keys::TRIGGER_ANNOTATION)
     }
 
     /// Name of the Node, when there is one.
@@ -111,18 +148,99 @@ impl Machine {
         value.map_or("", |value| value.kind.as_str())
     }
 
+    /// The API that it is of.
+    pub fn api(&self) -> MachineApi {
+        match &self.spec.cluster_api {
+            None => MachineApi::OpenShift,
+            Some(_) => MachineApi::ClusterApi,
+        }
+    }
+
+    /// The Cluster in whose API its Node is, if that is not the daemon's own.
+    pub fn cluster(&self) -> Option<&str> {
+        let cluster_api = self.spec.cluster_api.as_ref();
+        cluster_api.map(|machine| machine.cluster.as_str())
+    }
+
+    /// Group and version.
+    pub fn group_version(&self) -> String {
+        let version = match &self.spec.cluster_api {
+            None => "v1beta1",
+            Some(machine) => machine.version.as_str(),
+        };
+        format!("{}/{version}", self.api().group())
+    }
+
+    /// For events about it.
+    pub fn reference(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(self.group_version()),
+            ..self.object_ref(&())
+        }
+    }
+
+    fn has(&self, annotation: &str) -> bool {
+        self.annotations().contains_key(annotation)
+    }
+
     /// What a health check judges.
     pub fn state(&self) -> MachineState {
         let status = self.status.clone().unwrap_or_default();
         let created = self.metadata.creation_timestamp.as_ref();
-        MachineState {
+        let state = MachineState {
             created: created.map_or(Timestamp::MIN, |time| time.0),
             deleting: self.metadata.deletion_timestamp.is_some(),
             triggered: self.is_triggered(),
-            failed: status.phase.as_deref() == Some("Failed"),
-            last_updated: status.last_updated.map(|time| time.0),
             ..MachineState::default()
+        };
+        match &self.spec.cluster_api {
+            None => MachineState {
+                failed: status.phase.as_deref() == Some("Failed"),
+                last_updated: status.last_updated.map(|time| time.0),
+                ..state
+            },
+            Some(machine) => MachineState {
+                control_plane: self.is_control_plane(),
+                paused: self.has(keys::PAUSED_ANNOTATION),
+                skip_remediation: self.has(keys::SKIP_REMEDIATION_ANNOTATION),
+                remediate: self.has(keys::REMEDIATE_MACHINE_ANNOTATION),
+                failure_reason: machine.failure_reason.clone(),
+                failure_message: machine.failure_message.clone(),
+                infrastructure: machine.infrastructure_ready,
+                conditions: machine.conditions.clone(),
+                ..state
+            },
         }
+    }
+
+    fn is_control_plane(&self) -> bool {
+        match self.api() {
+            MachineApi::OpenShift => {
+                let role = self.labels().get(keys::MACHINE_ROLE_LABEL).map(String::as_str);
+                matches!(role, Some("master" | "control-plane"))
+            }
+            MachineApi::ClusterApi => self.labels().contains_key(keys::CLUSTER_API_CONTROL_PLANE_LABEL),
+        }
+    }
+
+    /// The annotation that keeps remediation off a Machine of Cluster API, if it carries one.
+    fn pause(&self) -> Option<&'static str> {
+        let pauses = [keys::PAUSED_ANNOTATION, keys::SKIP_REMEDIATION_ANNOTATION];
+        let is_cluster_api = self.api() == MachineApi::ClusterApi;
+        pauses.into_iter().find(|key| is_cluster_api && self.has(key))
+    }
+
+    /// Why a Machine of Cluster API is unhealthy whatever its conditions say.
+    fn unhealthy_by_itself(&self) -> Option<String> {
+        let machine = self.spec.cluster_api.as_ref()?;
+        if self.has(keys::REMEDIATE_MACHINE_ANNOTATION) {
+            return Some(keys::REMEDIATE_MACHINE_ANNOTATION.to_owned());
+        }
+        let failure = machine
+            .failure_reason
+            .as_ref()
+            .or(machine.failure_message.as_ref())?;
+        Some(format!("failure {failure}"))
     }
 
     /// What decisions are based on.
@@ -131,24 +249,29 @@ impl Machine {
         let elsewhere = status
             .authoritative_api
             .filter(|api| !api.is_empty() && api != "MachineAPI");
-        let mark = self
-            .annotations()
-            .contains_key(keys::CAPBM_POWERED_OFF_ANNOTATION);
-        let role = self.labels().get(keys::MACHINE_ROLE_LABEL).map(String::as_str);
+        let mark = self.has(keys::CAPBM_POWERED_OFF_ANNOTATION);
+        let cluster_api = self.spec.cluster_api.as_ref();
         facts::Machine {
+            api: self.api(),
+            cluster: self.cluster().map(ToOwned::to_owned),
             namespace: self.namespace().unwrap_or_default(),
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
             deleting: self.metadata.deletion_timestamp.is_some(),
-            failed: status.phase.as_deref() == Some("Failed"),
+            failed: cluster_api.is_none() && status.phase.as_deref() == Some("Failed"),
             authoritative_elsewhere: elsewhere,
             triggered: self.is_triggered(),
             trigger_answered_by: (self.provider_kind() == keys::CAPBM_PROVIDER_KIND)
                 .then(|| "cluster-api-provider-baremetal".to_owned()),
             foreign_mark: mark.then(|| keys::CAPBM_POWERED_OFF_ANNOTATION.to_owned()),
-            control_plane: matches!(role, Some("master" | "control-plane")),
+            pause: self.pause().map(|key| format!("carries {key}")),
+            control_plane: self.is_control_plane(),
             node_name: self.node_name().map(ToOwned::to_owned),
             provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            conditions: cluster_api
+                .map(|machine| machine.conditions.clone())
+                .unwrap_or_default(),
+            unhealthy_by_itself: self.unhealthy_by_itself(),
             resource_version: self.resource_version().unwrap_or_default(),
         }
     }

@@ -1,4 +1,4 @@
-//! OpenShift MachineHealthCheck, as far as it is read.
+//! MachineHealthCheck, as far as it is read.
 //! Source: openshift/api `machine/v1beta1/types_machinehealthcheck.go`.
 
 use jiff::SignedDuration;
@@ -43,6 +43,18 @@ pub struct MachineHealthCheckSpec {
     /// When set, the template wins over the strategy annotation.
     #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
+    /// What a MachineHealthCheck of Cluster API asks for; such a one is read by [`super::cluster_api`].
+    #[serde(skip)]
+    pub cluster_api: Option<ClusterApiHealthCheck>,
+}
+
+/// What a MachineHealthCheck of Cluster API asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterApiHealthCheck {
+    /// By the rules of which version it is evaluated.
+    pub dialect: Dialect,
+    /// As it stands there.
+    pub rules: RawRules,
 }
 
 /// One unhealthy condition.
@@ -99,17 +111,16 @@ impl MachineHealthCheck {
             status: condition.status.clone(),
             timeout: signed(condition.timeout),
         });
-        let max_unhealthy = spec.max_unhealthy.as_ref().map(|limit| match limit {
-            IntOrString::Int(number) => IntOrText::Integer(i64::from(*number)),
-            IntOrString::String(text) => IntOrText::Text(text.clone()),
-        });
+        if let Some(check) = &spec.cluster_api {
+            return Rules::read(check.dialect, &check.rules);
+        }
         Rules::read(
             Dialect::OpenShift,
             &RawRules {
                 selector: raw(&spec.selector),
                 node_conditions: conditions.collect(),
                 node_startup_timeout: spec.node_startup_timeout.map(signed),
-                max_unhealthy,
+                max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
                 ..RawRules::default()
             },
         )
@@ -118,6 +129,9 @@ impl MachineHealthCheck {
     /// What decisions about a Machine are based on; `Absent` when the check does not select it.
     pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
         let name = self.name_any();
+        if self.spec.cluster_api.is_some() {
+            return self.facts_by_rules(machine);
+        }
         let (selector, problems) = Selector::read(&raw(&self.spec.selector));
         if let Some(problem) = problems.first() {
             return Seen::Unreadable(format!("spec.selector of MachineHealthCheck {name} {problem}"));
@@ -140,20 +154,50 @@ impl MachineHealthCheck {
                 }
             }
         }
-        let annotations = self.annotations();
-        let strategy = annotations.get(keys::STRATEGY_ANNOTATION).map(String::as_str);
-        Seen::Present(HealthCheck {
-            name,
-            external_baremetal: strategy == Some(keys::STRATEGY_EXTERNAL_BAREMETAL),
+        Seen::Present(self.facts_with(conditions, Vec::new()))
+    }
+
+    fn facts_by_rules(&self, machine: &Machine) -> Seen<HealthCheck> {
+        match self.rules() {
+            Err(malformed) => {
+                let name = self.name_any();
+                Seen::Unreadable(format!(
+                    "MachineHealthCheck {name} cannot be followed: {malformed}"
+                ))
+            }
+            Ok(rules) if !rules.selector.matches(machine.labels()) => Seen::Absent,
+            Ok(rules) => Seen::Present(self.facts_with(rules.node_conditions, rules.machine_conditions)),
+        }
+    }
+
+    fn facts_with(
+        &self,
+        conditions: Vec<UnhealthyCondition>,
+        machine_conditions: Vec<UnhealthyCondition>,
+    ) -> HealthCheck {
+        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
+        HealthCheck {
+            name: self.name_any(),
+            external_baremetal: strategy
+                .is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL),
             paused: self.is_paused(),
             has_template: self.spec.remediation_template.is_some(),
             conditions,
-        })
+            machine_conditions,
+        }
+    }
+}
+
+/// A limit as the core reads it.
+pub(super) fn limit(limit: &IntOrString) -> IntOrText {
+    match limit {
+        IntOrString::Int(number) => IntOrText::Integer(i64::from(*number)),
+        IntOrString::String(text) => IntOrText::Text(text.clone()),
     }
 }
 
 /// A duration with its sign; the core says what it may be.
-fn signed(duration: Duration) -> RawTimeout {
+pub(super) fn signed(duration: Duration) -> RawTimeout {
     let length = SignedDuration::try_from(std::time::Duration::from(duration));
     let length = length.map_err(|_| "a duration that is too long".to_owned())?;
     let negative = || length.checked_neg().unwrap_or(SignedDuration::MIN);
@@ -165,7 +209,7 @@ fn signed(duration: Duration) -> RawTimeout {
 }
 
 /// The selector as the core reads it: strictly, for one that is only half understood may select anything.
-fn raw(selector: &LabelSelector) -> RawSelector {
+pub(super) fn raw(selector: &LabelSelector) -> RawSelector {
     let requirements = selector.match_expressions.iter().flatten();
     RawSelector {
         match_labels: selector.match_labels.clone().unwrap_or_default(),

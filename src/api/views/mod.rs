@@ -2,6 +2,7 @@
 
 pub mod bare_metal_host;
 pub mod cidr;
+pub mod cluster_api;
 pub mod machine;
 pub mod machine_health_check;
 pub mod network;

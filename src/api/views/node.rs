@@ -13,6 +13,7 @@ use super::{LabelsKept, cidr, narrow};
 use crate::api::keys;
 use crate::core::facts::{self, NodeCondition, OutOfService};
 use crate::core::journal::{SavedNode, SavedTaint};
+use crate::core::machine_api::MachineApi;
 
 /// A Node.
 #[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -127,7 +128,12 @@ pub struct NodeInfoView {
 impl Node {
     /// Drops what no decision reads.
     pub fn narrow(&mut self) {
-        let annotations = [keys::NODE_MACHINE_ANNOTATION, keys::TAINTED_BY_ANNOTATION];
+        let annotations = [
+            keys::NODE_MACHINE_ANNOTATION,
+            keys::NODE_CLUSTER_API_MACHINE_ANNOTATION,
+            keys::NODE_CLUSTER_NAMESPACE_ANNOTATION,
+            keys::TAINTED_BY_ANNOTATION,
+        ];
         narrow(
             &mut self.metadata,
             &annotations,
@@ -144,7 +150,7 @@ impl Node {
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
             resource_version: self.resource_version().unwrap_or_default(),
-            machine_link: self.annotations().get(keys::NODE_MACHINE_ANNOTATION).cloned(),
+            machine_link: self.machine_link(MachineApi::OpenShift),
             provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
             system_uuid: Some(self.status.node_info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
             boot_id: Some(self.status.node_info.boot_id.clone()).filter(|id| !id.is_empty()),
@@ -161,6 +167,19 @@ impl Node {
             out_of_service: self.out_of_service(),
             heartbeat: self.heartbeat(),
             lost_since: None,
+        }
+    }
+
+    /// Namespace and name of the Machine of an API that the Node says it belongs to, `namespace/name`.
+    pub fn machine_link(&self, api: MachineApi) -> Option<String> {
+        let annotation = |key| self.annotations().get(key).filter(|value| !value.is_empty());
+        match api {
+            MachineApi::OpenShift => annotation(keys::NODE_MACHINE_ANNOTATION).cloned(),
+            MachineApi::ClusterApi => {
+                let name = annotation(keys::NODE_CLUSTER_API_MACHINE_ANNOTATION)?;
+                let namespace = annotation(keys::NODE_CLUSTER_NAMESPACE_ANNOTATION)?;
+                Some(format!("{namespace}/{name}"))
+            }
         }
     }
 

@@ -64,6 +64,7 @@ impl NodeHealthCheck {
             paused: !self.spec.pause_requests.is_empty(),
             has_template: true,
             conditions,
+            machine_conditions: Vec::new(),
         })
     }
 }

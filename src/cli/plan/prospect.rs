@@ -121,6 +121,7 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
             policy: gather::policy(world.policy.as_ref()),
             machine: Seen::Present(known),
             node: gather::seen(node, "Node", name).map(|node| node.facts()),
+            node_cluster: None,
             health_checks: checks.map(|check| gather::health_check(check, machine)).collect(),
         },
         look: None,

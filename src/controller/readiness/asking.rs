@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::check::{Subject, UNDER_WAY, is_under_way};
+use super::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
 use crate::controller::api_call::ShellError;
 use crate::controller::bmc_conversation::Conversation;
 use crate::controller::context::Context;
 use crate::controller::host::ResolvedHost;
-use crate::controller::{caches, look};
+use crate::controller::look;
+use crate::controller::node_cluster::NodeCluster;
 use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 use crate::core::power::PowerState;
@@ -93,10 +94,10 @@ async fn believe(
     subject: &Subject,
     conversation: &Conversation,
 ) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
-    let Some(node) = ready_node(context, subject) else {
+    let Some((nodes, node)) = ready_node(context, subject) else {
         return Ok(Ok(Ok(())));
     };
-    let (earlier, later) = look::watch_for_report(&context.client, node).await?;
+    let (earlier, later) = look::watch_for_report(&nodes.client, node).await?;
     if !later.differs_from(&earlier) {
         return Ok(Ok(Ok(())));
     }
@@ -109,10 +110,11 @@ async fn believe(
     })
 }
 
-/// The Node of a host, if it is Ready.
-fn ready_node<'a>(context: &Context, subject: &'a Subject) -> Option<&'a str> {
+/// The Node of a host and where it is, if it is Ready.
+fn ready_node<'a>(context: &Context, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
     let (name, _) = subject.node.as_ref().ok()?;
-    let cached = caches::find(&context.caches.nodes, None, name)?;
+    let nodes = cluster_of(context, subject.machine.as_ref()).ok()?;
+    let cached = nodes.find(name)?;
     let node = cached.0.as_ref().ok()?;
-    node.facts().is_ready().then_some(name)
+    node.facts().is_ready().then_some((nodes, name))
 }

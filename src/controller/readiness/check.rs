@@ -10,10 +10,11 @@ use super::asking::ask;
 use super::findings::NodeSeen;
 use crate::api::BMCEndpoint;
 use crate::api::views::Machine;
-use crate::controller::about::{about, machine_name};
+use crate::controller::about::{MachineKey, about, machine_name};
 use crate::controller::api_call::ShellError;
 use crate::controller::context::Context;
 use crate::controller::host::{self, ResolvedHost};
+use crate::controller::node_cluster::NodeCluster;
 use crate::controller::{acceptance, caches, gather};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::Reason;
@@ -131,7 +132,7 @@ fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
     };
     let regarding = machine
         .as_ref()
-        .map_or_else(|| endpoint.object_ref(&()), |machine| machine.object_ref(&()));
+        .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
     Some(Subject {
         host: acceptance::judge_endpoint(context, endpoint).and(host),
         node: node_of(context, endpoint, machine.as_ref()),
@@ -147,17 +148,27 @@ fn machine_of(context: &Context, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
-        (Some(name), _) => caches::find(&context.caches.machines, namespace.as_deref(), name),
-        (None, Some(node)) => context.caches.machines.find(|machine| {
-            machine.namespace() == namespace
-                && machine
-                    .0
-                    .as_ref()
-                    .is_ok_and(|machine| machine.node_name() == Some(node))
+        (Some(name), _) => return known_machine(context, namespace.as_deref().unwrap_or_default(), name),
+        (None, Some(node)) => context.caches.machines().into_iter().find(|(_, machine)| {
+            let of_node = |machine: &Machine| machine.node_name() == Some(node);
+            machine.namespace() == namespace && machine.0.as_ref().is_ok_and(of_node)
         }),
         (None, None) => None,
     }?;
-    machine.0.as_ref().ok().cloned()
+    machine.1.0.as_ref().ok().cloned()
+}
+
+/// A Machine of either API, if there is one of the name that can be read.
+fn known_machine(context: &Context, namespace: &str, name: &str) -> Option<Machine> {
+    let key = MachineKey {
+        api: None,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    match gather::machine(context, &key) {
+        Seen::Present(machine) => Some(machine),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    }
 }
 
 fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
@@ -167,7 +178,7 @@ fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>)
         (None, None) => "no Node is named".to_owned(),
     };
     let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
-    node(context, name)
+    node(context, machine, name)
 }
 
 fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
@@ -175,10 +186,18 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
     of_machine.or(endpoint.spec.node_name.as_deref())
 }
 
+/// The cluster of a host's Node.
+pub(super) fn cluster_of(context: &Context, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
+    machine.map_or_else(
+        || Ok(context.own_nodes()),
+        |machine| context.nodes_of_machine(machine),
+    )
+}
+
 /// Name and system UUID of a Node, or why there are none.
-fn node(context: &Context, name: &str) -> Result<NodeSeen, String> {
-    let cached = caches::find(&context.caches.nodes, None, name);
-    match gather::seen(cached.as_deref(), "Node", name) {
+fn node(context: &Context, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+    let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
+    match gather::seen(nodes.find(name).as_deref(), "Node", name) {
         Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Seen::Absent => Err(format!("Node {name} does not exist")),
         Seen::Unreadable(detail) => Err(detail),
@@ -187,7 +206,6 @@ fn node(context: &Context, name: &str) -> Result<NodeSeen, String> {
 
 /// The Node that a host has now.
 pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
-    let find_machine = |name: &str| caches::find(&context.caches.machines, Some(&key.namespace), name);
     let (named, machine) = match key.kind {
         HostKind::Endpoint => {
             let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
@@ -196,14 +214,14 @@ pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
         }
         HostKind::Machine => (None, Some(key.name.clone())),
     };
-    let machine = machine.and_then(|name| find_machine(&name));
-    let machine = machine.as_deref().and_then(|machine| machine.0.as_ref().ok());
+    let machine = machine.and_then(|name| known_machine(context, &key.namespace, &name));
+    let machine = machine.as_ref();
     let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
-    node(context, name).ok()
+    node(context, machine, name).ok()
 }
 
 async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>, ShellError> {
-    let Seen::Present(machine) = gather::machine(context, &key.namespace, &key.name) else {
+    let Some(machine) = known_machine(context, &key.namespace, &key.name) else {
         return Ok(None);
     };
     let host = match host::reference(&machine) {
@@ -220,10 +238,10 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
         node: machine
             .node_name()
             .ok_or_else(missing)
-            .and_then(|name| node(context, name)),
+            .and_then(|name| node(context, Some(&machine), name)),
         node_name: machine.node_name().map(ToOwned::to_owned),
         generation: None,
-        regarding: machine.object_ref(&()),
+        regarding: machine.reference(),
         machine: Some(machine),
     }))
 }

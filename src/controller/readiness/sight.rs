@@ -39,7 +39,7 @@ pub(super) fn endpoints(context: &Context, schedule: &mut Schedule, begins: bool
 pub(super) fn machines(context: &Context, schedule: &mut Schedule, at_start: bool) {
     let now = context.clock.now();
     let first = if at_start { First::Settling } else { First::Soon };
-    for guarded in context.caches.machines.state() {
+    for (_, guarded) in context.caches.machines() {
         let Ok(machine) = &guarded.0 else { continue };
         // A reference that cannot be read is one, too.
         if matches!(host::reference(machine), Ok(None)) {

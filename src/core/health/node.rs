@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::condition::{Match, compare};
 use super::{HealthCheck, UnhealthyCondition};
-use crate::core::facts::Node;
+use crate::core::facts::{Machine, Node};
 
 /// The verdict on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +25,25 @@ pub enum Health {
     },
 }
 
-/// Judges a Node by the conditions of the vouching health checks, as machine-api-operator does: any
-/// match counts, `lastTransitionTime + timeout < now` is strict, an absent condition never matches.
-pub fn judge(checks: &[&HealthCheck], node: &Node, now: Timestamp) -> Health {
+/// Judges a Node and its Machine by the conditions of the health checks, as machine-api-operator and Cluster
+/// API do: any match counts, `lastTransitionTime + timeout < now` is strict, an absent condition never matches.
+pub fn judge(checks: &[&HealthCheck], machine: Option<&Machine>, node: &Node, now: Timestamp) -> Health {
+    if let Some(cause) = machine.and_then(|machine| machine.unhealthy_by_itself.clone()) {
+        return Health::Unhealthy {
+            cause,
+            silence_only: false,
+        };
+    }
     let mut causes: Vec<&UnhealthyCondition> = Vec::new();
     let mut grace: Option<Timestamp> = None;
-    for unhealthy in checks.iter().flat_map(|check| &check.conditions) {
-        match compare(unhealthy, &node.conditions, now) {
+    let of_machine = machine.map_or(&[][..], |machine| &machine.conditions);
+    let by_node = checks.iter().flat_map(|check| &check.conditions);
+    let by_machine = checks.iter().flat_map(|check| &check.machine_conditions);
+    let compared = by_node
+        .map(|unhealthy| (unhealthy, node.conditions.as_slice()))
+        .chain(by_machine.map(|unhealthy| (unhealthy, of_machine)));
+    for (unhealthy, listed) in compared {
+        match compare(unhealthy, listed, now) {
             Match::No => {}
             Match::Held { .. } => causes.push(unhealthy),
             // Without a transition time nothing says how long it held: ask again shortly.
@@ -48,15 +60,18 @@ fn verdict(causes: &[&UnhealthyCondition], grace: Option<Timestamp>) -> Health {
     if let Some(first) = causes.first() {
         return Health::Unhealthy {
             cause: format!("{}={}", first.kind, first.status),
-            silence_only: causes
-                .iter()
-                .all(|cause| cause.kind == "Ready" && cause.status == "Unknown"),
+            silence_only: causes.iter().all(|cause| is_silence(cause)),
         };
     }
     match grace {
         Some(until) => Health::Grace { until },
         None => Health::Healthy,
     }
+}
+
+/// Whether this is what the node lifecycle controller writes of a Node that went silent.
+fn is_silence(cause: &UnhealthyCondition) -> bool {
+    cause.kind == "Ready" && cause.status == "Unknown"
 }
 
 /// Judges a Node for which no health check speaks: it is unhealthy while it is not Ready.

@@ -17,6 +17,8 @@ pub struct HealthCheck {
     pub has_template: bool,
     /// `spec.unhealthyConditions`, any of which makes a Machine unhealthy.
     pub conditions: Vec<UnhealthyCondition>,
+    /// Cluster API: the same of the Machine.
+    pub machine_conditions: Vec<UnhealthyCondition>,
 }
 
 /// Finds the health checks that vouch for a trigger: unpaused, with the strategy, without a template,

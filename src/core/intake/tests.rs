@@ -15,6 +15,11 @@ fn machine(name: &str) -> Machine {
         triggered: true,
         foreign_mark: None,
         trigger_answered_by: None,
+        api: crate::core::machine_api::MachineApi::OpenShift,
+        cluster: None,
+        pause: None,
+        conditions: Vec::new(),
+        unhealthy_by_itself: None,
         control_plane: false,
         node_name: Some(name.to_owned()),
         provider_id: None,
@@ -33,6 +38,7 @@ fn vouching() -> Vec<Seen<HealthCheck>> {
             status: "Unknown".to_owned(),
             timeout: SignedDuration::from_secs(60),
         }],
+        machine_conditions: Vec::new(),
     })]
 }
 

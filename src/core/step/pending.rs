@@ -10,6 +10,7 @@ use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Host, Machine, Node, Obstacle};
 use crate::core::identity::ProvenIdentity;
 use crate::core::journal::{Intent, Subject, Verb};
+use crate::core::machine_api::MachineApi;
 use crate::core::observed::{PowerRead, ReadFailure};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
@@ -291,6 +292,10 @@ fn describe(
 ) -> Subject {
     Subject {
         machine: machine.map(|machine| machine.name.clone()),
+        machine_group: machine
+            .filter(|machine| machine.api != MachineApi::OpenShift)
+            .map(|machine| machine.api.group().to_owned()),
+        cluster: machine.and_then(|machine| machine.cluster.clone()),
         machine_uid: machine.map(|machine| machine.uid.clone()),
         node: node.name.clone(),
         node_uid: node.uid.clone(),

@@ -48,8 +48,10 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         Err(obstacle) => return Verdict::Waits(obstacle, None),
     };
     let health = match facts.origin {
-        Origin::Request => requested(world, node, now),
-        Origin::Annotation => vouched(machine, world).map(|checks| health::judge(&checks, node, now)),
+        Origin::Request => requested(world, machine, node, now),
+        Origin::Annotation => {
+            vouched(machine, world).map(|checks| health::judge(&checks, machine, node, now))
+        }
     };
     if health == Ok(Health::Healthy) {
         return Verdict::Recovered;
@@ -150,7 +152,12 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<Option<&'a Machine>, V
 
 /// Whether the Node of a request is unhealthy: by the conditions of the health checks that made the request,
 /// which may ask for more than readiness; where a person made it, by its readiness.
-fn requested(world: &World, node: &Node, now: Timestamp) -> Result<Health, Obstacle> {
+fn requested(
+    world: &World,
+    machine: Option<&Machine>,
+    node: &Node,
+    now: Timestamp,
+) -> Result<Health, Obstacle> {
     let mut made_by = Vec::new();
     for check in &world.health_checks {
         match check {
@@ -164,7 +171,7 @@ fn requested(world: &World, node: &Node, now: Timestamp) -> Result<Health, Obsta
     if made_by.is_empty() {
         return Ok(health::judge_by_readiness(node));
     }
-    let health = health::judge(&made_by, node, now);
+    let health = health::judge(&made_by, machine, node, now);
     // A pause stops what is new, and no recovery from being seen.
     match made_by.iter().find(|check| check.paused) {
         Some(paused) if health != Health::Healthy => Err(Obstacle::new(
@@ -217,6 +224,12 @@ pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
             format!("Machine {name} carries {mark}"),
         ));
     }
+    if let Some(pause) = &machine.pause {
+        return Some(Obstacle::new(
+            Reason::MachinePaused,
+            format!("Machine {name} {pause}"),
+        ));
+    }
     if machine.control_plane {
         let detail = format!("Machine {name} has the control-plane role, and quorum is not judged yet");
         return Some(Obstacle::new(Reason::ControlPlaneRefused, detail));
@@ -235,7 +248,10 @@ fn node<'a>(machine: Option<&Machine>, named: Option<&str>, world: &'a World) ->
     let node = match &world.node {
         Seen::Present(node) if node.name == name => node,
         Seen::Present(_) | Seen::Absent => return Err(missing(format!("Node {name} does not exist"))),
-        Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
+        Seen::Unreadable(detail) => {
+            let unreadable = || Obstacle::new(Reason::NodeUnreadable, detail.clone());
+            return Err(world.node_cluster.clone().unwrap_or_else(unreadable));
+        }
     };
     belong_together(machine, node)?;
     if node.control_plane {

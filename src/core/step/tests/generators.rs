@@ -39,6 +39,8 @@ fn subjects() -> impl Strategy<Value = Subject> {
     let uuids = prop::sample::select(vec![UUID, "", "nonsense"]);
     (boots, uuids, "[a-z]{0,3}").prop_map(|(boot_id, system_uuid, noise)| Subject {
         machine: Some("machine-1".to_owned()),
+        machine_group: None,
+        cluster: None,
         machine_uid: Some(format!("machine-uid-1{noise}")),
         node: "worker-1".to_owned(),
         node_uid: "node-uid-1".to_owned(),

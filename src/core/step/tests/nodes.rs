@@ -147,6 +147,7 @@ fn corrupt_disks() -> HealthCheck {
             status: "True".to_owned(),
             timeout: SignedDuration::from_mins(1),
         }],
+        machine_conditions: Vec::new(),
     }
 }
 

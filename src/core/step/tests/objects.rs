@@ -50,6 +50,11 @@ pub(super) fn machine() -> Machine {
         triggered: true,
         foreign_mark: None,
         trigger_answered_by: None,
+        api: crate::core::machine_api::MachineApi::OpenShift,
+        cluster: None,
+        pause: None,
+        conditions: Vec::new(),
+        unhealthy_by_itself: None,
         control_plane: false,
         node_name: Some("worker-1".to_owned()),
         provider_id: Some("baremetal:///1".to_owned()),
@@ -70,5 +75,6 @@ pub(super) fn health_check() -> HealthCheck {
                 timeout: SignedDuration::from_secs(60),
             })
             .into(),
+        machine_conditions: Vec::new(),
     }
 }

@@ -160,7 +160,7 @@ fn a_node_is_judged_as_machine_api_operator_does() {
         ),
     ];
     for (what, judged, expected) in cases {
-        assert_eq!(judge(&[&check], &judged, now), expected, "{what}");
+        assert_eq!(judge(&[&check], None, &judged, now), expected, "{what}");
     }
 }
 

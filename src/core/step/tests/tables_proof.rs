@@ -13,6 +13,8 @@ pub(super) fn subject() -> Subject {
     let text = str::to_owned;
     Subject {
         machine: Some(text("machine-1")),
+        machine_group: None,
+        cluster: None,
         machine_uid: Some(text("machine-uid-1")),
         node: text("worker-1"),
         node_uid: text("node-uid-1"),

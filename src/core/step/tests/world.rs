@@ -140,6 +140,7 @@ impl World {
                     at(last_beat),
                 )),
                 health_checks: vec![Seen::Present(health_check())],
+                node_cluster: None,
             },
             lease: NodeReport {
                 lease_renewed: Some(at(last_beat)),

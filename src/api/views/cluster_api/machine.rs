@@ -1,0 +1,110 @@
+//! Machine.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::Deserialize;
+
+use super::{Version, readiness};
+use crate::api::views::machine::{
+    ClusterApiMachine, Infrastructure, Machine, MachineSpec, MachineStatus, NodeReference,
+};
+use crate::core::facts::NodeCondition;
+
+/// What is read of a Machine, in either version.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wire {
+    spec: Spec,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    cluster_name: String,
+    #[serde(default, rename = "providerID")]
+    provider_id: Option<String>,
+    #[serde(default)]
+    infrastructure_ref: Option<InfrastructureReference>,
+}
+
+/// v1beta1 has an ObjectReference, v1beta2 `apiGroup`, `kind` and `name`; the namespace is the Machine's.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InfrastructureReference {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    #[serde(default)]
+    phase: Option<String>,
+    #[serde(default)]
+    node_ref: Option<NodeReference>,
+    #[serde(default)]
+    conditions: Vec<Condition>,
+    /// v1beta1 only; in v1beta2 nothing is decided by its successor.
+    #[serde(default)]
+    failure_reason: Option<String>,
+    #[serde(default)]
+    failure_message: Option<String>,
+}
+
+/// A condition in the form of either version.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    #[serde(default)]
+    last_transition_time: Option<Time>,
+}
+
+impl From<Condition> for NodeCondition {
+    fn from(condition: Condition) -> Self {
+        Self {
+            kind: condition.kind,
+            status: condition.status,
+            since: condition.last_transition_time.map(|time| time.0),
+        }
+    }
+}
+
+pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machine {
+    let status = wire.status.unwrap_or_default();
+    let conditions: Vec<NodeCondition> = status.conditions.into_iter().map(Into::into).collect();
+    let (failure_reason, failure_message) = match version {
+        Version::V1Beta1 => (status.failure_reason, status.failure_message),
+        Version::V1Beta2 => (None, None),
+    };
+    let infrastructure = wire.spec.infrastructure_ref.map(|reference| Infrastructure {
+        kind: reference.kind,
+        name: reference.name,
+    });
+    let cluster_api = ClusterApiMachine {
+        version,
+        cluster: wire.spec.cluster_name,
+        infrastructure,
+        infrastructure_ready: readiness(&conditions, "InfrastructureReady"),
+        conditions,
+        failure_reason,
+        failure_message,
+    };
+    Machine {
+        metadata,
+        spec: MachineSpec {
+            provider_id: wire.spec.provider_id,
+            provider_spec: None,
+            cluster_api: Some(cluster_api),
+        },
+        status: Some(MachineStatus {
+            phase: status.phase,
+            node_ref: status.node_ref,
+            ..MachineStatus::default()
+        }),
+    }
+}

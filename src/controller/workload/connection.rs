@@ -1,0 +1,184 @@
+//! Looks after the connection to one workload cluster.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt as _, reflector};
+use kube::{Client, ResourceExt as _};
+
+use super::{Change, ClusterKey, Shared, kubeconfig};
+use crate::api::guarded::Guarded;
+use crate::api::views::Node;
+use crate::controller::api_call::within;
+use crate::controller::caches::WATCH_TIMEOUT;
+use crate::controller::lost_nodes::LostNodes;
+use crate::controller::node_cluster::NodeCluster;
+use crate::controller::run::supports_out_of_service;
+
+/// Key of the kubeconfig in its Secret.
+/// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
+const SECRET_KEY: &str = "value";
+
+/// How often the Secret is read again: credentials rotate.
+const SECRET_RECHECK: Duration = Duration::from_secs(30);
+
+/// First pause after a connection that failed; doubles up to [`SECRET_RECHECK`].
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Keeps one cluster connected for as long as somebody wants it.
+pub(super) struct Keeper {
+    pub(super) key: ClusterKey,
+    pub(super) client: Client,
+    /// Outlives connections: a Node does not come back to life because a watch was begun anew.
+    pub(super) lost_nodes: LostNodes,
+    pub(super) shared: Weak<Shared>,
+}
+
+/// What the Secret held.
+#[derive(PartialEq, Eq)]
+struct Credentials {
+    version: Option<String>,
+    kubeconfig: String,
+}
+
+impl Keeper {
+    /// Runs until nobody wants the cluster any more.
+    pub(super) async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Some(shared) = self.shared.upgrade() else {
+                return;
+            };
+            if shared.let_go(&self.key) {
+                tracing::info!(cluster = %self.key, "workload cluster let go; nobody asks for it");
+                return;
+            }
+            drop(shared);
+            match self.connect().await {
+                Ok((credentials, nodes)) => {
+                    pause = FIRST_PAUSE;
+                    self.watch(&credentials, nodes).await;
+                }
+                Err(trouble) => {
+                    self.troubled(&trouble);
+                    tokio::time::sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(SECRET_RECHECK);
+                }
+            }
+        }
+    }
+
+    async fn credentials(&self) -> Result<Credentials, String> {
+        let name = format!("{}-kubeconfig", self.key.name);
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.key.namespace);
+        let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
+        let secret = secret.map_err(|error| crate::report::chain(&error))?;
+        let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
+        let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
+        let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
+        let kubeconfig = String::from_utf8(value.0.clone());
+        Ok(Credentials {
+            version: secret.resource_version(),
+            kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
+        })
+    }
+
+    /// A client that the cluster answers.
+    async fn connect(&self) -> Result<(Credentials, (Client, bool)), String> {
+        let credentials = self.credentials().await?;
+        let client = kubeconfig::client(&credentials.kubeconfig).await;
+        let client = client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", self.key.name))?;
+        let version = within("asking for the server's version", client.apiserver_version()).await;
+        let version = version.map_err(|error| crate::report::chain(&error))?;
+        let supported = supports_out_of_service(&version.major, &version.minor);
+        Ok((credentials, (client, supported)))
+    }
+
+    /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
+    async fn watch(&self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
+        let (store, writer) = reflector::store();
+        let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+        let noting = self.lost_nodes.clone();
+        let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
+            .modify(|node| match &mut node.0 {
+                Ok(node) => node.narrow(),
+                Err(invalid) => invalid.metadata.managed_fields = None,
+            })
+            .inspect_ok(move |event| noting.note(event))
+            .reflect(writer);
+        let mut events = std::pin::pin!(events);
+        let nodes = NodeCluster {
+            client,
+            nodes: store,
+            lost_nodes: self.lost_nodes.clone(),
+            out_of_service_supported,
+            of: Some(self.key.clone()),
+        };
+        let mut recheck = tokio::time::interval(SECRET_RECHECK);
+        recheck.reset();
+        loop {
+            let is_over = tokio::select! {
+                event = events.next() => self.noted(&nodes, event),
+                _ = recheck.tick() => self.is_over(credentials).await,
+            };
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Notes what the watch says; answers whether it has to be begun anew.
+    fn noted(&self, nodes: &NodeCluster, event: Option<watcher::Result<Event<Guarded<Node>>>>) -> bool {
+        let Some(shared) = self.shared.upgrade() else {
+            return true;
+        };
+        match event {
+            Some(Ok(Event::Init | Event::InitApply(_))) => false,
+            Some(Ok(Event::InitDone)) => {
+                tracing::info!(cluster = %self.key, "workload cluster connected");
+                shared.note(&self.key, |state| {
+                    state.nodes = Some(nodes.clone());
+                    state.trouble = None;
+                });
+                false
+            }
+            Some(Ok(Event::Apply(node) | Event::Delete(node))) => {
+                shared.tell(&Change::Node(self.key.clone(), node.name_any()));
+                false
+            }
+            // A watch that is resumed says nothing until something changes, so nobody would know that the
+            // cluster answers again: it is listed anew.
+            Some(Err(error)) => {
+                self.troubled(&crate::report::chain(&error));
+                true
+            }
+            None => true,
+        }
+    }
+
+    /// Whether this connection has served its time.
+    async fn is_over(&self, credentials: &Credentials) -> bool {
+        let Some(shared) = self.shared.upgrade() else {
+            return true;
+        };
+        let unwanted = shared.is_unwanted(&self.key);
+        drop(shared);
+        // A Secret that cannot be read now has not changed.
+        unwanted || self.credentials().await.is_ok_and(|now| now != *credentials)
+    }
+
+    fn troubled(&self, trouble: &str) {
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        if shared.is_troubled_by(&self.key, trouble) {
+            return;
+        }
+        tracing::warn!(cluster = %self.key, %trouble, "workload cluster cannot be asked; it is tried again");
+        shared.note(&self.key, |state| state.trouble = Some(trouble.to_owned()));
+    }
+}

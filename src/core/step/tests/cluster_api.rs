@@ -1,0 +1,151 @@
+//! Machines of Cluster API: pauses, conditions of the Machine, Nodes in a workload cluster.
+
+use jiff::SignedDuration;
+
+use super::shell::Sim;
+use super::world::at;
+use crate::core::facts::{NodeCondition, Obstacle, Origin, Seen};
+use crate::core::health::UnhealthyCondition;
+use crate::core::machine_api::MachineApi;
+use crate::core::phase::{Phase, Reason};
+
+/// A dead Node in a workload cluster, and a request that Cluster API made for its Machine.
+fn in_a_workload_cluster() -> Sim {
+    let mut sim = Sim::new();
+    sim.origin = Origin::Request;
+    sim.world.edit_machine(|machine| {
+        machine.api = MachineApi::ClusterApi;
+        machine.cluster = Some("blue".to_owned());
+    });
+    sim.world.edit_check(|check| {
+        check.external_baremetal = false;
+        check.has_template = true;
+    });
+    sim
+}
+
+fn unreachable(sim: &mut Sim) {
+    let obstacle = Obstacle::new(
+        Reason::WorkloadClusterUnreachable,
+        "the API of blue cannot be asked",
+    );
+    sim.world.objects.node = Seen::Unreadable(obstacle.detail.clone());
+    sim.world.objects.node_cluster = Some(obstacle);
+}
+
+fn waits_for(sim: &mut Sim, reason: Reason) {
+    sim.run_until(|sim| sim.journal.reason == reason.as_str());
+    assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
+    assert_eq!(sim.journal.reason, reason.as_str(), "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn the_journal_says_in_which_cluster_the_node_is() {
+    let mut sim = in_a_workload_cluster();
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+    let subject = sim.journal.subject.expect("it was journalled");
+    assert_eq!(subject.machine_group.as_deref(), Some("cluster.x-k8s.io"));
+    assert_eq!(subject.cluster.as_deref(), Some("blue"));
+}
+
+#[test]
+fn a_pause_of_the_machine_or_its_cluster_is_waited_out() {
+    let mut sim = in_a_workload_cluster();
+    sim.world.edit_machine(|machine| {
+        machine.pause = Some("is of Cluster blue, whose spec.paused is true".to_owned());
+    });
+    waits_for(&mut sim, Reason::MachinePaused);
+    sim.world.edit_machine(|machine| machine.pause = None);
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_asked_is_waited_for() {
+    let mut sim = in_a_workload_cluster();
+    let node = sim.world.objects.node.clone();
+    unreachable(&mut sim);
+    waits_for(&mut sim, Reason::WorkloadClusterUnreachable);
+    sim.world.objects.node = node;
+    sim.world.objects.node_cluster = None;
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+#[test]
+fn a_cluster_that_goes_away_before_the_last_look_stops_the_power_off() {
+    let mut sim = in_a_workload_cluster();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
+    assert_eq!(sim.power_offs(), 0);
+    unreachable(&mut sim);
+    sim.look = None;
+    waits_for(&mut sim, Reason::WorkloadClusterUnreachable);
+}
+
+#[test]
+fn a_cluster_that_goes_away_while_the_host_is_off_does_not_keep_it_off() {
+    let mut sim = in_a_workload_cluster();
+    sim.run_until(|sim| sim.world.tainted());
+    unreachable(&mut sim);
+    sim.run();
+    assert!(
+        sim.world.host.on,
+        "{:?} {}",
+        sim.journal.phase, sim.journal.message
+    );
+}
+
+#[test]
+fn a_control_plane_machine_is_refused_whether_its_cluster_answers_or_not() {
+    for answers in [true, false] {
+        let mut sim = in_a_workload_cluster();
+        sim.world.edit_machine(|machine| machine.control_plane = true);
+        if !answers {
+            unreachable(&mut sim);
+        }
+        waits_for(&mut sim, Reason::ControlPlaneRefused);
+    }
+}
+
+#[test]
+fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
+    let mut sim = in_a_workload_cluster();
+    sim.world
+        .edit_node(|node| super::objects::set_ready(node, "True", at(0)));
+    sim.world.edit_check(|check| {
+        check.machine_conditions = vec![UnhealthyCondition {
+            kind: "NodeHealthy".to_owned(),
+            status: "False".to_owned(),
+            timeout: SignedDuration::from_mins(1),
+        }];
+    });
+    let condition = |since: i64| NodeCondition {
+        kind: "NodeHealthy".to_owned(),
+        status: "False".to_owned(),
+        since: Some(at(since)),
+    };
+    let cause = |sim: &Sim| match super::super::subject::examine(&sim.facts(), &sim.facts().world, at(0)) {
+        super::super::subject::Verdict::Unhealthy {
+            cause, silence_only, ..
+        } => Some((cause, silence_only)),
+        super::super::subject::Verdict::Recovered
+        | super::super::subject::Verdict::Withdrawn(_)
+        | super::super::subject::Verdict::Waits(..) => None,
+    };
+    assert_eq!(cause(&sim), None);
+    sim.world
+        .edit_machine(|machine| machine.conditions = vec![condition(-30_000)]);
+    assert_eq!(cause(&sim), None, "not for long enough");
+    sim.world
+        .edit_machine(|machine| machine.conditions = vec![condition(-90_000)]);
+    assert_eq!(cause(&sim), Some(("NodeHealthy=False".to_owned(), false)));
+    sim.world.edit_machine(|machine| {
+        machine.conditions.clear();
+        machine.unhealthy_by_itself = Some("cluster.x-k8s.io/remediate-machine".to_owned());
+    });
+    let asked = Some(("cluster.x-k8s.io/remediate-machine".to_owned(), false));
+    assert_eq!(cause(&sim), asked);
+}
