@@ -12,6 +12,11 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 const BASE: &str = "deploy/base/rbac.yaml";
+const USUAL: [ForeignCrd; 3] = [
+    ForeignCrd::OpenShift,
+    ForeignCrd::Metal3,
+    ForeignCrd::NodeHealthCheck,
+];
 
 /// The repository's folder.
 pub fn repository() -> PathBuf {
@@ -21,19 +26,25 @@ pub fn repository() -> PathBuf {
 /// Installs the kinds of others, our own, and the daemon's role. Once in a process, whose tests share
 /// one cluster, so that a test may change a kind afterwards.
 pub async fn install(cluster: &Cluster) -> Result<()> {
-    static INSTALLED: OnceCell<()> = OnceCell::const_new();
-    INSTALLED.get_or_try_init(|| install_into(cluster)).await.copied()
+    install_with(cluster, &USUAL).await
 }
 
-/// The same into a cluster that is not the one the tests of this process share.
+/// The same with other kinds of others: whoever is first in the process decides.
+pub async fn install_with(cluster: &Cluster, foreign: &[ForeignCrd]) -> Result<()> {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    INSTALLED
+        .get_or_try_init(|| install_all(cluster, foreign))
+        .await
+        .copied()
+}
+
+/// The usual into a cluster that is not the one the tests of this process share.
 pub async fn install_into(cluster: &Cluster) -> Result<()> {
-    cluster
-        .install_foreign_crds(&[
-            ForeignCrd::OpenShift,
-            ForeignCrd::Metal3,
-            ForeignCrd::NodeHealthCheck,
-        ])
-        .await?;
+    install_all(cluster, &USUAL).await
+}
+
+async fn install_all(cluster: &Cluster, foreign: &[ForeignCrd]) -> Result<()> {
+    cluster.install_foreign_crds(foreign).await?;
     let crds = repository().join("deploy/crds");
     for kind in [
         "bmcendpoints",

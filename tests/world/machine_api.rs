@@ -174,15 +174,7 @@ impl MachineApi {
 
     /// What it was forbidden in the group of our kinds.
     pub async fn forbidden(&self, world: &World) -> Result<Vec<String>> {
-        let asked = world.cluster.audit_of(&ACCOUNT.user(), self.since).await?;
-        let refused = asked.into_iter().filter(|event| {
-            event.resource.group == "baremetal-remediator.io"
-                && event.resource.namespace == world.namespace
-                && event.response_code == 403
-        });
-        Ok(refused
-            .map(|event| format!("{} {:?}", event.verb, event.resource))
-            .collect())
+        upstream::forbidden(world, ACCOUNT, self.since).await
     }
 
     async fn until<T, E>(&self, what: &str, wait: impl Future<Output = Result<T, E>>) -> Result<T>

@@ -18,6 +18,7 @@ pub mod host;
 pub mod install;
 pub mod machine_api;
 pub mod node_health;
+pub mod node_health_operator;
 pub mod objects;
 pub mod park;
 pub mod record;

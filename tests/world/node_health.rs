@@ -11,38 +11,74 @@ use super::{World, WorldHost};
 
 /// A NodeHealthCheck, named after the world, which the cluster has once.
 pub struct NodeHealthCheck {
-    name: String,
+    pub(super) name: String,
     uid: String,
 }
 
+/// All of the cluster.
+pub fn node_health_checks(world: &World) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("remediation.medik8s.io", "v1alpha1", "NodeHealthCheck");
+    Api::all_with(world.client.clone(), &ApiResource::from_gvk(&kind))
+}
+
 impl NodeHealthCheck {
-    /// Creates one with these unhealthy conditions.
+    /// Creates one of all workers with these unhealthy conditions.
     pub async fn create(world: &World, conditions: Value) -> Result<Self> {
-        let kind = GroupVersionKind::gvk("remediation.medik8s.io", "v1alpha1", "NodeHealthCheck");
-        let checks = Api::<DynamicObject>::all_with(world.client.clone(), &ApiResource::from_gvk(&kind));
+        let spec = json!({
+            "selector": {"matchExpressions": [
+                {"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"},
+            ]},
+            "minHealthy": "51%", "unhealthyConditions": conditions,
+        });
+        Self::with(world, spec).await
+    }
+
+    /// Creates one.
+    pub async fn with(world: &World, spec: Value) -> Result<Self> {
         let name = world.namespace.clone();
         let check = serde_json::from_value(json!({
             "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck", "metadata": {"name": name},
-            "spec": {
-                "selector": {"matchExpressions": [
-                    {"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"},
-                ]},
-                "minHealthy": "51%", "unhealthyConditions": conditions,
-            },
+            "spec": spec,
         }))?;
-        let created = checks.create(&PostParams::default(), &check).await?;
+        let created = node_health_checks(world)
+            .create(&PostParams::default(), &check)
+            .await?;
         let uid = created.metadata.uid.context("it has no UID")?;
         Ok(Self { name, uid })
     }
 
     /// Asks for the remediation of a host's Node, under this name: with several templates names are generated.
     pub async fn asks_for(&self, world: &World, host: &WorldHost, name: &str) -> Result<()> {
-        let remediation: PowerCycleRemediation = serde_json::from_value(json!({
+        let template = json!({"metadata": {"name": "reboot"}, "spec": {"template": {"spec": hasty()}}});
+        let mut request = self.request(world, host, &template)?;
+        request.metadata.name = Some(name.to_owned());
+        world
+            .remediations()
+            .create(&PostParams::default(), &request)
+            .await?;
+        Ok(())
+    }
+
+    /// The request for a host's Node as it is made from a template.
+    pub fn request(
+        &self,
+        world: &World,
+        host: &WorldHost,
+        template: &Value,
+    ) -> Result<PowerCycleRemediation> {
+        let many =
+            template.pointer("/metadata/annotations/remediation.medik8s.io~1multiple-templates-support");
+        let (key, name) = match many {
+            Some(_) => ("generateName", format!("{}-", host.name)),
+            None => ("name", host.name.clone()),
+        };
+        Ok(serde_json::from_value(json!({
             "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
             "metadata": {
-                "name": name, "namespace": world.namespace,
+                key: name, "namespace": world.namespace,
                 "annotations": {
-                    "remediation.medik8s.io/node-name": host.name, "remediation.medik8s.io/template-name": "reboot",
+                    "remediation.medik8s.io/node-name": host.name,
+                    "remediation.medik8s.io/template-name": template.pointer("/metadata/name"),
                 },
                 "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
                 "ownerReferences": [{
@@ -50,11 +86,8 @@ impl NodeHealthCheck {
                     "name": self.name, "uid": self.uid, "controller": false,
                 }],
             },
-            "spec": hasty(),
-        }))?;
-        let requests = world.remediations();
-        requests.create(&PostParams::default(), &remediation).await?;
-        Ok(())
+            "spec": template.pointer("/spec/template/spec"),
+        }))?)
     }
 }
 

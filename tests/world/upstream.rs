@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
+use harness::{Cluster, Cursor};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::Api;
 use kube::runtime::wait::await_condition;
@@ -114,6 +114,17 @@ impl Upstream {
         Ok(all)
     }
 
+    /// Puts a certificate where controller-runtime's webhook server looks for one in a temporary folder;
+    /// answers that folder. Source: controller-runtime `pkg/webhook/server.go`.
+    pub fn with_webhook_certificate(&self) -> Result<PathBuf> {
+        let certificates = self.folder.join("k8s-webhook-server/serving-certs");
+        std::fs::create_dir_all(&certificates)?;
+        let signed = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+        std::fs::write(certificates.join("tls.crt"), signed.cert.pem())?;
+        std::fs::write(certificates.join("tls.key"), signed.signing_key.serialize_pem())?;
+        Ok(self.folder.clone())
+    }
+
     /// Starts it as its ServiceAccount.
     pub fn start(
         &self,
@@ -160,6 +171,20 @@ pub async fn aggregated(cluster: &Cluster, role: &str) -> Result<()> {
     .await
     .with_context(|| format!("ClusterRole {role} does not take up the one that we ship"))??;
     Ok(())
+}
+
+/// What a controller was forbidden in the group of our kinds, in a world's namespace or everywhere.
+pub async fn forbidden(world: &World, account: ServiceAccount, since: Cursor) -> Result<Vec<String>> {
+    let asked = world.cluster.audit_of(&account.user(), since).await?;
+    let refused = asked.into_iter().filter(|event| {
+        let place = &event.resource.namespace;
+        event.resource.group == "baremetal-remediator.io"
+            && (place.is_empty() || *place == world.namespace)
+            && event.response_code == 403
+    });
+    Ok(refused
+        .map(|event| format!("{} {:?}", event.verb, event.resource))
+        .collect())
 }
 
 /// Once for each variable, although every test asks.

@@ -15,7 +15,8 @@ use crate::{Cluster, folders};
 /// A set of definitions that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignCrd {
-    /// Machine, MachineSet, MachineHealthCheck and Infrastructure.
+    /// Machine, MachineSet and MachineHealthCheck. Nothing of `config.openshift.io`, by which others tell
+    /// that a cluster is OpenShift.
     OpenShift,
     /// BareMetalHost, HardwareData and HostUpdatePolicy.
     Metal3,
@@ -25,11 +26,10 @@ pub enum ForeignCrd {
     NodeHealthCheck,
 }
 
-const OPENSHIFT: [&str; 4] = [
+const OPENSHIFT: [&str; 3] = [
     include_str!("../foreign-crds/fixtures/machine.openshift.io_machines.yaml"),
     include_str!("../foreign-crds/fixtures/machine.openshift.io_machinesets.yaml"),
     include_str!("../foreign-crds/fixtures/machine.openshift.io_machinehealthchecks.yaml"),
-    include_str!("../foreign-crds/fixtures/config.openshift.io_infrastructures.yaml"),
 ];
 const NODE_HEALTH_CHECK: [&str; 1] = [include_str!(
     "../foreign-crds/fixtures/remediation.medik8s.io_nodehealthchecks.yaml"
@@ -126,7 +126,6 @@ mod tests {
                 "machines.machine.openshift.io",
                 "machinesets.machine.openshift.io",
                 "machinehealthchecks.machine.openshift.io",
-                "infrastructures.config.openshift.io",
                 "nodehealthchecks.remediation.medik8s.io",
             ]
         );
@@ -154,12 +153,7 @@ mod tests {
             .collect();
         assert_eq!(
             kinds,
-            [
-                "MachineListOfTheirs",
-                "MachineSetList",
-                "MachineHealthCheckList",
-                "InfrastructureList"
-            ]
+            ["MachineListOfTheirs", "MachineSetList", "MachineHealthCheckList"]
         );
         std::fs::remove_dir_all(folder).unwrap();
     }
