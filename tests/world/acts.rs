@@ -100,7 +100,7 @@ impl World {
         within: Duration,
         wanted: impl Fn(Option<&Node>) -> bool + Send,
     ) -> Result<Option<Node>> {
-        let nodes = Api::<Node>::all(self.client.clone());
+        let nodes = Api::<Node>::all(self.nodes.clone());
         tokio::time::timeout(within, await_condition(nodes, name, wanted))
             .await
             .with_context(|| format!("Node {name} did not become as wanted within {within:?}"))?

@@ -156,5 +156,5 @@ async fn start_kubelet(
             }
         }
     });
-    ScriptedKubelet::start_on_host(world.client.clone(), (options.node)(template), receiver).await
+    ScriptedKubelet::start_on_host(world.nodes.clone(), (options.node)(template), receiver).await
 }

@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 const BASE: &str = "deploy/base/rbac.yaml";
-const USUAL: [ForeignCrd; 3] = [
+const USUAL: [ForeignCrd; 4] = [
     ForeignCrd::OpenShift,
     ForeignCrd::Metal3,
     ForeignCrd::NodeHealthCheck,
+    ForeignCrd::ClusterApi,
 ];
 
 /// The repository's folder.

@@ -12,6 +12,7 @@
 )]
 
 pub mod acts;
+pub mod cluster_api;
 pub mod command;
 pub mod daemon;
 pub mod host;
@@ -63,6 +64,8 @@ pub const DAEMON_GROUPS: [&str; 2] = [
 pub struct World {
     pub cluster: Cluster,
     pub client: Client,
+    /// For everything that is where the Nodes are.
+    pub nodes: Client,
     pub namespace: String,
     pub prefix: String,
     pub simulator: Simulator,
@@ -73,12 +76,23 @@ pub struct World {
 impl World {
     /// A new namespace of `cluster` with one host for each of `options`.
     pub async fn new(cluster: &Cluster, name: &str, options: Vec<HostOptions>) -> Result<Self> {
+        Self::across(cluster, cluster, name, options).await
+    }
+
+    /// The same with the Nodes in another cluster.
+    pub async fn across(
+        cluster: &Cluster,
+        nodes: &Cluster,
+        name: &str,
+        options: Vec<HostOptions>,
+    ) -> Result<Self> {
         let namespace = cluster.namespace(name).await?;
         // As many witnesses as hosts: a zone in which most Nodes are silent is not evicted from.
         let witnesses = options.len().max(1);
-        let mut world = Self::named(cluster, namespace, cluster.unique(name), options).await?;
+        let nodes = nodes.client().await?;
+        let mut world = Self::built((cluster, nodes), namespace, cluster.unique(name), options).await?;
         let witness = format!("{}-witness", world.prefix);
-        world.witness = harness::kubelet::witnesses(&world.client, &witness, witnesses).await?;
+        world.witness = harness::kubelet::witnesses(&world.nodes, &witness, witnesses).await?;
         Ok(world)
     }
 
@@ -86,6 +100,16 @@ impl World {
     /// host has to keep reporting.
     pub async fn named(
         cluster: &Cluster,
+        namespace: String,
+        prefix: String,
+        options: Vec<HostOptions>,
+    ) -> Result<Self> {
+        let nodes = cluster.client().await?;
+        Self::built((cluster, nodes), namespace, prefix, options).await
+    }
+
+    async fn built(
+        (cluster, nodes): (&Cluster, Client),
         namespace: String,
         prefix: String,
         options: Vec<HostOptions>,
@@ -102,6 +126,7 @@ impl World {
         let mut world = Self {
             cluster: cluster.clone(),
             client,
+            nodes,
             namespace,
             prefix,
             simulator,

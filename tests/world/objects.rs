@@ -31,7 +31,7 @@ pub fn machine(world: &World, name: &str, has_node: bool) -> Value {
     })
 }
 
-fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+pub(super) fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     Api::namespaced_with(world.client.clone(), &world.namespace, &resource)
 }
@@ -47,7 +47,15 @@ pub fn health_checks(world: &World) -> Api<DynamicObject> {
 pub async fn create_machine(world: &World, machine: Value) -> Result<()> {
     let status = machine.get("status").cloned();
     let object: DynamicObject = serde_json::from_value(machine)?;
-    let api = machines(world);
+    let of_cluster_api = object
+        .types
+        .as_ref()
+        .is_some_and(|types| types.api_version.starts_with("cluster.x-k8s.io/"));
+    let api = if of_cluster_api {
+        super::cluster_api::machines(world)
+    } else {
+        machines(world)
+    };
     api.create(&PostParams::default(), &object).await?;
     if let Some(status) = status {
         let patch = Patch::Merge(json!({"status": status}));
@@ -247,7 +255,7 @@ pub async fn create_pod(world: &World, name: &str, node: &str) -> Result<()> {
 }
 
 pub async fn node(world: &World, name: &str) -> Result<Node> {
-    Ok(Api::<Node>::all(world.client.clone()).get(name).await?)
+    Ok(Api::<Node>::all(world.nodes.clone()).get(name).await?)
 }
 
 /// Waits until a Node's Ready condition has a status.
@@ -259,7 +267,7 @@ pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Res
         let mut conditions = conditions.unwrap_or_default().iter();
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
-    let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.client.clone()), name, is);
+    let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.nodes.clone()), name, is);
     tokio::time::timeout(std::time::Duration::from_mins(1), wait).await??;
     Ok(())
 }

@@ -1,0 +1,163 @@
+//! Machines of Cluster API: the request, the Machine and its BMC are in the management cluster, the Node is in
+//! a workload cluster.
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::phase::{Phase, Reason};
+use harness::{Cluster, ControlPlane, Options};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::Api;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use world::acts::{create_template, hasty};
+use world::{World, cluster_api, objects};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const LONG: Duration = Duration::from_mins(2);
+
+/// The workload cluster that the tests of this process share.
+async fn workload() -> Result<&'static Cluster> {
+    static WORKLOAD: OnceCell<ControlPlane> = OnceCell::const_new();
+    let plane = WORKLOAD
+        .get_or_try_init(|| ControlPlane::start(Options::default()))
+        .await?;
+    Ok(plane.cluster())
+}
+
+/// A world with the Cluster `blue`, whose Nodes are in the workload cluster, and one host.
+async fn world_of(name: &str, options: world::HostOptions) -> Result<World> {
+    let cluster = harness::control_plane().await?;
+    let world = World::across(cluster, workload().await?, name, vec![options]).await?;
+    cluster_api::create_cluster(&world, "blue").await?;
+    world::daemon::shared(cluster, DAEMON).await?;
+    Ok(world)
+}
+
+async fn leads_to_the_workload(world: &World, cluster: &str) -> Result<()> {
+    let kubeconfig = cluster_api::kubeconfig_of(workload().await?)?;
+    cluster_api::put_kubeconfig(world, cluster, &kubeconfig).await
+}
+
+/// A template, and the health check of Cluster API that refers to it.
+async fn checked(world: &World) -> Result<Value> {
+    cluster_api::create_health_check(world, "workers", "blue", cluster_api::template("cycle")).await?;
+    create_template(world, "cycle", Value::Null, hasty()).await
+}
+
+#[tokio::test]
+async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
+    let world = world_of("capi", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&world, "blue").await?;
+    let template = checked(&world).await?;
+    let host = &world.hosts[0];
+    objects::create_pod(&world, "work", &host.name).await?;
+    world.falls_silent(host).await?;
+
+    cluster_api::request(&world, host, &template).await?;
+    let released = world
+        .remediation_until(&host.name, LONG, |journal| journal.phase >= Phase::PoweringOn)
+        .await?;
+
+    let subject = world::journal(&released).subject.context("it is journalled")?;
+    assert_eq!(subject.cluster.as_deref(), Some("blue"));
+    assert_eq!(subject.machine_group.as_deref(), Some("cluster.x-k8s.io"));
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let node = objects::node(&world, &host.name).await?;
+    assert!(!objects::has_out_of_service_taint(&node));
+    let own = Api::<Node>::all(world.client.clone()).get_opt(&host.name).await?;
+    assert!(
+        own.is_none(),
+        "the Node is in the workload cluster and nowhere else"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_cluster_is_left_alone_until_it_is_not_paused_any_more() -> Result<()> {
+    let world = world_of("capi-paused", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&world, "blue").await?;
+    let template = checked(&world).await?;
+    let host = &world.hosts[0];
+    cluster_api::patch_cluster(&world, "blue", json!({"spec": {"paused": true}})).await?;
+    world.falls_silent(host).await?;
+    cluster_api::request(&world, host, &template).await?;
+
+    let waits = world
+        .remediation_waits(&host.name, Reason::MachinePaused.as_str())
+        .await?;
+
+    assert!(
+        world::journal(&waits).message.contains("spec.paused"),
+        "{:?}",
+        waits.status
+    );
+    assert_eq!(host.transitions(), (0, 0));
+    cluster_api::patch_cluster(&world, "blue", json!({"spec": {"paused": false}})).await?;
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() -> Result<()> {
+    let world = world_of("capi-lost", cluster_api::options("blue")).await?;
+    let template = checked(&world).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    cluster_api::request(&world, host, &template).await?;
+    let unreachable = Reason::WorkloadClusterUnreachable.as_str();
+    for (kubeconfig, expected) in [
+        (None, "there is no Secret blue-kubeconfig"),
+        (Some("nonsense"), "Secret blue-kubeconfig: it is no kubeconfig"),
+    ] {
+        if let Some(kubeconfig) = kubeconfig {
+            cluster_api::put_kubeconfig(&world, "blue", kubeconfig).await?;
+        }
+        let waits = world.remediation_until(&host.name, LONG, |journal| {
+            journal.reason == unreachable && journal.message.contains(expected)
+        });
+        assert_eq!(world::phase(&waits.await?), Phase::Pending);
+    }
+    assert_eq!(host.transitions(), (0, 0));
+
+    // Meanwhile another cluster is served.
+    let other = world_of("capi-other", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&other, "blue").await?;
+    let other_template = checked(&other).await?;
+    other.falls_silent(&other.hosts[0]).await?;
+    cluster_api::request(&other, &other.hosts[0], &other_template).await?;
+    let ended = other.remediation_ended(&other.hosts[0].name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+
+    leads_to_the_workload(&world, "blue").await?;
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_control_plane_host_is_refused_until_quorum_is_judged_whether_its_cluster_answers_or_not()
+-> Result<()> {
+    let world = world_of("capi-control-plane", cluster_api::of_the_control_plane("blue")).await?;
+    let template = checked(&world).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+
+    cluster_api::request(&world, host, &template).await?;
+
+    let waits = world
+        .remediation_waits(&host.name, Reason::ControlPlaneRefused.as_str())
+        .await?;
+    assert!(
+        world::journal(&waits).message.contains("quorum"),
+        "{:?}",
+        waits.status
+    );
+    assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
