@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::phase::{Phase, Reason};
+use bmc_simulator::Change;
+use harness::process::Signal;
 use harness::{Cluster, ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
@@ -29,8 +31,12 @@ async fn workload() -> Result<&'static Cluster> {
 
 /// A world with the Cluster `blue`, whose Nodes are in the workload cluster, and one host.
 async fn world_of(name: &str, options: world::HostOptions) -> Result<World> {
+    world_across(workload().await?, name, options).await
+}
+
+async fn world_across(workload: &Cluster, name: &str, options: world::HostOptions) -> Result<World> {
     let cluster = harness::control_plane().await?;
-    let world = World::across(cluster, workload().await?, name, vec![options]).await?;
+    let world = World::across(cluster, workload, name, vec![options]).await?;
     cluster_api::create_cluster(&world, "blue").await?;
     world::daemon::shared(cluster, DAEMON).await?;
     Ok(world)
@@ -159,5 +165,36 @@ async fn a_control_plane_host_is_refused_until_quorum_is_judged_whether_its_clus
         waits.status
     );
     assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> Result<()> {
+    let workload = ControlPlane::start(Options::default()).await?;
+    let world = world_across(workload.cluster(), "capi-hangs", cluster_api::options("blue")).await?;
+    let kubeconfig = cluster_api::kubeconfig_of(workload.cluster())?;
+    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    let mut template = checked(&world).await?;
+    // The release would take for ever, and is given up after 20 s.
+    template["spec"]["template"]["spec"]["deadlines"]["fencing"] = json!("20s");
+    let host = &world.hosts[0];
+    world.create_clinging_pod("clings", &host.name).await?;
+    world.falls_silent(host).await?;
+    cluster_api::request(&world, host, &template).await?;
+    world.is_tainted(host, LONG).await?;
+
+    workload.signal("kube-apiserver", Signal::Stop)?;
+    let (_, mut events) = host.bmc.follow();
+    let on = async {
+        while !matches!(events.recv().await?.change, Change::PoweredOn) {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(LONG, on)
+        .await
+        .context("the host stays off")??;
+
+    workload.signal("kube-apiserver", Signal::Cont)?;
+    world.is_untainted(host, LONG).await?;
+    assert_eq!(host.transitions(), (1, 1));
     Ok(())
 }

@@ -20,7 +20,7 @@ use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, WorldHost, objects};
+use world::{HostOptions, World, WorldHost, cluster_api, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -147,8 +147,8 @@ async fn create_resident(world: &World, node: &str) -> Result<()> {
 
 /// Has the daemon do everything that it can do.
 async fn exercise(world: &World) -> Result<()> {
-    let [by_annotation, by_deletion, through_metal3] = &world.hosts[..] else {
-        anyhow::bail!("three hosts were asked for");
+    let [by_annotation, by_deletion, through_metal3, of_cluster_api] = &world.hosts[..] else {
+        anyhow::bail!("four hosts were asked for");
     };
     let ca = by_annotation.bmc.ca_pem();
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
@@ -158,6 +158,15 @@ async fn exercise(world: &World) -> Result<()> {
         let remediation = world.falls_silent_and_is_reported(by_annotation).await?;
         world.remediation_ended(&remediation, LONG).await
     };
+    let in_a_cluster = async {
+        cluster_api::create_cluster(world, "blue").await?;
+        let kubeconfig = cluster_api::kubeconfig_of(&world.cluster)?;
+        cluster_api::put_kubeconfig(world, "blue", &kubeconfig).await?;
+        cluster_api::create_health_check(world, "blue", "blue", Value::Null).await?;
+        world.falls_silent(of_cluster_api).await?;
+        cluster_api::trigger(world, &of_cluster_api.name).await?;
+        world.remediation_ended(&of_cluster_api.remediation(), LONG).await
+    };
     let requested = async |host: &WorldHost, field: &str, value: &str| {
         world.falls_silent(host).await?;
         let mut strategy = hasty();
@@ -166,12 +175,13 @@ async fn exercise(world: &World) -> Result<()> {
         let remediation = world.request(host, strategy).await?;
         world.remediation_ended(&remediation, LONG).await
     };
-    let (one, two, three) = tokio::try_join!(
+    let (one, two, three, four) = tokio::try_join!(
         annotated,
         requested(by_deletion, "fencingMode", "NodeDeletion"),
         requested(through_metal3, "hostControl", "Direct"),
+        in_a_cluster,
     )?;
-    for ended in [&one, &two, &three] {
+    for ended in [&one, &two, &three, &four] {
         assert_eq!(
             world::phase(ended),
             Phase::Succeeded,
@@ -195,7 +205,12 @@ async fn exercise(world: &World) -> Result<()> {
 #[tokio::test]
 async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
     let cluster = harness::control_plane().await?;
-    let options = vec![trusted_by_config_map(), HostOptions::default(), behind_metal3()];
+    let options = vec![
+        trusted_by_config_map(),
+        HostOptions::default(),
+        behind_metal3(),
+        cluster_api::options("blue"),
+    ];
     let world = World::new(cluster, "rbac", options).await?;
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;

@@ -136,7 +136,7 @@ impl World {
 
     async fn set_pod_finalizers(&self, name: &str, finalizers: &Value) -> Result<()> {
         let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
-        Api::<Pod>::namespaced(self.client.clone(), &self.namespace)
+        Api::<Pod>::namespaced(self.nodes.clone(), &self.pods)
             .patch(name, &PatchParams::default(), &patch)
             .await?;
         Ok(())

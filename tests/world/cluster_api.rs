@@ -2,7 +2,7 @@
 //! requests as its MachineHealthCheck controller makes them.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
+use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use harness::Cluster;
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::core::v1::Secret;
@@ -133,20 +133,35 @@ pub fn kubeconfig_of(cluster: &Cluster) -> Result<String> {
     Ok(std::fs::read_to_string(cluster.admin_kubeconfig_file()?)?)
 }
 
-/// A health check over the workers of a Cluster that has requests made from a template.
+/// A health check over the workers of a Cluster that asks by this template; by the strategy annotation where
+/// that is null.
 pub async fn create_health_check(world: &World, name: &str, cluster: &str, remediation: Value) -> Result<()> {
     let condition = |status: &str| json!({"type": "Ready", "status": status, "timeoutSeconds": 1});
-    let object: DynamicObject = serde_json::from_value(json!({
+    let mut check = json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "MachineHealthCheck",
         "metadata": {"name": name, "namespace": world.namespace},
         "spec": {
             "clusterName": cluster, "selector": {"matchLabels": {ROLE: "worker"}},
             "checks": {"unhealthyNodeConditions": [condition("Unknown"), condition("False")]},
-            "remediation": remediation,
         },
-    }))?;
+    });
+    if remediation.is_null() {
+        check["metadata"]["annotations"] =
+            json!({keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL});
+    } else {
+        check["spec"]["remediation"] = remediation;
+    }
     health_checks(world)
-        .create(&PostParams::default(), &object)
+        .create(&PostParams::default(), &serde_json::from_value(check)?)
+        .await?;
+    Ok(())
+}
+
+/// Marks the Machine of a host, as a health checker does where the strategy annotation asks for it.
+pub async fn trigger(world: &World, machine: &str) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {keys::TRIGGER_ANNOTATION: ""}}}));
+    machines(world)
+        .patch(machine, &PatchParams::default(), &patch)
         .await?;
     Ok(())
 }

@@ -67,6 +67,8 @@ pub struct World {
     /// For everything that is where the Nodes are.
     pub nodes: Client,
     pub namespace: String,
+    /// Where pods are, in the cluster of the Nodes.
+    pub pods: String,
     pub prefix: String,
     pub simulator: Simulator,
     pub hosts: Vec<WorldHost>,
@@ -89,7 +91,11 @@ impl World {
         let namespace = cluster.namespace(name).await?;
         // As many witnesses as hosts: a zone in which most Nodes are silent is not evicted from.
         let witnesses = options.len().max(1);
-        let nodes = nodes.client().await?;
+        let pods = match std::ptr::eq(cluster, nodes) {
+            true => namespace.clone(),
+            false => nodes.namespace(name).await?,
+        };
+        let nodes = (nodes.client().await?, pods);
         let mut world = Self::built((cluster, nodes), namespace, cluster.unique(name), options).await?;
         let witness = format!("{}-witness", world.prefix);
         world.witness = harness::kubelet::witnesses(&world.nodes, &witness, witnesses).await?;
@@ -104,12 +110,12 @@ impl World {
         prefix: String,
         options: Vec<HostOptions>,
     ) -> Result<Self> {
-        let nodes = cluster.client().await?;
+        let nodes = (cluster.client().await?, namespace.clone());
         Self::built((cluster, nodes), namespace, prefix, options).await
     }
 
     async fn built(
-        (cluster, nodes): (&Cluster, Client),
+        (cluster, (nodes, pods)): (&Cluster, (Client, String)),
         namespace: String,
         prefix: String,
         options: Vec<HostOptions>,
@@ -128,6 +134,7 @@ impl World {
             client,
             nodes,
             namespace,
+            pods,
             prefix,
             simulator,
             hosts: Vec::new(),

@@ -242,13 +242,13 @@ pub async fn is_triggered(world: &World, machine: &str) -> Result<bool> {
 /// A pod bound to a Node, as a StatefulSet would have one.
 pub async fn create_pod(world: &World, name: &str, node: &str) -> Result<()> {
     let pod: Pod = serde_json::from_value(json!({
-        "metadata": {"name": name, "namespace": world.namespace},
+        "metadata": {"name": name, "namespace": world.pods},
         "spec": {
             "nodeName": node, "terminationGracePeriodSeconds": 30,
             "containers": [{"name": "work", "image": "registry.invalid/work:1"}],
         },
     }))?;
-    Api::<Pod>::namespaced(world.client.clone(), &world.namespace)
+    Api::<Pod>::namespaced(world.nodes.clone(), &world.pods)
         .create(&PostParams::default(), &pod)
         .await?;
     Ok(())

@@ -17,7 +17,7 @@ use crate::audit::AuditLog;
 use crate::cluster::Access;
 use crate::folders::{self, RunFolders};
 use crate::pki::Pki;
-use crate::process::{Launch, Supervised};
+use crate::process::{Launch, Signal, Supervised};
 use crate::{Assets, Cluster};
 
 /// How long each process may take to end by itself.
@@ -194,6 +194,14 @@ impl ControlPlane {
             .iter()
             .map(|process| (process.name().to_owned(), process.pid()))
             .collect()
+    }
+
+    /// Sends a signal to a process of this name, such as `kube-apiserver`.
+    pub fn signal(&self, name: &str, signal: Signal) -> anyhow::Result<()> {
+        let process = self.processes.iter().find(|process| process.name() == name);
+        process
+            .with_context(|| format!("there is no process {name} in this control plane"))?
+            .signal(signal)
     }
 
     /// Ends the processes, the API server before etcd, each gracefully first.
