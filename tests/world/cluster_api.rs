@@ -1,5 +1,6 @@
 //! Cluster API in a world: Clusters, their kubeconfigs, Machines whose Nodes are in a workload cluster, and
 //! requests as its MachineHealthCheck controller makes them.
+#![allow(clippy::indexing_slicing, reason = "what is indexed was built here")]
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::{PowerCycleRemediation, keys};
