@@ -6,12 +6,13 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use baremetal_remediator::api::keys;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Change;
 use harness::process::Signal;
 use harness::{Cluster, ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::Api;
+use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use world::acts::{create_template, hasty};
@@ -80,6 +81,17 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
         own.is_none(),
         "the Node is in the workload cluster and nowhere else"
     );
+
+    // What a remediation that was deleted since left on it goes, too.
+    let left = Patch::Merge(json!({
+        "metadata": {"annotations": {keys::TAINTED_BY_ANNOTATION: "uid-of-a-deleted-one"}},
+        "spec": {"taints": [{
+            "key": keys::OUT_OF_SERVICE_TAINT, "value": keys::OUT_OF_SERVICE_VALUE, "effect": "NoExecute",
+        }]},
+    }));
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    nodes.patch(&host.name, &PatchParams::default(), &left).await?;
+    world.is_untainted(host, LONG).await?;
     Ok(())
 }
 

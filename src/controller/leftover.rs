@@ -5,12 +5,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::channel::mpsc;
 use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 
 use super::api_call::{ShellError, within};
 use super::caches::Guarded;
 use super::context::Context;
+use super::node_cluster::NodeCluster;
+use super::workload::Change;
 use crate::api::views::Node;
 use crate::core::facts::OutOfService;
 use crate::fencing::taint;
@@ -23,12 +27,31 @@ pub(super) async fn reconcile(
     guarded: Arc<Guarded<Node>>,
     context: Arc<Context>,
 ) -> Result<Action, ShellError> {
+    Ok(match look_at(&context, &context.own_nodes(), &guarded).await? {
+        Found::Nothing => Action::await_change(),
+        Found::NotYet => Action::requeue(RECHECK),
+    })
+}
+
+/// What there is to do about a Node after a look at it.
+enum Found {
+    /// Nothing, until it changes.
+    Nothing,
+    /// Its taint is of a remediation that is there, or it is not back.
+    NotYet,
+}
+
+async fn look_at(
+    context: &Context,
+    nodes: &NodeCluster,
+    guarded: &Guarded<Node>,
+) -> Result<Found, ShellError> {
     let Ok(node) = &guarded.0 else {
-        return Ok(Action::await_change());
+        return Ok(Found::Nothing);
     };
     let facts = node.facts();
     let OutOfService::Ours(uid) = &facts.out_of_service else {
-        return Ok(Action::await_change());
+        return Ok(Found::Nothing);
     };
     // One that cannot be read still exists.
     let of_uid = context
@@ -36,16 +59,36 @@ pub(super) async fn reconcile(
         .remediations
         .find(|one| one.uid().as_ref() == Some(uid));
     if of_uid.is_some() || !facts.is_ready() {
-        return Ok(Action::requeue(RECHECK));
+        return Ok(Found::NotYet);
     }
-    let call = taint::remove(&context.client, node, &facts.resource_version);
+    let call = taint::remove(&nodes.client, node, &facts.resource_version);
     match within("untainting a Node", call).await {
         Ok(_) => {
             tracing::info!(node = %facts.name, remediation = %uid, "the taint of a deleted remediation was left behind; removed");
-            Ok(Action::await_change())
+            Ok(Found::Nothing)
         }
-        Err(error) if error.is_not_found() => Ok(Action::await_change()),
+        Err(error) if error.is_not_found() => Ok(Found::Nothing),
         Err(error) => Err(error),
+    }
+}
+
+/// Looks after the Nodes of workload clusters in the same way, as long as those are connected to: at each
+/// change, and at all of them now and then.
+pub(super) async fn in_workload(context: Arc<Context>, mut changes: mpsc::UnboundedReceiver<Change>) {
+    let mut again = tokio::time::interval(RECHECK);
+    loop {
+        let change = tokio::select! {
+            next = changes.next() => match next {
+                Some(one) => Some(one),
+                None => return,
+            },
+            _ = again.tick() => None,
+        };
+        for (nodes, node) in context.workload.looked_at(change.as_ref()) {
+            if let Err(error) = look_at(&context, &nodes, &node).await {
+                tracing::warn!(node = %node.name_any(), error = %crate::report::chain(&error), "a leftover taint could not be removed; it is tried again");
+            }
+        }
     }
 }
 

@@ -90,7 +90,8 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
     };
     let (tell, in_workload) = mpsc::unbounded();
-    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell]);
+    let (tell_too, left_in_workload) = mpsc::unbounded();
+    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too]);
     let caches = (caches, lost_nodes, networks);
     let clusters = (cluster_api, workload);
     let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));
@@ -101,6 +102,11 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");
     drive(&context, changes, in_workload, &mut tasks);
+    let leftover = leftover::in_workload(Arc::clone(&context), left_in_workload);
+    tasks.spawn(async move {
+        leftover.await;
+        "leftover taint of a workload cluster"
+    });
     let ended = tokio::select! {
         () = &mut stop => None,
         ended = tasks.join_next() => Some(name(ended)),

@@ -91,9 +91,10 @@ impl World {
         let namespace = cluster.namespace(name).await?;
         // As many witnesses as hosts: a zone in which most Nodes are silent is not evicted from.
         let witnesses = options.len().max(1);
-        let pods = match std::ptr::eq(cluster, nodes) {
-            true => namespace.clone(),
-            false => nodes.namespace(name).await?,
+        let pods = if std::ptr::eq(cluster, nodes) {
+            namespace.clone()
+        } else {
+            nodes.namespace(name).await?
         };
         let nodes = (nodes.client().await?, pods);
         let mut world = Self::built((cluster, nodes), namespace, cluster.unique(name), options).await?;

@@ -19,7 +19,9 @@ use tokio::task::AbortHandle;
 use super::clock::Clock;
 use super::lost_nodes::LostNodes;
 use super::node_cluster::NodeCluster;
-use crate::api::views::Machine;
+use crate::api::guarded::Guarded;
+use crate::api::keys;
+use crate::api::views::{Machine, Node};
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
 
@@ -119,6 +121,26 @@ impl WorkloadClusters {
         }
     }
 
+    /// Nodes that carry our taint in the clusters that can be asked: the one that changed, or all.
+    pub(crate) fn looked_at(&self, change: Option<&Change>) -> Vec<(NodeCluster, Arc<Guarded<Node>>)> {
+        let (of, name) = match change {
+            None => (None, None),
+            Some(Change::Cluster(key)) => (Some(key), None),
+            Some(Change::Node(key, name)) => (Some(key), Some(name)),
+        };
+        let entries = self.entries();
+        let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
+        let connected = wanted.filter_map(|(_, entry)| entry.state.nodes.clone());
+        connected
+            .flat_map(|nodes| {
+                let ours = nodes.nodes.state_filter(|node| {
+                    is_tainted_by_us(node) && name.is_none_or(|name| *name == node.name_any())
+                });
+                ours.into_iter().map(move |node| (nodes.clone(), node))
+            })
+            .collect()
+    }
+
     /// Whether Nodes of the cluster are released by the out-of-service taint; yes, where nobody knows.
     pub(crate) fn supports_out_of_service(&self, key: &ClusterKey) -> bool {
         let entries = self.entries();
@@ -167,12 +189,14 @@ impl Shared {
         }
     }
 
-    /// Whether nobody asked for a cluster in a long time.
+    /// Whether nobody asked for a cluster in a long time, and no taint of ours is on its Nodes.
     fn is_unwanted(&self, key: &ClusterKey) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries
-            .get(key)
-            .is_none_or(|entry| entry.wanted.elapsed() > KEPT_FOR)
+        entries.get(key).is_none_or(|entry| {
+            let nodes = entry.state.nodes.as_ref();
+            let tainted = nodes.is_some_and(|nodes| nodes.nodes.find(is_tainted_by_us).is_some());
+            entry.wanted.elapsed() > KEPT_FOR && !tainted
+        })
     }
 
     fn is_troubled_by(&self, key: &ClusterKey, trouble: &str) -> bool {
@@ -190,6 +214,10 @@ impl Shared {
         }
         unwanted
     }
+}
+
+fn is_tainted_by_us(node: &Guarded<Node>) -> bool {
+    node.annotations().contains_key(keys::TAINTED_BY_ANNOTATION)
 }
 
 fn unreachable(key: &ClusterKey, why: &str) -> Obstacle {
