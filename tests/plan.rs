@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use world::{HostOptions, World, command, objects};
+use world::{HostOptions, World, command, node_lease, objects};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -106,6 +106,12 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
     }
     assert_eq!(found[1]["host"], json!(format!("BMCEndpoint/{}", silent.name)));
     assert!(found[3]["checks"][0]["until"].is_string(), "{}", found[3]);
+
+    node_lease::agree_by_leases(&world.client).await?;
+    node_lease::hold(&world, silent, "node-maintenance", 3_600).await?;
+    let held = outlooks(&world, &kubeconfig).await?;
+    assert_eq!(held[1]["remediation"]["outcome"], "NodeLeaseHeld", "{}", held[1]);
+    node_lease::give_back(&world, silent).await?;
 
     let text = plan(&world, &kubeconfig, &[&silent.name]).await?;
     for part in [

@@ -20,7 +20,7 @@ use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, WorldHost, cluster_api, objects};
+use world::{HostOptions, World, WorldHost, cluster_api, node_lease, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -150,6 +150,10 @@ async fn exercise(world: &World) -> Result<()> {
     let [by_annotation, by_deletion, through_metal3, of_cluster_api] = &world.hosts[..] else {
         anyhow::bail!("four hosts were asked for");
     };
+    // The one that ran out is taken over, the others are created; all are deleted.
+    node_lease::agree_by_leases(&world.client).await?;
+    node_lease::hold(world, by_deletion, "node-maintenance", 60).await?;
+    node_lease::runs_out(world, by_deletion).await?;
     let ca = by_annotation.bmc.ca_pem();
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
     objects::create_bare_metal_host(world, through_metal3).await?;
@@ -223,6 +227,7 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
         "deploy/base/rbac.yaml",
         "deploy/components/bmc-namespace/rbac.yaml",
         "deploy/components/node-deletion/rbac.yaml",
+        "deploy/components/medik8s-leases/rbac.yaml",
     ])?;
     // A watch is in the audit log when it has ended.
     daemon.stop(Duration::from_secs(10)).await?;
@@ -270,8 +275,16 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
         "deploy/components/node-deletion/rbac.yaml",
     ])?;
     let in_namespaces = granted(&["deploy/components/bmc-namespace/rbac.yaml"])?;
+    let among_leases = granted(&["deploy/components/medik8s-leases/rbac.yaml"])?;
 
-    for (group, resource, verb) in everywhere.union(&in_namespaces) {
+    assert!(among_leases.iter().all(|(_, resource, _)| resource == "leases"));
+    assert!(
+        everywhere
+            .iter()
+            .all(|(_, resource, verb)| resource != "leases" || verb == "get"),
+        "Leases are written in one namespace only: they are also what kubelets live by"
+    );
+    for (group, resource, verb) in everywhere.union(&in_namespaces).chain(&among_leases) {
         assert!(
             group != "*" && resource != "*" && verb != "*",
             "a wildcard: {group} {resource} {verb}"

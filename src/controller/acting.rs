@@ -39,6 +39,19 @@ impl Acting<'_> {
                 self.send(Verb::PowerOn, *not_after, memory).await;
                 Ok(())
             }
+            Effect::TakeNodeLease(claim) => {
+                self.take_node_lease(claim, memory).await;
+                Ok(())
+            }
+            Effect::ReleaseNodeLease {
+                node,
+                uid,
+                resource_version,
+            } => {
+                let exactly = (node.as_str(), uid.as_str(), resource_version.as_str());
+                self.release_node_lease(exactly, memory).await;
+                Ok(())
+            }
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::TaintNode { .. }

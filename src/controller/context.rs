@@ -12,6 +12,7 @@ use super::cluster_networks::ClusterNetworks;
 use super::latch::Latch;
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
+use super::node_lease::Unused;
 use super::readiness::Findings;
 use super::served::ServedClusterApi;
 use super::stated::Stated;
@@ -42,6 +43,7 @@ pub struct Context {
     pub(crate) latch: Latch,
     pub(crate) findings: Findings,
     pub(crate) stated: Stated,
+    pub(crate) leases_unused: Unused,
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -72,6 +74,7 @@ impl Context {
             latch: Latch::default(),
             findings: Findings::default(),
             stated: Stated::default(),
+            leases_unused: Unused::default(),
             last_rules: Mutex::default(),
         }
     }

@@ -8,8 +8,8 @@ use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
-use super::producers;
 use super::workload::ClusterKey;
+use super::{node_lease, producers};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
@@ -50,6 +50,8 @@ pub(crate) fn facts(
         world: world(context, remediation, &nodes, memory),
         look: memory.look.clone(),
         host,
+        lease_holders: node_lease::holders(remediation),
+        leases_were_unused: node_lease::were_unused(context, &nodes),
         out_of_service_supported: context.supports_out_of_service(remediation),
         node_metadata: memory.node_metadata.clone(),
         observed: memory.observed.clone(),

@@ -12,7 +12,7 @@ use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::machines::{self, Live};
 use super::node_cluster::NodeCluster;
-use super::{gather, host, producers};
+use super::{gather, host, node_lease, producers};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
@@ -30,7 +30,7 @@ const LOOKS_FOR_REPORT: usize = 3;
 /// Time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
-/// Reads policy, Machine, MachineHealthChecks, Node and Lease at the API servers, all at once.
+/// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once.
 pub(crate) async fn look(
     context: &Context,
     remediation: &PowerCycleRemediation,
@@ -40,13 +40,15 @@ pub(crate) async fn look(
     let began = context.clock.now();
     let key = machine_key(&context.caches, remediation);
     let policies = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
-    let (live, policy, seen) = tokio::try_join!(
+    let node_lease = async { Ok(node_lease::look(context, nodes, node_name).await) };
+    let (live, policy, seen, node_lease) = tokio::try_join!(
         of_machine(context, key.as_ref()),
         within(
             "reading the RemediationPolicy",
             policies.get_opt(remediation_policy::POLICY_NAME)
         ),
         of_node(nodes, node_name),
+        node_lease,
     )?;
     let Live {
         machine,
@@ -92,6 +94,7 @@ pub(crate) async fn look(
         world,
         report,
         host,
+        node_lease,
     };
     Ok((look, metadata))
 }

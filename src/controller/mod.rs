@@ -24,6 +24,7 @@ mod lost_nodes;
 pub(crate) mod machines;
 mod memory;
 mod node_cluster;
+pub(crate) mod node_lease;
 mod observing;
 mod powering;
 mod predecessor;

@@ -57,6 +57,10 @@ impl Acting<'_> {
                 memory.look = Some(look);
                 Ok(())
             }
+            Observation::NodeLease => {
+                self.read_node_lease(memory).await;
+                Ok(())
+            }
             Observation::Report => {
                 let heartbeat = match &self.facts.world.node {
                     Seen::Present(node) => node.heartbeat,

@@ -23,7 +23,7 @@ use super::context::Context;
 use super::lost_nodes::LostNodes;
 use super::served::{self, ServedClusterApi};
 use super::workload::{Change, WorkloadClusters};
-use super::{acceptance, api_call, farewell, leftover, readiness, reconcile, served_schema};
+use super::{acceptance, api_call, farewell, leftover, node_lease, readiness, reconcile, served_schema};
 use crate::api::views::cluster_api::Version;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
@@ -97,7 +97,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));
     tokio::select! {
         () = &mut stop => return Ok(()),
-        ready = context.caches.ready() => ready.context("a watch ended before it had listed everything")?,
+        (ready, ()) = async { tokio::join!(context.caches.ready(), node_lease::learn(&context)) } => ready.context("a watch ended before it had listed everything")?,
     }
     count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");

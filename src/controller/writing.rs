@@ -61,7 +61,11 @@ impl Acting<'_> {
                 Ok(())
             }
             Effect::ClearTrigger { machine, uid } => self.clear_trigger(machine, uid, memory).await,
-            Effect::PowerOff { .. } | Effect::PowerOn { .. } => Ok(()),
+            // Those have places of their own.
+            Effect::PowerOff { .. }
+            | Effect::PowerOn { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::facts::OutOfService;
 use super::journal::{Journal, SavedNode};
+use super::node_lease::Claim;
 
 /// The answer of one step.
 #[derive(Clone, Debug)]
@@ -30,8 +31,10 @@ pub enum Act {
 pub enum Observation {
     /// Ask the BMC for identity and power state.
     Power,
-    /// Read policy, Machine, MachineHealthChecks, Node and Lease live.
+    /// Read policy, Machine, MachineHealthChecks, Node and its Leases live.
     Look,
+    /// Read live by whom the Lease of medik8s on the Node is held.
+    NodeLease,
     /// Read the Node's Lease live.
     Report,
     /// List the pods and VolumeAttachments left on the Node.
@@ -97,6 +100,17 @@ pub enum Effect {
         machine: String,
         /// UID the Machine must have.
         uid: String,
+    },
+    /// Take the Lease of medik8s on the Node, or renew ours.
+    TakeNodeLease(Claim),
+    /// Delete that Lease, which is ours.
+    ReleaseNodeLease {
+        /// Name of the Node.
+        node: String,
+        /// UID the Lease must have.
+        uid: String,
+        /// The Lease must not have changed since.
+        resource_version: String,
     },
 }
 

@@ -6,6 +6,7 @@ use super::health::HealthCheck;
 use super::identity::SystemUuid;
 use super::journal::SavedNode;
 use super::machine_api::MachineApi;
+use super::node_lease::{Holders, NodeLease};
 use super::observed::Observed;
 use super::phase::Reason;
 use super::strategy::Strategy;
@@ -84,6 +85,11 @@ pub struct Facts {
     pub look: Option<Look>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
+    /// In whose names the Lease of medik8s may be held on the Node.
+    pub lease_holders: Holders,
+    /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a
+    /// read; the last look before a power-off reads it anew.
+    pub leases_were_unused: bool,
     /// Whether the server knows the out-of-service taint (Kubernetes 1.28 and newer).
     pub out_of_service_supported: bool,
     /// What the Node carries, to be saved before it is deleted.
@@ -153,6 +159,8 @@ pub struct Look {
     pub report: NodeReport,
     /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.
     pub host: Result<(), Obstacle>,
+    /// By whom the Lease of medik8s on the Node is held, or why that is not known.
+    pub node_lease: Result<NodeLease, Obstacle>,
 }
 
 /// The administrator's limits.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use super::node_lease::HeldNodeLease;
 use super::phase::{Phase, Reason};
 
 /// The journal of one remediation.
@@ -45,6 +46,9 @@ pub struct Journal {
     /// How the workloads are released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
+    /// The Lease of medik8s on the Node that we hold or are about to take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_lease: Option<HeldNodeLease>,
     /// Why earlier attempts failed, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
@@ -286,9 +290,13 @@ impl Journal {
 
     /// Whether a power-off of ours may stand that was never seen undone.
     pub fn may_have_left_off(&self) -> bool {
-        self.intent
-            .as_ref()
-            .is_some_and(|intent| intent.verb == Verb::PowerOff)
+        let intent = self.intent.as_ref();
+        intent.is_some_and(|intent| intent.verb == Verb::PowerOff)
+    }
+
+    /// The Lease on the Node that may be ours.
+    pub fn held_node_lease(&self) -> Option<&HeldNodeLease> {
+        self.node_lease.as_ref().filter(|held| held.lost_to.is_none())
     }
 
     /// Whether the deadline of the phase has passed.

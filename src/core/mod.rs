@@ -12,6 +12,7 @@ pub mod journal;
 pub mod machine_api;
 pub mod manual;
 pub mod metal3;
+pub mod node_lease;
 pub mod observed;
 pub mod phase;
 pub mod power;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::facts::{NodeReport, Obstacle};
 use super::journal::Verb;
+use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::PowerState;
 
@@ -36,6 +37,11 @@ pub struct Observed {
     pub trigger_cleared: Option<String>,
     /// UID of the Node that has its saved metadata back.
     pub node_restored: Option<String>,
+    /// The Lease of medik8s on the Node as it was read last; none since we last wrote it.
+    pub node_lease: Option<NodeLeaseRead>,
+    /// Writes of that Lease, or reads of it, that failed in a row. Apart from the others, for nothing that
+    /// brings a host back waits for it.
+    pub node_lease_failure: Option<ReadFailure>,
     /// When a write to a Kubernetes object, or a live read of one, last failed, and how.
     pub write_failure: Option<WriteFailure>,
 }
@@ -73,6 +79,15 @@ pub struct PowerRead {
     /// Why it came over IPMI although the BMC's address names Redfish; `None` when it came as the address
     /// says.
     pub fallback: Option<String>,
+}
+
+/// One read of the Lease of medik8s on a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLeaseRead {
+    /// When it was begun.
+    pub began: Timestamp,
+    /// What was read.
+    pub lease: NodeLease,
 }
 
 /// Reads that failed in a row.
@@ -191,6 +206,32 @@ impl Observed {
         self.cleanups.push(read);
         let surplus = self.cleanups.len().saturating_sub(READS_KEPT);
         self.cleanups.drain(..surplus);
+    }
+
+    /// Notes who holds the Lease on the Node.
+    pub fn note_node_lease(&mut self, read: NodeLeaseRead) {
+        // A read does not show that it may be written, too.
+        self.node_lease_failure
+            .take_if(|failure| failure.obstacle.reason == Reason::NodeLeaseUnreadable);
+        self.node_lease = Some(read);
+    }
+
+    /// Notes that the Lease on the Node was written, or that somebody else had written it before. What
+    /// became of it is read.
+    pub fn note_node_lease_written(&mut self) {
+        self.node_lease_failure = None;
+        self.node_lease = None;
+    }
+
+    /// Notes that the Lease on the Node could not be read or written. It may have been written all the same.
+    pub fn note_node_lease_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
+        let earlier = self.node_lease_failure.take();
+        self.node_lease = None;
+        self.node_lease_failure = Some(ReadFailure {
+            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
+            at,
+            obstacle,
+        });
     }
 
     /// Forgets everything that proves something by when it was seen.

@@ -188,6 +188,13 @@ reasons! {
     NodeStillReporting => "The Node still reports, so it is not off: check the BMC's wiring and firmware, \
         and that no other host uses this Node's name.",
 
+    /// Somebody else holds the Lease by which medik8s' actors agree on who works on the Node.
+    NodeLeaseHeld => "Let the holder that the message names finish; it deletes its Lease then, or lets it run out.",
+    /// That Lease cannot be read.
+    NodeLeaseUnreadable => "Apply deploy/base of this version, whose role may read it, and check the API server; it is read again by itself.",
+    /// That Lease is free and could not be taken.
+    NodeLeaseNotTaken => "Apply deploy/components/medik8s-leases, whose role may take it; it is tried again by itself.",
+
     // The host and its BMC.
     /// Neither a BareMetalHost nor a BMCEndpoint leads to the host's BMC.
     HostNotFound => "Create a BMCEndpoint for the Machine or its Node in the Machine's namespace.",

@@ -55,6 +55,15 @@ pub struct Deadlines {
     pub boot: SignedDuration,
 }
 
+impl Deadlines {
+    /// The longest one attempt may take once its power-off is journalled.
+    pub fn of_an_attempt(&self) -> SignedDuration {
+        [self.fencing, self.power_on, self.boot]
+            .into_iter()
+            .fold(self.power_off, SignedDuration::saturating_add)
+    }
+}
+
 /// Spacing and number of attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retries {

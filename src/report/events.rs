@@ -47,6 +47,9 @@ impl Reporter {
         before: &Journal,
         after: &Journal,
     ) {
+        if let Some(lost) = lost_lease(before, after) {
+            self.warn(&remediation.object_ref(&()), &lost).await;
+        }
         if before.phase == after.phase && before.reason == after.reason {
             return;
         }
@@ -128,6 +131,20 @@ impl Reporter {
             Err(_) => tracing::debug!(reason, "event not published in time"),
         }
     }
+}
+
+/// The Lease on the Node that we have lost since, after the power-off.
+fn lost_lease(before: &Journal, after: &Journal) -> Option<Obstacle> {
+    let lost = after.node_lease.as_ref()?;
+    let holder = lost.lost_to.as_ref()?;
+    let is_new = before.held_node_lease().is_some();
+    is_new.then(|| {
+        let detail = format!(
+            "{holder} holds the Lease of Node {} now, which was ours; the host is brought back all the same",
+            lost.node
+        );
+        Obstacle::new(Reason::NodeLeaseHeld, detail)
+    })
 }
 
 /// The Machine, where people look; the Node where it has none.

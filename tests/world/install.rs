@@ -106,7 +106,12 @@ async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
 
 /// What deploy/components/bmc-namespace gives the daemon in a namespace.
 pub(super) async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
-    for document in read_documents(&repository().join("deploy/components/bmc-namespace/rbac.yaml"))? {
+    apply_roles(client, namespace, "deploy/components/bmc-namespace/rbac.yaml").await
+}
+
+/// What a file gives the daemon in a namespace.
+pub(super) async fn apply_roles(client: &Client, namespace: &str, file: &str) -> Result<()> {
+    for document in read_documents(&repository().join(file))? {
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("Role") => apply(&Api::<Role>::namespaced(client.clone(), namespace), document).await?,
             Some("RoleBinding") => {
@@ -116,9 +121,7 @@ pub(super) async fn allow_secrets(client: &Client, namespace: &str) -> Result<()
                 )
                 .await?;
             }
-            other => {
-                anyhow::bail!("components/bmc-namespace has a {other:?}, which this installer does not know")
-            }
+            other => anyhow::bail!("{file} has a {other:?}, which this installer does not know"),
         }
     }
     Ok(())

@@ -20,6 +20,7 @@ pub mod install;
 pub mod machine_api;
 pub mod node_health;
 pub mod node_health_operator;
+pub mod node_lease;
 pub mod objects;
 pub mod park;
 pub mod record;

@@ -47,6 +47,10 @@ impl NodeHealthCheck {
         Ok(Self { name, uid })
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Asks for the remediation of a host's Node, under this name: with several templates names are generated.
     pub async fn asks_for(&self, world: &World, host: &WorldHost, name: &str) -> Result<()> {
         let template = json!({"metadata": {"name": "reboot"}, "spec": {"template": {"spec": hasty()}}});

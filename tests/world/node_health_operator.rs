@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 
 use super::node_health::{NodeHealthCheck, node_health_checks};
 use super::upstream::{self, ServiceAccount, Upstream};
-use super::{World, WorldHost, ensure_namespace, install, objects};
+use super::{World, WorldHost, ensure_namespace, install, node_lease, objects};
 
 const VARIABLE: &str = "NODE_HEALTHCHECK_OPERATOR";
 const ACCOUNT: ServiceAccount = ServiceAccount {
@@ -49,7 +49,7 @@ pub async fn prepare(cluster: &Cluster) -> Result<Option<&'static ChildDaemon>> 
     let start = || async {
         install::install_with(cluster, &[ForeignCrd::OpenShift, ForeignCrd::NodeHealthCheck]).await?;
         let client = cluster.client().await?;
-        ensure_namespace(&client, LEASES).await?;
+        node_lease::agree_by_leases(&client).await?;
         let Some(program) = Upstream::named(VARIABLE)? else {
             return Ok(None);
         };

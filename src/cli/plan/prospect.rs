@@ -11,12 +11,13 @@ use super::world::{World, within_namespace};
 use crate::api::remediation_policy::RemediationPolicySpec;
 use crate::api::views::Machine;
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
-use crate::controller::{ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference};
+use crate::controller::{self, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::journal::Journal;
-use crate::core::observed::Observed;
+use crate::core::node_lease::{self, Holders, NodeLease};
+use crate::core::observed::{NodeLeaseRead, Observed};
 use crate::core::phase::Reason;
 use crate::core::step::step;
 use crate::core::strategy::Strategy;
@@ -126,10 +127,29 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
         },
         look: None,
         host: host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone),
+        // The remediation that is asked about does not exist yet, and holds nothing.
+        lease_holders: Holders::of("", None),
+        leases_were_unused: false,
         out_of_service_supported: world.out_of_service_supported,
         node_metadata: None,
-        observed: Observed::default(),
+        observed: seen_of_leases(world, name),
     }
+}
+
+/// Who holds the Lease on a Node. With nobody, whether others agree by Leases at all makes no difference yet.
+fn seen_of_leases(world: &World, node: &str) -> Observed {
+    let mut observed = Observed::default();
+    match &world.node_leases {
+        Ok(leases) => {
+            let there = leases.get(&node_lease::name(node)).cloned();
+            observed.note_node_lease(NodeLeaseRead {
+                began: world.read_at,
+                lease: there.map_or(NodeLease::Unused, controller::node_lease::seen),
+            });
+        }
+        Err(obstacle) => observed.note_node_lease_failure(world.read_at, obstacle.clone()),
+    }
+    observed
 }
 
 /// The remediations that the Machine had.

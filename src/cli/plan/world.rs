@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -14,6 +15,9 @@ use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::controller::{ShellError, client, list, supports_out_of_service, within};
+use crate::core::facts::Obstacle;
+use crate::core::node_lease;
+use crate::core::phase::Reason;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {
@@ -25,6 +29,8 @@ pub(super) struct World {
     pub(super) remediations: Vec<Guarded<PowerCycleRemediation>>,
     pub(super) endpoints: Vec<Guarded<BMCEndpoint>>,
     pub(super) policy: Option<Guarded<RemediationPolicy>>,
+    /// The Leases by which medik8s' actors agree on who works on a Node, or why they cannot be read.
+    pub(super) node_leases: Result<BTreeMap<String, Lease>, Obstacle>,
     /// Whether workloads are released by a taint.
     pub(super) out_of_service_supported: bool,
 }
@@ -43,8 +49,9 @@ impl World {
         let of = namespace.as_deref();
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
         let nodes = Api::<Guarded<Node>>::all(client.clone());
+        let leases = Api::<Lease>::namespaced(client.clone(), node_lease::NAMESPACE);
         let all = ListParams::default();
-        let (version, policy, nodes, machines, health_checks, remediations, endpoints) = tokio::try_join!(
+        let (version, policy, nodes, node_leases, machines, health_checks, remediations, endpoints) = tokio::try_join!(
             said(within(
                 "asking for the server's version",
                 client.apiserver_version()
@@ -54,6 +61,7 @@ impl World {
                 policies.get_opt(POLICY_NAME)
             )),
             said(list("listing Nodes", &nodes, &all, |_| true)),
+            async { Ok(list("listing medik8s' Leases", &leases, &all, |_| true).await) },
             listed(&client, "listing Machines", of),
             listed(&client, "listing MachineHealthChecks", of),
             listed(&client, "listing PowerCycleRemediations", of),
@@ -68,6 +76,7 @@ impl World {
             remediations,
             endpoints,
             policy,
+            node_leases: by_name(node_leases),
             out_of_service_supported: supports_out_of_service(&version.major, &version.minor),
         })
     }
@@ -79,6 +88,17 @@ impl World {
         namespaces.dedup();
         namespaces
     }
+}
+
+fn by_name(leases: Result<Vec<Lease>, ShellError>) -> Result<BTreeMap<String, Lease>, Obstacle> {
+    let leases = leases.map_err(|error| {
+        let detail = crate::report::chain(&error);
+        Obstacle::new(Reason::NodeLeaseUnreadable, detail)
+    })?;
+    Ok(leases
+        .into_iter()
+        .map(|lease| (lease.name_any(), lease))
+        .collect())
 }
 
 /// The objects of a namespace.

@@ -11,7 +11,7 @@ use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::Strategy;
 
 /// How much longer than its deadline a phase may take to undo what we did, once the Node is back.
-const FINISHING: SignedDuration = SignedDuration::from_mins(5);
+pub(super) const FINISHING: SignedDuration = SignedDuration::from_mins(5);
 
 impl Step<'_> {
     pub(super) fn booting(mut self, strategy: &Strategy) -> Decision {
@@ -84,11 +84,7 @@ impl Step<'_> {
         self.journal.intent = None;
         self.enter(Phase::Succeeded, Reason::Rebooted, None);
         self.journal.message = format!("rebooted and Ready {took} after the power-off ({story})");
-        if self.facts.deletion_requested {
-            self.let_go()
-        } else {
-            self.rest(None)
-        }
+        self.let_go()
     }
 
     /// How long each phase of the last attempt took.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::sending::{Delivery, SETTLE};
 use super::{RECHECK, Step, after};
-use crate::core::decision::{Decision, Effect};
+use crate::core::decision::Decision;
 use crate::core::facts::Obstacle;
 use crate::core::journal::FailedAttempt;
 use crate::core::phase::{Phase, Reason};
@@ -39,19 +39,7 @@ impl Step<'_> {
         {
             return self.perform(effect);
         }
-        if self.facts.deletion_requested {
-            self.let_go()
-        } else {
-            self.rest(None)
-        }
-    }
-
-    /// Drops our finalizer; there is nothing left to do for this object.
-    pub(super) fn let_go(self) -> Decision {
-        if self.facts.has_finalizer && self.facts.deletion_requested {
-            return self.perform(Effect::RemoveFinalizer);
-        }
-        self.rest(None)
+        self.let_go()
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
@@ -102,7 +90,7 @@ impl Step<'_> {
         self.journal.intent = None;
         self.enter(Phase::Cancelled, obstacle.reason, None);
         self.journal.message.clone_from(&obstacle.detail);
-        self.rest(None)
+        self.let_go()
     }
 
     /// Gives up. A person is needed.
@@ -113,11 +101,7 @@ impl Step<'_> {
         self.enter(Phase::Failed, obstacle.reason, None);
         let detail = obstacle.detail.trim_end_matches('.');
         self.journal.message = format!("{detail}{left}. {}", obstacle.reason.advice());
-        if self.facts.deletion_requested {
-            self.let_go()
-        } else {
-            self.rest(None)
-        }
+        self.let_go()
     }
 
     /// The stored state contradicts itself: nothing is guessed.

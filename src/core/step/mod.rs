@@ -3,10 +3,12 @@
 //! The phases are one file each, in the order of the path. A step never waits and never does: it
 //! says what to write down, at most one thing to do, and when to look again.
 
+mod approaching;
 mod booting;
 mod clearing;
 mod ending;
 mod fencing;
+mod node_lease;
 mod pending;
 mod powering_off;
 mod powering_on;
@@ -25,6 +27,7 @@ use super::decision::{Act, Decision, Effect, Observation};
 use super::facts::{Facts, Obstacle};
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
+use super::strategy::Strategy;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -47,7 +50,10 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     };
     let plain = without_fallback(journal).to_owned();
     step.journal.message.clone_from(&plain);
-    let mut decision = step.decide();
+    // A host that is off is brought back whatever became of the spec; nothing new is begun then.
+    let strategy = facts.strategy.clone().unwrap_or_default();
+    let decision = step.decide(&strategy);
+    let mut decision = node_lease::keep(decision, facts, &strategy, now);
     if decision.journal.message == plain {
         decision.journal.message.clone_from(&journal.message);
     } else if let Some(why) = fallback(facts) {
@@ -89,7 +95,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn decide(mut self) -> Decision {
+    fn decide(mut self, strategy: &Strategy) -> Decision {
         if self.journal.phase.is_final() {
             return self.ended();
         }
@@ -105,17 +111,15 @@ impl Step<'_> {
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
         }
-        // A host that is off is brought back whatever became of the spec; nothing new is begun then.
-        let strategy = self.facts.strategy.clone().unwrap_or_default();
         if self.journal.deadline.is_none() && !self.nothing_under_way() {
             return self.journal_unreadable("a phase that needs a deadline without one");
         }
         match self.journal.phase {
-            Phase::Pending | Phase::Holding => self.pending(&strategy),
-            Phase::PoweringOff => self.powering_off(&strategy),
-            Phase::Fencing => self.fencing(&strategy),
-            Phase::PoweringOn => self.powering_on(&strategy),
-            Phase::Booting => self.booting(&strategy),
+            Phase::Pending | Phase::Holding => self.pending(strategy),
+            Phase::PoweringOff => self.powering_off(strategy),
+            Phase::Fencing => self.fencing(strategy),
+            Phase::PoweringOn => self.powering_on(strategy),
+            Phase::Booting => self.booting(strategy),
             Phase::Succeeded | Phase::Cancelled | Phase::Failed => self.ended(),
         }
     }

@@ -6,11 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::subject::{self, Verdict};
 use super::{Step, after};
-use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Host, Machine, Node, Obstacle};
-use crate::core::identity::ProvenIdentity;
-use crate::core::journal::{Intent, Subject, Verb};
-use crate::core::machine_api::MachineApi;
+use crate::core::decision::{Decision, Effect};
+use crate::core::facts::{Node, Obstacle};
+use crate::core::journal::{Intent, Verb};
 use crate::core::observed::{PowerRead, ReadFailure};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
@@ -90,59 +88,6 @@ impl Step<'_> {
         by_host.or_else(by_node).map(|obstacle| (obstacle, until))
     }
 
-    /// The Machine may be acted on as far as Kubernetes knows; now the host.
-    fn approach(self, strategy: &Strategy, machine: Option<&Machine>, node: &Node, cause: &str) -> Decision {
-        let host = match &self.facts.host {
-            Ok(host) => host,
-            Err(obstacle) => return self.obstructed(strategy, obstacle, None),
-        };
-        let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
-            let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
-            return self.obstructed(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
-        };
-        if let Some(failure) = &self.facts.observed.read_failure {
-            let retry = after(failure.at, read_backoff(failure.consecutive));
-            if retry > self.now {
-                return self.held_up(strategy, &failure.obstacle, Some(retry));
-            }
-            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
-        }
-        let Some(read) = self.fresh_read(IDENTITY_AGE) else {
-            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
-        };
-        match subject::prove_identity(read, node, host.stated_uuid.as_ref()) {
-            Err(obstacle) => self.held_up(strategy, &obstacle, None),
-            Ok(identity) => {
-                let subject = describe(machine, node, host, boot_id, read, &identity);
-                self.begin_power_off(strategy, subject, cause)
-            }
-        }
-    }
-
-    /// Writes down whom we are about to power off and why. The command itself comes after a last
-    /// live look.
-    fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
-        self.begin_story();
-        self.journal.attempt = self.journal.attempt.saturating_add(1);
-        // The release of an earlier attempt stays until the next one: its taint may still stand in the
-        // world, and what its Node carried is saved nowhere else.
-        self.journal.evidence = None;
-        // No BareMetalHost manages a host that got this far, so there is nobody to hold it against.
-        self.enter(Phase::Holding, Reason::Accepted, None);
-        self.enter(
-            Phase::PoweringOff,
-            Reason::PowerOffRequested,
-            Some(strategy.deadlines.power_off),
-        );
-        self.journal.message = format!(
-            "Node {} is unhealthy ({cause}); powering off {} through {} (attempt {})",
-            subject.node, subject.host, subject.bmc, self.journal.attempt
-        );
-        self.journal.subject = Some(subject);
-        self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
-        self.observe(Observation::Look)
-    }
-
     /// A new intent of ours, to be journalled before its command is sent.
     pub(super) fn intent(&self, verb: Verb, sends: i32) -> Intent {
         let end = self.soon(super::INTENT_LIFETIME);
@@ -163,11 +108,17 @@ impl Step<'_> {
     }
 
     /// Something forbids to begin; a host that we may have left off is seen to first.
-    fn obstructed(self, strategy: &Strategy, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+    pub(super) fn obstructed(
+        self,
+        strategy: &Strategy,
+        obstacle: &Obstacle,
+        until: Option<Timestamp>,
+    ) -> Decision {
         let limit = self.pending_deadline(strategy);
-        match self.settle_power(strategy, limit) {
-            ControlFlow::Continue(step) => step.held_up(strategy, obstacle, until),
-            ControlFlow::Break(decision) => decision,
+        let settled = self.settle_power(strategy, limit);
+        match settled.map_continue(Self::stand_aside) {
+            ControlFlow::Continue(ControlFlow::Continue(step)) => step.held_up(strategy, obstacle, until),
+            ControlFlow::Continue(ControlFlow::Break(decision)) | ControlFlow::Break(decision) => decision,
         }
     }
 
@@ -199,7 +150,11 @@ impl Step<'_> {
     }
 
     /// Goes on before the deadline; after it, only to ask a BMC once more that was silent a while ago.
-    fn within_deadline(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
+    pub(super) fn within_deadline(
+        self,
+        strategy: &Strategy,
+        go_on: impl FnOnce(Self) -> Decision,
+    ) -> Decision {
         let failed_long_ago = |failure: &ReadFailure| after(failure.at, super::RECHECK) <= self.now;
         let unasked = self
             .facts
@@ -275,35 +230,9 @@ impl Step<'_> {
     }
 }
 
-fn read_backoff(consecutive: u32) -> SignedDuration {
+pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
     let doublings = consecutive.saturating_sub(1).min(10);
     READ_BACKOFF
         .saturating_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX))
         .min(READ_BACKOFF_CAP)
-}
-
-fn describe(
-    machine: Option<&Machine>,
-    node: &Node,
-    host: &Host,
-    boot_id: String,
-    read: &PowerRead,
-    identity: &ProvenIdentity,
-) -> Subject {
-    Subject {
-        machine: machine.map(|machine| machine.name.clone()),
-        machine_group: machine
-            .filter(|machine| machine.api != MachineApi::OpenShift)
-            .map(|machine| machine.api.group().to_owned()),
-        cluster: machine.and_then(|machine| machine.cluster.clone()),
-        machine_uid: machine.map(|machine| machine.uid.clone()),
-        node: node.name.clone(),
-        node_uid: node.uid.clone(),
-        boot_id,
-        host: host.reference.clone(),
-        bmc: host.bmc.clone(),
-        system: read.system.clone(),
-        system_uuid: identity.uuid.to_string(),
-        identity: identity.how.clone(),
-    }
 }

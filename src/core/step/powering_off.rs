@@ -7,8 +7,9 @@ use super::sending::{Delivery, REFUSED_PAUSE, Resend, SENDS_LIMIT};
 use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Look, Machine, Node, Obstacle};
+use crate::core::facts::{Facts, Look, Machine, Node, Obstacle};
 use crate::core::journal::{Intent, Subject, Verb};
+use crate::core::node_lease;
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
@@ -72,7 +73,7 @@ impl Step<'_> {
                 node,
                 silence_only,
                 ..
-            } => match objection(subject, machine, node, silence_only, look, self.now) {
+            } => match objection(facts, subject, (machine, node), silence_only, look, self.now) {
                 None => return self.send_power_off(strategy, intent, subject, look),
                 Some(obstacle) => Verdict::Waits(obstacle, None),
             },
@@ -242,9 +243,9 @@ impl Step<'_> {
 
 /// What, seen live, speaks against powering this Node off: it is another one, or it lives.
 fn objection(
+    facts: &Facts,
     subject: &Subject,
-    machine: Option<&Machine>,
-    node: &Node,
+    (machine, node): (Option<&Machine>, &Node),
     silence_only: bool,
     look: &Look,
     now: Timestamp,
@@ -259,8 +260,13 @@ fn objection(
     if let Err(obstacle) = &look.host {
         return Some(obstacle.clone());
     }
-    if silence_only {
-        return subject::contradiction(node, &look.report, now);
-    }
-    None
+    let by_lease = match &look.node_lease {
+        Ok(lease) => node_lease::objection(&node.name, lease, &facts.lease_holders, now),
+        Err(obstacle) => Some(obstacle.clone()),
+    };
+    by_lease.or_else(|| {
+        silence_only
+            .then(|| subject::contradiction(node, &look.report, now))
+            .flatten()
+    })
 }

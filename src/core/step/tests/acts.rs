@@ -7,6 +7,7 @@ use super::world::{Cause, at};
 use crate::core::decision::{Effect, Observation};
 use crate::core::facts::{Look, Obstacle, OutOfService, Seen};
 use crate::core::journal::Verb;
+use crate::core::node_lease::NodeLease;
 use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent, WriteFailure};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::{IPMI_SYSTEM, PowerState};
@@ -19,6 +20,7 @@ impl Sim {
             Observation::Look => self.counts.looks += 1,
             Observation::Report => self.counts.reports += 1,
             Observation::Cleanup => self.counts.cleanups += 1,
+            Observation::NodeLease => return self.read_node_lease(fault),
         }
         let read = ReportRead {
             began,
@@ -26,18 +28,21 @@ impl Sim {
         };
         let objects = self.seen();
         let remaining = self.world.pods.clone();
+        let node_lease = Ok(self.world.node_lease.clone());
         self.pass(API_LATENCY);
         if fault == Fault::Refused {
             return self.write_failed();
         }
         match observation {
-            Observation::Power => {}
+            Observation::Power | Observation::NodeLease => {}
             Observation::Look => {
+                self.leases_were_unused = node_lease == Ok(NodeLease::Unused);
                 self.look = Some(Look {
                     began,
                     world: objects,
                     report: read.report.clone(),
                     host: Ok(()),
+                    node_lease,
                 });
                 self.observed.note_report(read);
             }
@@ -90,7 +95,9 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => None,
+            | Effect::ClearTrigger { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => None,
         };
         if let (Some(not_after), Fault::TooLate) = (not_after, fault) {
             self.world.advance(millis(not_after) + 1);
@@ -102,6 +109,9 @@ impl Sim {
         match effect {
             Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
             Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
+            Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. } => {
+                self.write_node_lease(&effect, fault);
+            }
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::TaintNode { .. }
@@ -124,6 +134,9 @@ impl Sim {
         if verb == Verb::PowerOff && self.saw_off == Some(attempt) && self.world.host.on {
             let said = self.observed.last_read().map(|read| read.power);
             self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
+        }
+        if verb == Verb::PowerOff {
+            self.unheld_power_off |= !self.holds_at_last_look();
         }
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);
@@ -204,7 +217,10 @@ impl Sim {
                 self.world.edit_machine(|machine| machine.triggered = false);
                 self.observed.trigger_cleared = Some("2".to_owned());
             }
-            Effect::PowerOff { .. } | Effect::PowerOn { .. } => {}
+            Effect::PowerOff { .. }
+            | Effect::PowerOn { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => {}
         }
     }
 
@@ -231,7 +247,9 @@ impl Sim {
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
-            | Effect::PowerOn { .. } => true,
+            | Effect::PowerOn { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => true,
         }
     }
 }

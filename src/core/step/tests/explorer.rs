@@ -10,6 +10,7 @@ use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::Cause;
 use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{Policy, Seen};
+use crate::core::node_lease::NodeLease;
 use crate::core::phase::Phase;
 
 /// What others do between two turns.
@@ -23,9 +24,11 @@ enum Event {
     TriggerWithdrawn,
     BmcDies,
     BmcComesBack,
+    LeaseTakenByAnother,
+    LeaseGivenBack,
 }
 
-const EVENTS: [Event; 8] = [
+const EVENTS: [Event; 10] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -34,6 +37,8 @@ const EVENTS: [Event; 8] = [
     Event::TriggerWithdrawn,
     Event::BmcDies,
     Event::BmcComesBack,
+    Event::LeaseTakenByAnother,
+    Event::LeaseGivenBack,
 ];
 
 impl Event {
@@ -49,6 +54,10 @@ impl Event {
             Self::TriggerWithdrawn => sim.world.triggered(),
             Self::BmcDies => sim.world.bmc.reachable,
             Self::BmcComesBack => !sim.world.bmc.reachable,
+            Self::LeaseTakenByAnother => {
+                sim.world.node_lease != NodeLease::Unused && !sim.lease_is_of_another()
+            }
+            Self::LeaseGivenBack => sim.lease_is_of_another(),
         }
     }
 
@@ -68,6 +77,8 @@ impl Event {
                 sim.world.bmc.reachable = true;
                 sim.world.bmc.reachable_since = sim.world.now;
             }
+            Self::LeaseTakenByAnother => sim.another_takes_the_lease(),
+            Self::LeaseGivenBack => sim.world.node_lease = NodeLease::Free,
         }
     }
 }
@@ -87,7 +98,9 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::Says("PoweringOff"),
             Fault::Says("On"),
         ]),
-        Some(Act::Observe(Observation::Look | Observation::Report | Observation::Cleanup)) => {
+        Some(Act::Observe(
+            Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
+        )) => {
             faults.extend([Fault::CrashAfterAct, Fault::Refused]);
         }
         Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
@@ -99,6 +112,9 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::Refused,
             Fault::TooLate,
         ]),
+        Some(Act::Effect(Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. })) => {
+            faults.extend([Fault::CrashAfterAct, Fault::AnswerLost, Fault::Refused]);
+        }
         Some(Act::Effect(Effect::TaintNode { .. } | Effect::DeleteNode { .. })) => {
             faults.extend([Fault::CrashAfterAct, Fault::Refused, Fault::TooLate]);
         }
@@ -282,6 +298,9 @@ impl Explorer {
                 self.breach(run, "two power-ons in one attempt");
             }
         }
+        if sim.unheld_power_off {
+            self.breach(run, "powered off while the Lease on the Node was not held for us");
+        }
         if sim.counts.journal_writes > 60 {
             self.breach(run, "journal noise");
         }
@@ -329,6 +348,9 @@ impl Explorer {
         }
         if journal.phase == Phase::Succeeded && !sim.world.host.on {
             self.breach(run, "succeeded while off");
+        }
+        if (journal.phase.is_final() || sim.gone) && sim.lease_is_ours() {
+            self.breach(run, "a Lease of ours stays behind");
         }
         if sim.world.now > deadline_sum() {
             self.breach(run, "later than the sum of the deadlines");

@@ -269,7 +269,9 @@ fn invariant_3_only_absolute_verbs() {
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => None,
+            | Effect::ClearTrigger { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => None,
         }
     }
     let mut sim = Sim::new();

@@ -9,6 +9,7 @@ use crate::core::facts::{
     Facts, Host, Leadership, Look, NodeCondition, Obstacle, Origin, Seen, World as Objects,
 };
 use crate::core::journal::Journal;
+use crate::core::node_lease::Holders;
 use crate::core::observed::{IntentKey, Observed};
 use crate::core::phase::Reason;
 use crate::core::step::step;
@@ -54,6 +55,8 @@ pub(super) struct Counts {
     pub(super) looks: u32,
     pub(super) reports: u32,
     pub(super) cleanups: u32,
+    pub(super) lease_reads: u32,
+    pub(super) lease_writes: u32,
 }
 
 /// What happened in one turn.
@@ -73,6 +76,8 @@ pub(super) struct Sim {
     pub(super) look: Option<Look>,
     pub(super) strategy: Result<Strategy, Obstacle>,
     pub(super) host: Result<Host, Obstacle>,
+    pub(super) lease_holders: Holders,
+    pub(super) leases_were_unused: bool,
     pub(super) origin: Origin,
     pub(super) expected_machine_uid: Option<String>,
     pub(super) named_node: Option<String>,
@@ -92,6 +97,8 @@ pub(super) struct Sim {
     pub(super) saw_off: Option<i32>,
     /// A power-off was sent to a host that had been read Off in the same attempt and had come on.
     pub(super) second_power_off: bool,
+    /// A power-off was sent on a look at which somebody else held the Lease, or nobody.
+    pub(super) unheld_power_off: bool,
 }
 
 impl Sim {
@@ -107,6 +114,8 @@ impl Sim {
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
             }),
+            lease_holders: Holders::of("pcr-uid", None),
+            leases_were_unused: true,
             origin: Origin::Annotation,
             expected_machine_uid: Some("machine-uid-1".to_owned()),
             named_node: None,
@@ -123,6 +132,7 @@ impl Sim {
             released_at: Vec::new(),
             saw_off: None,
             second_power_off: false,
+            unheld_power_off: false,
         }
     }
 
@@ -158,6 +168,8 @@ impl Sim {
             world: self.seen(),
             look: self.look.clone(),
             host: self.host.clone(),
+            lease_holders: self.lease_holders.clone(),
+            leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
             node_metadata: self.world.node().map(|_| self.world.metadata.clone()),
             observed: self.observed.clone(),

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Machine, Node, NodeReport, OutOfService, Policy, Seen, World as Objects};
 use crate::core::health::HealthCheck;
 use crate::core::journal::SavedNode;
+use crate::core::node_lease::NodeLease;
 use crate::core::power::PowerState;
 
 pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
@@ -89,6 +90,8 @@ pub(super) struct World {
     pub(super) bmc: Bmc,
     pub(super) objects: Objects,
     pub(super) lease: NodeReport,
+    /// The Lease by which medik8s' actors agree on who works on the Node.
+    pub(super) node_lease: NodeLease,
     pub(super) metadata: SavedNode,
     pub(super) pods: Vec<String>,
     /// Whether Nodes have Machines.
@@ -97,7 +100,7 @@ pub(super) struct World {
     eviction: i64,
     last_beat: i64,
     last_status: i64,
-    version: u64,
+    pub(super) version: u64,
     registrations: u32,
 }
 
@@ -147,6 +150,7 @@ impl World {
                 lease_duration: Some(SignedDuration::from_secs(40)),
                 heartbeat: Some(at(last_beat)),
             },
+            node_lease: NodeLease::Unused,
             metadata: SavedNode {
                 labels: [("rack".to_owned(), "7".to_owned())].into(),
                 ..SavedNode::default()

@@ -1,0 +1,248 @@
+//! The Lease of a Node by which the actors of medik8s agree on who works on it.
+//!
+//! Where the namespace [`NAMESPACE`] exists, whoever means to disrupt a Node holds the Lease named by
+//! [`name`] there first, and deletes it when done.
+//!
+//! Sources: medik8s/common `pkg/lease/manager.go`; medik8s/node-healthcheck-operator
+//! `internal/controller/resources/lease.go`.
+
+use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::facts::Obstacle;
+use super::phase::Reason;
+
+/// Namespace of these Leases. Source: `defaultLeaseNs` of `manager.go`.
+pub const NAMESPACE: &str = "medik8s-leases";
+
+/// By how much the clocks of one cluster may differ. Somebody whose clock is ahead has renewed in our future,
+/// which medik8s takes for invalid; so much of it we wait for.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(10);
+
+/// Name of the Lease of a Node. Source: `generateLeaseName` of `manager.go`.
+pub fn name(node: &str) -> String {
+    format!("node-{}", node.to_lowercase())
+}
+
+/// The Lease of a Node as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeLease {
+    /// There is no such namespace: nobody agrees on anything by Leases here.
+    Unused,
+    /// There is no Lease: nobody works on the Node.
+    Free,
+    /// There is one; whether it still holds is another question.
+    There(Lease),
+}
+
+impl NodeLease {
+    /// When it runs out by itself, if there is one and it says so.
+    pub fn end(&self) -> Option<Timestamp> {
+        match self {
+            Self::There(lease) => lease.end(),
+            Self::Unused | Self::Free => None,
+        }
+    }
+}
+
+/// What we read of the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// `holderIdentity`.
+    pub holder: Option<String>,
+    /// `acquireTime`.
+    pub acquired: Option<Timestamp>,
+    /// `renewTime`.
+    pub renewed: Option<Timestamp>,
+    /// `leaseDurationSeconds`.
+    pub duration: Option<SignedDuration>,
+    /// `leaseTransitions`.
+    pub transitions: i32,
+    /// UID.
+    pub uid: String,
+    /// resourceVersion.
+    pub resource_version: String,
+}
+
+impl Lease {
+    /// When it runs out by itself; `None` when a field is missing that says so.
+    pub fn end(&self) -> Option<Timestamp> {
+        self.renewed?.saturating_add(self.duration?).ok()
+    }
+
+    /// Until when it holds, if it does: renewed in the past, and not run out. A missing field makes it
+    /// invalid. Source: `isValidLease` of `manager.go`.
+    pub fn valid_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let latest = now.saturating_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
+        let end = self.end()?;
+        (end >= now && self.renewed? <= latest).then_some(end)
+    }
+
+    /// Whether somebody is named as its holder, valid or not.
+    pub fn is_of(&self, holder: &str) -> bool {
+        self.holder.as_deref() == Some(holder)
+    }
+}
+
+/// In whose names the Lease may be held for a remediation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holders {
+    /// Ours: it names the remediation, so that a successor of this process knows it.
+    pub own: String,
+    /// That of the health checker which made the request and holds the Lease for whom it asks. What it
+    /// holds is not ours to take, renew or release.
+    pub producer: Option<String>,
+}
+
+impl Holders {
+    /// For the remediation with this UID.
+    pub fn of(uid: &str, producer: Option<String>) -> Self {
+        Self {
+            own: format!("baremetal-remediator-{uid}"),
+            producer,
+        }
+    }
+
+    fn include(&self, lease: &Lease) -> bool {
+        let producer = self.producer.as_deref();
+        lease.is_of(&self.own) || producer.is_some_and(|producer| lease.is_of(producer))
+    }
+}
+
+/// What has to be done before the host of the Node may be touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing: nobody agrees by Leases, or the producer of the request holds it for us.
+    Settled,
+    /// Nothing: it is ours for long enough.
+    Ours,
+    /// It has to be taken, or renewed.
+    Takeable,
+}
+
+/// How the Lease stands for whoever needs it until `needed`.
+///
+/// # Errors
+/// The obstacle, while somebody else holds it.
+pub fn standing(
+    node: &str,
+    lease: &NodeLease,
+    holders: &Holders,
+    needed: Timestamp,
+    now: Timestamp,
+) -> Result<Standing, Obstacle> {
+    let lease = match lease {
+        NodeLease::Unused => return Ok(Standing::Settled),
+        NodeLease::Free => return Ok(Standing::Takeable),
+        NodeLease::There(lease) => lease,
+    };
+    match lease.valid_until(now) {
+        None => Ok(Standing::Takeable),
+        Some(until) if lease.is_of(&holders.own) && until >= needed => Ok(Standing::Ours),
+        Some(_) if lease.is_of(&holders.own) => Ok(Standing::Takeable),
+        Some(_) if holders.include(lease) => Ok(Standing::Settled),
+        Some(until) => Err(held_by_another(node, lease, until)),
+    }
+}
+
+/// What of the Lease, read live, speaks against a power-off now.
+pub fn objection(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Option<Obstacle> {
+    let lost = |how: &str| {
+        let detail = format!("the Lease {} in namespace {NAMESPACE} {how}", name(node));
+        Some(Obstacle::new(Reason::Accepted, detail))
+    };
+    let lease = match lease {
+        NodeLease::Unused => return None,
+        NodeLease::Free => return lost("is not there"),
+        NodeLease::There(lease) => lease,
+    };
+    match lease.valid_until(now) {
+        None => lost("has run out"),
+        Some(_) if holders.include(lease) => None,
+        Some(until) => Some(held_by_another(node, lease, until)),
+    }
+}
+
+fn held_by_another(node: &str, lease: &Lease, until: Timestamp) -> Obstacle {
+    let holder = lease.holder.as_deref().unwrap_or("somebody without a name");
+    let detail = format!(
+        "{holder} works on Node {node}: it holds the Lease {} in namespace {NAMESPACE} until {until:.0}",
+        name(node)
+    );
+    Obstacle::new(Reason::NodeLeaseHeld, detail)
+}
+
+/// A Lease as it has to be written to be ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Name of the Node.
+    pub node: String,
+    /// Its UID: the Lease goes with the Node.
+    pub node_uid: String,
+    /// `holderIdentity`.
+    pub holder: String,
+    /// `acquireTime`.
+    pub acquired: Timestamp,
+    /// `renewTime`.
+    pub renewed: Timestamp,
+    /// `leaseDurationSeconds`.
+    pub duration: SignedDuration,
+    /// `leaseTransitions`.
+    pub transitions: i32,
+    /// resourceVersion of the Lease that is there and must not have changed since; `None` where none is.
+    pub replaces: Option<String>,
+}
+
+impl Claim {
+    /// Takes a Lease that is free or has run out, or renews ours. Another holder's is acquired anew, and that
+    /// is counted, as by `requestLease` of `manager.go`.
+    pub fn of(
+        node: (&str, &str),
+        lease: &NodeLease,
+        holders: &Holders,
+        duration: SignedDuration,
+        now: Timestamp,
+    ) -> Self {
+        let there = match lease {
+            NodeLease::Unused | NodeLease::Free => None,
+            NodeLease::There(lease) => Some(lease),
+        };
+        let ours = there.filter(|lease| lease.is_of(&holders.own));
+        let kept = ours.and_then(|lease| lease.acquired);
+        let transitions = there.map_or(0, |lease| {
+            let change = i32::from(kept.is_none());
+            lease.transitions.saturating_add(change)
+        });
+        Self {
+            node: node.0.to_owned(),
+            node_uid: node.1.to_owned(),
+            holder: holders.own.clone(),
+            acquired: kept.unwrap_or(now),
+            renewed: now,
+            duration,
+            transitions,
+            replaces: there.map(|lease| lease.resource_version.clone()),
+        }
+    }
+}
+
+/// A Lease in namespace `medik8s-leases`, by which other remediators know that we work on the Node. It is
+/// deleted when we are done, and runs out by itself where that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldNodeLease {
+    /// Name of the Node.
+    pub node: String,
+    /// The Cluster that the Node is in, where that is a workload cluster of Cluster API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Since when it was to be ours.
+    pub since: Timestamp,
+    /// Who was found to hold it after the power-off; it is not ours any more then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_to: Option<String>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The way to a power-off: the host, who else works on the Node, and the BMC, which has to be the host's.
+
+use std::ops::ControlFlow;
+
+use super::node_lease::Hold;
+use super::pending::{IDENTITY_AGE, read_backoff};
+use super::subject;
+use super::{Step, after};
+use crate::core::decision::{Decision, Observation};
+use crate::core::facts::{Host, Machine, Node, Obstacle};
+use crate::core::identity::ProvenIdentity;
+use crate::core::journal::{Subject, Verb};
+use crate::core::machine_api::MachineApi;
+use crate::core::observed::PowerRead;
+use crate::core::phase::{Phase, Reason};
+use crate::core::strategy::Strategy;
+
+impl Step<'_> {
+    /// The Machine may be acted on as far as Kubernetes knows; now the host.
+    pub(super) fn approach(
+        self,
+        strategy: &Strategy,
+        machine: Option<&Machine>,
+        node: &Node,
+        cause: &str,
+    ) -> Decision {
+        let host = match &self.facts.host {
+            Ok(host) => host,
+            Err(obstacle) => return self.obstructed(strategy, obstacle, None),
+        };
+        let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
+            let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
+            return self.obstructed(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);
+        };
+        let (step, hold) = match self.examine_node_lease(strategy, machine, node) {
+            ControlFlow::Continue(examined) => examined,
+            ControlFlow::Break(decision) => return decision,
+        };
+        step.approach_bmc(strategy, (machine, node, host), boot_id, hold, cause)
+    }
+
+    /// Nobody else works on the Node; now the BMC, which has to be that of the host.
+    fn approach_bmc(
+        self,
+        strategy: &Strategy,
+        (machine, node, host): (Option<&Machine>, &Node, &Host),
+        boot_id: String,
+        hold: Hold,
+        cause: &str,
+    ) -> Decision {
+        if let Some(failure) = &self.facts.observed.read_failure {
+            let retry = after(failure.at, read_backoff(failure.consecutive));
+            if retry > self.now {
+                return self.held_up(strategy, &failure.obstacle, Some(retry));
+            }
+            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
+        }
+        let Some(read) = self.fresh_read(IDENTITY_AGE) else {
+            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
+        };
+        match (
+            subject::prove_identity(read, node, host.stated_uuid.as_ref()),
+            hold,
+        ) {
+            (Err(obstacle), _) => self.held_up(strategy, &obstacle, None),
+            (Ok(_), Hold::Claim(claim)) => self.take_node_lease(machine, claim),
+            (Ok(identity), Hold::Enough) => {
+                let subject = describe(machine, node, host, boot_id, read, &identity);
+                self.begin_power_off(strategy, subject, cause)
+            }
+        }
+    }
+
+    /// Writes down whom we are about to power off and why. The command itself comes after a last
+    /// live look.
+    fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
+        self.begin_story();
+        self.journal.attempt = self.journal.attempt.saturating_add(1);
+        // The release of an earlier attempt stays until the next one: its taint may still stand in the
+        // world, and what its Node carried is saved nowhere else.
+        self.journal.evidence = None;
+        // No BareMetalHost manages a host that got this far, so there is nobody to hold it against.
+        self.enter(Phase::Holding, Reason::Accepted, None);
+        self.enter(
+            Phase::PoweringOff,
+            Reason::PowerOffRequested,
+            Some(strategy.deadlines.power_off),
+        );
+        self.journal.message = format!(
+            "Node {} is unhealthy ({cause}); powering off {} through {} (attempt {})",
+            subject.node, subject.host, subject.bmc, self.journal.attempt
+        );
+        self.journal.subject = Some(subject);
+        self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
+        self.observe(Observation::Look)
+    }
+}
+
+fn describe(
+    machine: Option<&Machine>,
+    node: &Node,
+    host: &Host,
+    boot_id: String,
+    read: &PowerRead,
+    identity: &ProvenIdentity,
+) -> Subject {
+    Subject {
+        machine: machine.map(|machine| machine.name.clone()),
+        machine_group: machine
+            .filter(|machine| machine.api != MachineApi::OpenShift)
+            .map(|machine| machine.api.group().to_owned()),
+        cluster: machine.and_then(|machine| machine.cluster.clone()),
+        machine_uid: machine.map(|machine| machine.uid.clone()),
+        node: node.name.clone(),
+        node_uid: node.uid.clone(),
+        boot_id,
+        host: host.reference.clone(),
+        bmc: host.bmc.clone(),
+        system: read.system.clone(),
+        system_uuid: identity.uuid.to_string(),
+        identity: identity.how.clone(),
+    }
+}
