@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
-use super::step::{machine_obstacle, trigger_obstacle};
+use super::step::{machine_obstacle, pause_obstacle, trigger_obstacle};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,10 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
             return Intake::Nothing;
         }
     }
-    if let Some(obstacle) = machine_obstacle(machine).or_else(|| trigger_obstacle(machine)) {
+    if let Some(obstacle) = machine_obstacle(machine)
+        .or_else(|| pause_obstacle(machine))
+        .or_else(|| trigger_obstacle(machine))
+    {
         return skip(obstacle);
     }
     let checks = match health::vouching(triggered.health_checks) {

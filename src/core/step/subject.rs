@@ -59,6 +59,10 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
     if let Err(obstacle) = policy(world) {
         return Verdict::Waits(obstacle, None);
     }
+    // Like that of the policy, a pause stops what is new, and no recovery from being seen.
+    if let Some(obstacle) = machine.and_then(pause_obstacle) {
+        return Verdict::Waits(obstacle, None);
+    }
     let health = match health {
         Ok(health) => health,
         Err(obstacle) => return Verdict::Waits(obstacle, None),
@@ -224,17 +228,18 @@ pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
             format!("Machine {name} carries {mark}"),
         ));
     }
-    if let Some(pause) = &machine.pause {
-        return Some(Obstacle::new(
-            Reason::MachinePaused,
-            format!("Machine {name} {pause}"),
-        ));
-    }
     if machine.control_plane {
         let detail = format!("Machine {name} has the control-plane role, and quorum is not judged yet");
         return Some(Obstacle::new(Reason::ControlPlaneRefused, detail));
     }
     None
+}
+
+/// The pause that keeps remediation off a Machine of Cluster API or off its Cluster.
+pub(crate) fn pause_obstacle(machine: &Machine) -> Option<Obstacle> {
+    let pause = machine.pause.as_ref()?;
+    let detail = format!("Machine {} {pause}", machine.name);
+    Some(Obstacle::new(Reason::MachinePaused, detail))
 }
 
 /// The Node: the Machine's, or the one that the request names, which has to be the same.

@@ -64,6 +64,19 @@ fn a_pause_of_the_machine_or_its_cluster_is_waited_out() {
 }
 
 #[test]
+fn a_pause_does_not_keep_a_recovery_from_being_seen() {
+    let mut sim = in_a_workload_cluster();
+    sim.world
+        .edit_machine(|machine| machine.pause = Some("carries cluster.x-k8s.io/paused".to_owned()));
+    waits_for(&mut sim, Reason::MachinePaused);
+    sim.world
+        .edit_node(|node| super::objects::set_ready(node, "True", at(0)));
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
 fn a_cluster_that_cannot_be_asked_is_waited_for() {
     let mut sim = in_a_workload_cluster();
     let node = sim.world.objects.node.clone();
