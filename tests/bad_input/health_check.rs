@@ -92,7 +92,10 @@ const CASES: &[Case] = &[
             check["spec"]["selector"] = json!({"matchExpressions": [{"key": "role", "operator": "NotIn"}]});
         }],
         reason: Reason::HealthCheckUnreadable,
-        says: &["spec.selector of MachineHealthCheck workers-1 lists no values for \"role\""],
+        says: &[
+            "MachineHealthCheck workers-1 cannot be followed",
+            "spec.selector lists no values for \"role\"",
+        ],
         correction: Some(
             || json!({"spec": {"selector": {"matchExpressions": null, "matchLabels": {keys::MACHINE_ROLE_LABEL: "worker"}}}}),
         ),
@@ -157,4 +160,28 @@ async fn a_trigger_that_no_health_check_vouches_for_is_refused_by_name() -> Resu
 
     refusal::collect(CASES.iter().map(|case| case.what), results)?;
     Ok(())
+}
+
+#[tokio::test]
+async fn a_malformed_health_check_of_other_machines_holds_nobody_up() -> Result<()> {
+    daemon().await?;
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "mhc-others", vec![HostOptions::default()]).await?;
+    world.health_check().await?;
+    let near = json!([{"key": "rack", "operator": "Near"}]);
+    for (name, selector) in [
+        (
+            "of-others",
+            json!({"matchLabels": {keys::MACHINE_ROLE_LABEL: "infra"}, "matchExpressions": near}),
+        ),
+        ("of-nobody", json!({"matchExpressions": near})),
+    ] {
+        objects::create_health_check(&world, name, |check| check["spec"]["selector"] = selector.clone())
+            .await?;
+    }
+    let host = &world.hosts[0];
+
+    refusal::fall_ill(&world, host).await?;
+
+    refusal::goes_on(&world, host).await
 }

@@ -14,8 +14,8 @@ use crate::core::facts::Seen;
 use crate::core::health::dialect::Dialect;
 use crate::core::health::limit::IntOrText;
 use crate::core::health::rules::{Malformed, RawCondition, RawRules, RawTimeout, Rules};
-use crate::core::health::selector::{RawRequirement, RawSelector, Selector};
-use crate::core::health::{HealthCheck, UnhealthyCondition};
+use crate::core::health::selector::{RawRequirement, RawSelector};
+use crate::core::health::{self, HealthCheck};
 
 /// What is read of the spec.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
@@ -126,55 +126,17 @@ impl MachineHealthCheck {
         )
     }
 
-    /// What decisions about a Machine are based on; `Absent` when the check does not select it.
+    /// What decisions about a Machine are based on; `Absent` when the check has nothing to do with it.
     pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
-        let name = self.name_any();
-        if self.spec.cluster_api.is_some() {
-            return self.facts_by_rules(machine);
-        }
-        let (selector, problems) = Selector::read(&raw(&self.spec.selector));
-        if let Some(problem) = problems.first() {
-            return Seen::Unreadable(format!("spec.selector of MachineHealthCheck {name} {problem}"));
-        }
-        if !selector.matches(machine.labels()) {
-            return Seen::Absent;
-        }
-        let mut conditions = Vec::new();
-        for condition in &self.spec.unhealthy_conditions {
-            match non_negative(condition.timeout) {
-                Some(timeout) => conditions.push(UnhealthyCondition {
-                    kind: condition.kind.clone(),
-                    status: condition.status.clone(),
-                    timeout,
-                }),
-                None => {
-                    return Seen::Unreadable(format!(
-                        "spec.unhealthyConditions[].timeout of MachineHealthCheck {name} must not be negative"
-                    ));
-                }
-            }
-        }
-        Seen::Present(self.facts_with(conditions, Vec::new()))
+        let heard = health::heard(&self.name_any(), self.rules(), machine.labels());
+        heard.map(|rules| self.facts_with(rules))
     }
 
-    fn facts_by_rules(&self, machine: &Machine) -> Seen<HealthCheck> {
-        match self.rules() {
-            Err(malformed) => {
-                let name = self.name_any();
-                Seen::Unreadable(format!(
-                    "MachineHealthCheck {name} cannot be followed: {malformed}"
-                ))
-            }
-            Ok(rules) if !rules.selector.matches(machine.labels()) => Seen::Absent,
-            Ok(rules) => Seen::Present(self.facts_with(rules.node_conditions, rules.machine_conditions)),
-        }
-    }
-
-    fn facts_with(
-        &self,
-        conditions: Vec<UnhealthyCondition>,
-        machine_conditions: Vec<UnhealthyCondition>,
-    ) -> HealthCheck {
+    fn facts_with(&self, rules: Result<Rules, String>) -> HealthCheck {
+        let (rules, malformed) = rules.map_or_else(|wrong| (None, Some(wrong)), |rules| (Some(rules), None));
+        let (conditions, machine_conditions) = rules
+            .map(|rules| (rules.node_conditions, rules.machine_conditions))
+            .unwrap_or_default();
         let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
         HealthCheck {
             name: self.name_any(),
@@ -184,6 +146,7 @@ impl MachineHealthCheck {
             has_template: self.spec.remediation_template.is_some(),
             conditions,
             machine_conditions,
+            malformed,
         }
     }
 }

@@ -65,6 +65,7 @@ impl NodeHealthCheck {
             has_template: true,
             conditions,
             machine_conditions: Vec::new(),
+            malformed: None,
         })
     }
 }

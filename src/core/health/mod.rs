@@ -31,7 +31,7 @@ mod vouching;
 
 pub use condition::UnhealthyCondition;
 pub use node::{Health, judge, judge_by_readiness};
-pub use vouching::{HealthCheck, vouching};
+pub use vouching::{HealthCheck, heard, vouching};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! Which MachineHealthCheck vouches for a trigger.
 
 use super::UnhealthyCondition;
+use super::rules::{Malformed, Rules, Scope};
+use super::selector::Labels;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::Reason;
 
@@ -19,10 +21,29 @@ pub struct HealthCheck {
     pub conditions: Vec<UnhealthyCondition>,
     /// Cluster API: the same of the Machine.
     pub machine_conditions: Vec<UnhealthyCondition>,
+    /// What is wrong with it, where nothing tells which Machines it was meant for. Such a check selects
+    /// none, and has no other plan for any.
+    pub malformed: Option<String>,
+}
+
+/// What a check asks for of a Machine with these labels: `Absent` when it provably has nothing to do with it.
+/// One that cannot be followed and was meant for the Machine, as far as that can be told, is unknown.
+pub fn heard(name: &str, rules: Result<Rules, Malformed>, labels: &Labels) -> Seen<Result<Rules, String>> {
+    let wrong = |malformed: &Malformed| format!("MachineHealthCheck {name} cannot be followed: {malformed}");
+    match rules {
+        Ok(rules) if rules.selector.matches(labels) => Seen::Present(Ok(rules)),
+        Ok(_) => Seen::Absent,
+        Err(malformed) => match &malformed.scope {
+            Scope::Unknown => Seen::Present(Err(wrong(&malformed))),
+            Scope::Within(_) if malformed.scope.holds(labels) => Seen::Unreadable(wrong(&malformed)),
+            Scope::Within(_) => Seen::Absent,
+        },
+    }
 }
 
 /// Finds the health checks that vouch for a trigger: unpaused, with the strategy, without a template,
-/// and nobody else with another plan for the same Machine.
+/// and nobody else with another plan for the same Machine. One that is malformed beyond telling whom it was
+/// meant for is named where no other vouches, and holds nobody up where one does: see [`Scope`].
 ///
 /// # Errors
 /// The obstacle, when none vouches, one cannot be read, or two disagree.
@@ -31,19 +52,25 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
     let mut vouching = Vec::new();
     let mut paused = Vec::new();
     let mut others = Vec::new();
+    let mut malformed = None;
     for check in checks {
         match check {
             Seen::Unreadable(detail) => {
                 return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
             }
             Seen::Absent => {}
+            Seen::Present(check) if check.malformed.is_some() => malformed = check.malformed.as_ref(),
             Seen::Present(check) if !check.external_baremetal || check.has_template => others.push(check),
             Seen::Present(check) if check.paused => paused.push(check),
             Seen::Present(check) => vouching.push(check),
         }
     }
     if vouching.is_empty() {
-        return Err(nobody_vouches(paused.first().copied(), others.first().copied()));
+        return Err(nobody_vouches(
+            paused.first().copied(),
+            others.first().copied(),
+            malformed,
+        ));
     }
     if let (Some(ours), Some(other)) = (vouching.first(), others.first()) {
         return Err(Obstacle::new(
@@ -63,7 +90,11 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
     Ok(vouching)
 }
 
-fn nobody_vouches(paused: Option<&HealthCheck>, other: Option<&HealthCheck>) -> Obstacle {
+fn nobody_vouches(
+    paused: Option<&HealthCheck>,
+    other: Option<&HealthCheck>,
+    malformed: Option<&String>,
+) -> Obstacle {
     let (reason, why) = match (paused, other) {
         (Some(check), _) => (
             Reason::HealthCheckPaused,
@@ -86,10 +117,13 @@ fn nobody_vouches(paused: Option<&HealthCheck>, other: Option<&HealthCheck>) -> 
                 check.name
             ),
         ),
-        (None, None) => (
-            Reason::NoHealthCheck,
-            "no MachineHealthCheck with the external-baremetal strategy selects the Machine".to_owned(),
-        ),
+        (None, None) => match malformed {
+            Some(wrong) => (Reason::HealthCheckUnreadable, wrong.clone()),
+            None => (
+                Reason::NoHealthCheck,
+                "no MachineHealthCheck with the external-baremetal strategy selects the Machine".to_owned(),
+            ),
+        },
     };
     Obstacle::new(reason, why)
 }

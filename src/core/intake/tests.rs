@@ -39,6 +39,7 @@ fn vouching() -> Vec<Seen<HealthCheck>> {
             timeout: SignedDuration::from_secs(60),
         }],
         machine_conditions: Vec::new(),
+        malformed: None,
     })]
 }
 

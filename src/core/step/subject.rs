@@ -169,7 +169,10 @@ fn requested(
                 return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
             }
             Seen::Absent => {}
-            Seen::Present(check) => made_by.push(check),
+            Seen::Present(check) => match &check.malformed {
+                Some(wrong) => return Err(Obstacle::new(Reason::HealthCheckUnreadable, wrong.clone())),
+                None => made_by.push(check),
+            },
         }
     }
     if made_by.is_empty() {

@@ -184,17 +184,17 @@ fn a_range_wins_and_what_is_malformed_selects_nothing() {
 
     let of_blue = json!({"role": "worker", "cluster.x-k8s.io/cluster-name": "blue"});
     let machine = machine(Version::V1Beta2, &named(&json!({}), &of_blue), &Value::Null);
-    for wrong in [
-        check(json!({"unhealthyInRange": "[5-3]"}), workers),
-        check(
-            json!({}),
-            json!({"matchExpressions": [{"key": "role", "operator": "Like"}]}),
-        ),
-        check(json!({}), json!({})),
+    let reversed = check(json!({"unhealthyInRange": "[5-3]"}), workers).0.unwrap();
+    assert!(reversed.rules().is_err());
+    assert!(matches!(reversed.facts_for(&machine), Seen::Unreadable(_)));
+    for nobody in [
+        json!({"matchExpressions": [{"key": "role", "operator": "Like"}]}),
+        json!({}),
     ] {
-        let wrong = wrong.0.unwrap();
-        assert!(wrong.rules().is_err());
-        assert!(matches!(wrong.facts_for(&machine), Seen::Unreadable(_)));
+        let nobody = check(json!({}), nobody).0.unwrap();
+        assert!(nobody.rules().is_err());
+        let heard = nobody.facts_for(&machine);
+        assert!(matches!(heard, Seen::Present(check) if check.malformed.is_some()));
     }
 }
 

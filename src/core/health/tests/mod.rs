@@ -14,3 +14,4 @@ mod properties;
 mod reading;
 mod selector;
 mod short_circuit;
+mod vouching;

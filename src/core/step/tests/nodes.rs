@@ -148,6 +148,7 @@ fn corrupt_disks() -> HealthCheck {
             timeout: SignedDuration::from_mins(1),
         }],
         machine_conditions: Vec::new(),
+        malformed: None,
     }
 }
 
@@ -207,8 +208,13 @@ fn a_health_check_that_asked_and_is_paused_or_unreadable_holds_the_request_up() 
         paused: true,
         ..corrupt_disks()
     };
+    let malformed = HealthCheck {
+        malformed: Some("spec.selector".to_owned()),
+        ..corrupt_disks()
+    };
     for (check, expected) in [
         (Seen::Present(paused), Reason::HealthCheckPaused),
+        (Seen::Present(malformed), Reason::HealthCheckUnreadable),
         (
             Seen::Unreadable("spec.unhealthyConditions".to_owned()),
             Reason::HealthCheckUnreadable,

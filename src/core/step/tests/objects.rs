@@ -76,5 +76,6 @@ pub(super) fn health_check() -> HealthCheck {
             })
             .into(),
         machine_conditions: Vec::new(),
+        malformed: None,
     }
 }
