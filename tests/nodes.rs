@@ -128,6 +128,24 @@ async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_node_that_is_well_again_is_no_failure_to_its_node_health_check() -> Result<()> {
+    let world = world_of("node-nhc-well", without_a_machine()).await?;
+    let host = &world.hosts[0];
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    check.asks_for(&world, host, &host.name).await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Cancelled, "{:?}", ended.status);
+    let recovered = |status: &str| Some((status.to_owned(), "Recovered".to_owned()));
+    assert_eq!(condition(&ended, "Processing"), recovered("False"));
+    // At False its operator would take the next step of its ladder at once.
+    assert_eq!(condition(&ended, "Succeeded"), recovered("True"));
+    assert_eq!(host.transitions(), (0, 0));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_touched() -> Result<()> {
     // Nothing says where the BMC is, so the request waits.
     let options = HostOptions {

@@ -12,7 +12,11 @@ use crate::core::phase::{Phase, Reason};
 
 /// Whether we are working on it.
 pub const PROCESSING: &str = "Processing";
-/// Whether the Node came back from a proven reboot.
+/// Whether the Node is well again: after a proven reboot, or by itself before the host was touched. `False`
+/// makes a NodeHealthCheck take the next step of its ladder at once, which a Node that has recovered must be
+/// spared, also while the operator does not know of that yet, and while it waits with the deletion of the
+/// request (`healthyDelay`). Source: medik8s/node-healthcheck-operator
+/// `internal/controller/nodehealthcheck_controller.go`, `remediate` and `remediationFailed`.
 pub const SUCCEEDED: &str = "Succeeded";
 /// Whether the Node is gone for good; never with us: it comes back. A NodeHealthCheck asks this when the Node
 /// is missing.
@@ -41,7 +45,7 @@ pub fn of(
             PROCESSING,
             if journal.phase.is_final() { "False" } else { "True" },
         ),
-        (SUCCEEDED, succeeded(journal.phase)),
+        (SUCCEEDED, succeeded(journal)),
         (PERMANENT_NODE_DELETION_EXPECTED, "False"),
         (
             POWER_OFF_PROVEN,
@@ -156,9 +160,10 @@ pub fn state(statements: &[Statement], present: &[Condition], now: Timestamp) ->
     Some(stated.chain(others.cloned()).collect())
 }
 
-fn succeeded(phase: Phase) -> &'static str {
-    match phase {
+fn succeeded(journal: &Journal) -> &'static str {
+    match journal.phase {
         Phase::Succeeded => "True",
+        Phase::Cancelled if journal.is_because(Reason::Recovered) => "True",
         Phase::Failed | Phase::Cancelled => "False",
         Phase::Pending
         | Phase::Holding
@@ -179,6 +184,38 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_node_that_has_recovered_is_no_failure_that_another_remediator_has_to_answer() {
+        for (phase, reason, expected) in [
+            (Phase::Pending, Reason::Accepted, ("True", "Unknown")),
+            (Phase::PoweringOff, Reason::PowerOffRequested, ("True", "Unknown")),
+            (Phase::Booting, Reason::WaitingForNode, ("True", "Unknown")),
+            (Phase::Succeeded, Reason::Rebooted, ("False", "True")),
+            (Phase::Cancelled, Reason::Recovered, ("False", "True")),
+            (Phase::Cancelled, Reason::TriggerWithdrawn, ("False", "False")),
+            (
+                Phase::Cancelled,
+                Reason::RemediationInterruptedByNHC,
+                ("False", "False"),
+            ),
+            (Phase::Failed, Reason::BootDeadlineExceeded, ("False", "False")),
+        ] {
+            let mut journal = Journal::default();
+            journal.enter(phase, reason, at(1), None);
+            let conditions = of(&journal, &[], Some(1), at(1));
+            let status = |kind: &str| {
+                let of_kind = conditions.iter().find(|condition| condition.type_ == kind);
+                of_kind.map(|condition| condition.status.as_str())
+            };
+            assert_eq!(
+                (status(PROCESSING), status(SUCCEEDED)),
+                (Some(expected.0), Some(expected.1)),
+                "{phase:?} {reason:?}"
+            );
+            assert_eq!(status(PERMANENT_NODE_DELETION_EXPECTED), Some("False"));
+        }
     }
 
     #[test]
