@@ -207,6 +207,7 @@ async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> Res
         "",
         "baremetal-remediator.io",
         "machine.openshift.io",
+        "cluster.x-k8s.io",
         "metal3.io",
         "networking.k8s.io",
         "config.openshift.io",

@@ -16,7 +16,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use world::acts::{create_template, hasty};
-use world::{World, cluster_api, objects};
+use world::{World, cluster_api, command, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -81,6 +81,12 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
         own.is_none(),
         "the Node is in the workload cluster and nowhere else"
     );
+
+    // The host is known to people by the name of its Machine, with the Node's identity.
+    let kubeconfig = world.cluster.admin_kubeconfig_file()?;
+    let arguments = ["bmc", "check", "-n", &world.namespace, &host.name];
+    let (status, out, err) = command::run(DAEMON, &kubeconfig, &arguments).await?;
+    assert_eq!(status, Some(0), "{out}{err}");
 
     // What a remediation that was deleted since left on it goes, too.
     let left = Patch::Merge(json!({

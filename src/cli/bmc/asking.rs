@@ -120,7 +120,7 @@ impl Asker {
             Some((name, uuid)) => Expected::Node(name, uuid.as_deref()),
             None => Expected::NoNode(format!("{label} has no Node")),
         };
-        let ready = host.ready_node().map(|node| (cluster, node));
+        let ready = host.ready_node().map(|node| (host, node));
         let version = target.credentials.version.clone();
         let asked = self.of_target(label.clone(), bmc, target, &expected, host.stated_uuid(), ready);
         let mut checked = asked.await?;
@@ -159,7 +159,7 @@ impl Asker {
         target: BmcTarget,
         expected: &Expected<'_>,
         stated: Option<SystemUuid>,
-        ready: Option<(&Cluster, String)>,
+        ready: Option<(&ClusterHost, String)>,
     ) -> anyhow::Result<Checked> {
         let line = self.bmcs.line(target, Urgency::Remediation);
         let asked = self.stop.or(ask(&line, &bmc, expected, stated, ready)).await;
@@ -181,7 +181,7 @@ async fn ask(
     bmc: &str,
     expected: &Expected<'_>,
     mut stated: Option<SystemUuid>,
-    ready: Option<(&Cluster, String)>,
+    ready: Option<(&ClusterHost, String)>,
 ) -> anyhow::Result<Asked> {
     let found = match line.inspect().await {
         Ok(found) => found,
@@ -194,8 +194,8 @@ async fn ask(
     }
     let shown = found.found(line.target());
     let mut verdict = readiness::judge(&shown, expected, stated.as_ref(), Timestamp::now());
-    if let (PowerState::Off, Ok(_), Some((cluster, node))) = (found.reading.power, &verdict, &ready)
-        && let Err(obstacle) = believe(cluster, node, line, bmc).await?
+    if let (PowerState::Off, Ok(_), Some((host, node))) = (found.reading.power, &verdict, &ready)
+        && let Err(obstacle) = believe(host, node, line, bmc).await?
     {
         verdict = Err(obstacle);
     }
@@ -204,12 +204,12 @@ async fn ask(
 
 /// Whether a BMC can be believed that says Off of the host of a Node that is Ready.
 async fn believe(
-    cluster: &Cluster,
+    host: &ClusterHost,
     node: &str,
     line: &BmcLine,
     bmc: &str,
 ) -> anyhow::Result<Result<(), Obstacle>> {
-    let (first, last) = cluster.watch_for_report(node).await?;
+    let (first, last) = Cluster::watch_for_report(host, node).await?;
     Ok(match line.read().await {
         Ok(again) => readiness::off_is_believable(node, &first, &last, again.power),
         Err(error) => Err(obstacle(bmc, &error)),

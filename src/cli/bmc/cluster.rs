@@ -12,7 +12,9 @@ use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
-use crate::controller::{ShellError, bmc_access, cluster_networks, resolve_endpoint, within};
+use crate::controller::{
+    ClusterKey, MachineLists, ShellError, bmc_access, client_of, cluster_networks, resolve_endpoint, within,
+};
 use crate::core::facts::{NodeReport, Obstacle};
 use crate::core::metal3::host_reference;
 use crate::core::phase::Reason;
@@ -87,7 +89,7 @@ impl Cluster {
     /// When something cannot be listed.
     pub(super) async fn hosts(&self, namespace: Option<&str>) -> anyhow::Result<Vec<ClusterHost>> {
         let endpoints: Vec<BMCEndpoint> = self.list("BMCEndpoints", namespace).await?;
-        let machines: Vec<Machine> = self.list("Machines", namespace).await?;
+        let machines = self.machines(namespace).await?;
         let mut hosts = Vec::new();
         for endpoint in &endpoints {
             let space = endpoint.namespace().unwrap_or_default();
@@ -96,14 +98,16 @@ impl Cluster {
             });
             let node_name = endpoint.spec.node_name.as_deref();
             let node_name = node_name.or_else(|| machine.and_then(Machine::node_name));
+            let seen = self.node(machine, node_name).await?;
             hosts.push(ClusterHost {
                 namespace: space,
                 name: endpoint.name_any(),
                 machine: machine.cloned(),
                 node_name: node_name.map(ToOwned::to_owned),
-                described: resolve_endpoint(endpoint),
+                described: seen.reachable.and_then(|()| resolve_endpoint(endpoint)),
                 twins: twins(endpoint, machine, &endpoints),
-                node: self.node(node_name).await?,
+                node: seen.node,
+                nodes: seen.nodes,
             });
         }
         for machine in machines {
@@ -145,8 +149,11 @@ impl Cluster {
     ///
     /// # Errors
     /// When its Lease cannot be read.
-    pub(super) async fn watch_for_report(&self, node: &str) -> anyhow::Result<(NodeReport, NodeReport)> {
-        let watched = crate::controller::watch_for_report(&self.client, node).await;
+    pub(super) async fn watch_for_report(
+        host: &ClusterHost,
+        node: &str,
+    ) -> anyhow::Result<(NodeReport, NodeReport)> {
+        let watched = crate::controller::watch_for_report(&host.nodes, node).await;
         watched.map_err(|error| said(&error))
     }
 
@@ -178,28 +185,70 @@ impl Cluster {
                 .await
                 .map_err(|error| said(&error))?,
         };
+        let seen = self.node(Some(&machine), machine.node_name()).await?;
         Ok(Some(ClusterHost {
             namespace: machine.namespace().unwrap_or_default(),
             name: machine.name_any(),
             node_name: machine.node_name().map(ToOwned::to_owned),
-            node: self.node(machine.node_name()).await?,
+            node: seen.node,
+            nodes: seen.nodes,
             machine: Some(machine),
-            described,
+            described: seen.reachable.and(described),
             twins: None,
         }))
     }
 
-    async fn node(&self, name: Option<&str>) -> anyhow::Result<Option<Node>> {
-        let Some(name) = name else {
-            return Ok(None);
+    /// The Node of a host, in whichever cluster that is. Where it cannot be asked, the host is not known
+    /// well enough to be spoken to.
+    async fn node(&self, machine: Option<&Machine>, name: Option<&str>) -> anyhow::Result<NodeSeen> {
+        let cluster = machine.and_then(ClusterKey::of);
+        let nodes = match &cluster {
+            None => Ok(self.client.clone()),
+            Some(key) => client_of(&self.client, key).await,
         };
-        let nodes = Api::<Guarded<Node>>::all(self.client.clone());
-        match within("reading the Node", nodes.get_opt(name)).await {
-            Ok(Some(Guarded(Ok(node)))) => Ok(Some(node)),
+        let (nodes, reachable) = match nodes {
+            Ok(nodes) => (nodes, Ok(())),
+            Err(obstacle) => (self.client.clone(), Err(obstacle)),
+        };
+        let unseen = |reachable| NodeSeen {
+            node: None,
+            nodes: nodes.clone(),
+            reachable,
+        };
+        let (Some(name), Ok(())) = (name, &reachable) else {
+            return Ok(unseen(reachable));
+        };
+        let found = Api::<Guarded<Node>>::all(nodes.clone());
+        match within("reading the Node", found.get_opt(name)).await {
+            Ok(Some(Guarded(Ok(node)))) => Ok(NodeSeen {
+                node: Some(node),
+                ..unseen(Ok(()))
+            }),
             Ok(Some(Guarded(Err(invalid)))) => bail!("Node {name} cannot be read: {}", invalid.error),
-            Ok(None) => Ok(None),
-            Err(error) => Err(said(&error)),
+            Ok(None) => Ok(unseen(Ok(()))),
+            Err(error) => match cluster {
+                None => Err(said(&error)),
+                Some(key) => {
+                    let detail = format!(
+                        "the API of workload cluster {key}: {}",
+                        crate::report::chain(&error)
+                    );
+                    Ok(unseen(Err(Obstacle::new(
+                        Reason::WorkloadClusterUnreachable,
+                        detail,
+                    ))))
+                }
+            },
         }
+    }
+
+    async fn machines(&self, namespace: Option<&str>) -> anyhow::Result<Vec<Machine>> {
+        let lists = MachineLists::ask(&self.client)
+            .await
+            .map_err(|error| said(&error))?;
+        let found = lists.machines(&self.client, namespace).await;
+        let found = found.map_err(|error| said(&error))?;
+        readable("Machines", found.into_iter().map(|(_, machine)| machine))
     }
 
     async fn list<K>(&self, kinds: &'static str, namespace: Option<&str>) -> anyhow::Result<Vec<K>>
@@ -218,16 +267,27 @@ impl Cluster {
         let found = found
             .map_err(|error| said(&error))
             .with_context(|| format!("listing {kinds}"))?;
-        found
-            .into_iter()
-            .map(|Guarded(object)| {
-                object.map_err(|invalid| {
-                    let name = invalid.metadata.name.unwrap_or_default();
-                    anyhow!("one of the {kinds}, {name}, cannot be read: {}", invalid.error)
-                })
-            })
-            .collect()
+        readable(kinds, found.into_iter())
     }
+}
+
+/// A Node, and the cluster that it is in.
+struct NodeSeen {
+    node: Option<Node>,
+    nodes: Client,
+    /// Or why the cluster cannot be asked.
+    reachable: Result<(), Obstacle>,
+}
+
+fn readable<K>(kinds: &str, found: impl Iterator<Item = Guarded<K>>) -> anyhow::Result<Vec<K>> {
+    found
+        .map(|Guarded(object)| {
+            object.map_err(|invalid| {
+                let name = invalid.metadata.name.unwrap_or_default();
+                anyhow!("one of the {kinds}, {name}, cannot be read: {}", invalid.error)
+            })
+        })
+        .collect()
 }
 
 /// Everything that the cluster uses itself, with what stands on Nodes.

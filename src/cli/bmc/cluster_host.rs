@@ -1,6 +1,6 @@
 //! A host of the cluster: what describes it, and what it is called.
 
-use kube::ResourceExt;
+use kube::{Client, ResourceExt};
 
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, Node};
@@ -9,7 +9,6 @@ use crate::core::facts::Obstacle;
 use crate::core::identity::SystemUuid;
 
 /// A host of the cluster.
-#[derive(Debug)]
 pub(super) struct ClusterHost {
     pub(super) namespace: String,
     pub(super) name: String,
@@ -21,6 +20,8 @@ pub(super) struct ClusterHost {
     /// Why a remediation would not know that this is the one.
     pub(super) twins: Option<Obstacle>,
     pub(super) node: Option<Node>,
+    /// For the cluster of its Node.
+    pub(super) nodes: Client,
 }
 
 impl ClusterHost {

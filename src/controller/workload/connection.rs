@@ -10,7 +10,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, reflector};
 use kube::{Client, ResourceExt as _};
 
-use super::{Change, ClusterKey, Shared, kubeconfig};
+use super::{Change, ClusterKey, Shared, kubeconfig, unreachable};
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::controller::api_call::within;
@@ -18,6 +18,7 @@ use crate::controller::caches::WATCH_TIMEOUT;
 use crate::controller::lost_nodes::LostNodes;
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::run::supports_out_of_service;
+use crate::core::facts::Obstacle;
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
@@ -43,6 +44,35 @@ pub(super) struct Keeper {
 struct Credentials {
     version: Option<String>,
     kubeconfig: String,
+}
+
+async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, String> {
+    let name = format!("{}-kubeconfig", key.name);
+    let secrets = Api::<Secret>::namespaced(client.clone(), &key.namespace);
+    let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
+    let secret = secret.map_err(|error| crate::report::chain(&error))?;
+    let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
+    let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
+    let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
+    let kubeconfig = String::from_utf8(value.0.clone());
+    Ok(Credentials {
+        version: secret.resource_version(),
+        kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
+    })
+}
+
+async fn client_for(credentials: &Credentials, key: &ClusterKey) -> Result<Client, String> {
+    let client = kubeconfig::client(&credentials.kubeconfig).await;
+    client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
+}
+
+/// A client for a workload cluster, for a command that is run once.
+///
+/// # Errors
+/// The obstacle: what is wrong with its Secret.
+pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, Obstacle> {
+    let client = async { client_for(&credentials(own, key).await?, key).await };
+    client.await.map_err(|why| unreachable(key, &why))
 }
 
 impl Keeper {
@@ -72,26 +102,10 @@ impl Keeper {
         }
     }
 
-    async fn credentials(&self) -> Result<Credentials, String> {
-        let name = format!("{}-kubeconfig", self.key.name);
-        let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.key.namespace);
-        let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
-        let secret = secret.map_err(|error| crate::report::chain(&error))?;
-        let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
-        let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
-        let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
-        let kubeconfig = String::from_utf8(value.0.clone());
-        Ok(Credentials {
-            version: secret.resource_version(),
-            kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
-        })
-    }
-
     /// A client that the cluster answers.
     async fn connect(&self) -> Result<(Credentials, (Client, bool)), String> {
-        let credentials = self.credentials().await?;
-        let client = kubeconfig::client(&credentials.kubeconfig).await;
-        let client = client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", self.key.name))?;
+        let credentials = credentials(&self.client, &self.key).await?;
+        let client = client_for(&credentials, &self.key).await?;
         let version = within("asking for the server's version", client.apiserver_version()).await;
         let version = version.map_err(|error| crate::report::chain(&error))?;
         let supported = supports_out_of_service(&version.major, &version.minor);
@@ -161,14 +175,17 @@ impl Keeper {
     }
 
     /// Whether this connection has served its time.
-    async fn is_over(&self, credentials: &Credentials) -> bool {
+    async fn is_over(&self, held: &Credentials) -> bool {
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
         let unwanted = shared.is_unwanted(&self.key);
         drop(shared);
         // A Secret that cannot be read now has not changed.
-        unwanted || self.credentials().await.is_ok_and(|now| now != *credentials)
+        unwanted
+            || credentials(&self.client, &self.key)
+                .await
+                .is_ok_and(|now| now != *held)
     }
 
     fn troubled(&self, trouble: &str) {

@@ -7,6 +7,8 @@
 mod connection;
 mod kubeconfig;
 
+pub(crate) use connection::client_of;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,0 +1,84 @@
+//! Machines and what belongs to them, of both APIs, listed live: for commands that are run once.
+
+use kube::Client;
+use kube::api::{Api, ListParams};
+
+use super::api_call::{ShellError, list, within};
+use super::served::{ServedClusterApi, has_openshift_machines};
+use crate::api::guarded::Guarded;
+use crate::api::views::Machine;
+use crate::api::views::cluster_api::FromClusterApi;
+use crate::core::machine_api::MachineApi;
+
+/// Which Machines the server has.
+#[derive(Debug)]
+pub(crate) struct MachineLists {
+    openshift: bool,
+    cluster_api: ServedClusterApi,
+}
+
+impl MachineLists {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub(crate) async fn ask(client: &Client) -> Result<Self, ShellError> {
+        let cluster_api = ServedClusterApi::default();
+        let (openshift, _) = tokio::try_join!(has_openshift_machines(client), cluster_api.ask(client))?;
+        Ok(Self {
+            openshift,
+            cluster_api,
+        })
+    }
+
+    /// Machines of both APIs, also those that cannot be read.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub(crate) async fn machines(
+        &self,
+        client: &Client,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(MachineApi, Guarded<Machine>)>, ShellError> {
+        let call = "listing Machines";
+        let of = |api: MachineApi| move |machine| (api, machine);
+        let mut found = Vec::new();
+        if self.openshift {
+            let machines = of_openshift::<Machine>(client, call, namespace).await?;
+            found.extend(machines.into_iter().map(of(MachineApi::OpenShift)));
+        }
+        let machines = self.of_cluster_api::<Machine>(client, call, namespace).await?;
+        found.extend(machines.into_iter().map(of(MachineApi::ClusterApi)));
+        Ok(found)
+    }
+
+    async fn of_cluster_api<K: FromClusterApi>(
+        &self,
+        client: &Client,
+        call: &'static str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Guarded<K>>, ShellError> {
+        match self.cluster_api.api(client, K::KIND, namespace) {
+            Some(objects) => within(call, objects.list()).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+async fn of_openshift<K>(
+    client: &Client,
+    call: &'static str,
+    namespace: Option<&str>,
+) -> Result<Vec<Guarded<K>>, ShellError>
+where
+    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug,
+{
+    let api: Api<Guarded<K>> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    list(call, &api, &ListParams::default(), |_| true).await
+}
