@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use harness::{Cluster, ForeignCrd};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
@@ -125,6 +126,16 @@ pub(super) async fn apply_roles(client: &Client, namespace: &str, file: &str) ->
         }
     }
     Ok(())
+}
+
+/// Creates a namespace for the daemon's own objects, if there is none.
+pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let namespace: Namespace = serde_json::from_value(serde_json::json!({"metadata": {"name": name}}))?;
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        created => created.map(|_| ()).map_err(Into::into),
+    }
 }
 
 pub fn read_documents(path: &Path) -> Result<Vec<serde_json::Value>> {

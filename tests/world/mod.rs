@@ -13,6 +13,8 @@
 
 pub mod acts;
 pub mod cluster_api;
+pub mod cluster_api_manager;
+pub mod cluster_api_objects;
 pub mod command;
 pub mod daemon;
 pub mod host;
@@ -41,15 +43,15 @@ use bmc_simulator::Simulator;
 use harness::Cluster;
 use harness::kubelet::ScriptedKubelet;
 use harness::process::ChildDaemon;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
-    allow_node_deletion, allow_the_base, allow_the_base_without, install, read_documents, repository,
+    allow_node_deletion, allow_the_base, allow_the_base_without, ensure_namespace, install, read_documents,
+    repository,
 };
 
 use install::{allow_secrets, apply};
@@ -283,16 +285,6 @@ pub async fn set_policy(client: &Client, spec: serde_json::Value) -> Result<()> 
         document,
     )
     .await
-}
-
-/// Creates a namespace for the daemon's own objects, if there is none.
-pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
-    let namespaces = Api::<Namespace>::all(client.clone());
-    let namespace: Namespace = serde_json::from_value(serde_json::json!({"metadata": {"name": name}}))?;
-    match namespaces.create(&PostParams::default(), &namespace).await {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-        created => created.map(|_| ()).map_err(Into::into),
-    }
 }
 
 /// Name of the n-th remediation of a Machine.

@@ -47,7 +47,7 @@ pub struct NodeHealthOperator<'a> {
 pub async fn prepare(cluster: &Cluster) -> Result<Option<&'static ChildDaemon>> {
     static REAL: OnceCell<Option<ChildDaemon>> = OnceCell::const_new();
     let start = || async {
-        install::install_with(cluster, &[ForeignCrd::OpenShift, ForeignCrd::NodeHealthCheck]).await?;
+        install::install_with(cluster, &[ForeignCrd::NodeHealthCheck]).await?;
         let client = cluster.client().await?;
         node_lease::agree_by_leases(&client).await?;
         let Some(program) = Upstream::named(VARIABLE)? else {

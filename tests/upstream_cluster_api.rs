@@ -1,0 +1,128 @@
+//! MachineHealthChecks of Cluster API and the daemon, from the first missed heartbeat to the last trace of
+//! the request: with Cluster API's own core manager where `CLUSTER_API_MANAGER` names it.
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::journal::Journal;
+use baremetal_remediator::core::phase::{Phase, Reason};
+use kube::api::ListParams;
+use serde_json::Value;
+use world::acts::{create_template, hasty};
+use world::cluster_api_manager::{self, ClusterApiManager};
+use world::{HostOptions, World, WorldHost, objects};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const LONG: Duration = Duration::from_mins(2);
+
+async fn world_of(name: &str, hosts: Vec<HostOptions>) -> Result<World> {
+    let cluster = harness::control_plane().await?;
+    cluster_api_manager::prepare(cluster).await?;
+    let world = World::new(cluster, name, hosts).await?;
+    world::daemon::shared(cluster, DAEMON).await?;
+    Ok(world)
+}
+
+/// The network to the host is back; it never rebooted.
+async fn reports_again(host: &WorldHost) -> Result<()> {
+    let kubelet = host.kubelet.as_ref().context("the host has a Node")?;
+    kubelet
+        .resume(host.bmc.truth().boot_id.context("the host has booted")?)
+        .await
+}
+
+/// Its producer may delete it from here on.
+fn is_on_again(journal: &Journal) -> bool {
+    matches!(journal.phase, Phase::Booting | Phase::Succeeded)
+}
+
+#[tokio::test]
+async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> Result<()> {
+    let world = world_of("capi-clone", vec![cluster_api_manager::host()]).await?;
+    let host = &world.hosts[0];
+    let manager = ClusterApiManager::manages(&world).await?;
+    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    manager.checks("reboot", "100%").await?;
+    world.falls_silent(host).await?;
+
+    let request = manager.asks(host, &template).await?;
+
+    let made_as = serde_json::to_value(&request)?;
+    let metadata = &made_as["metadata"];
+    assert_eq!(
+        metadata["annotations"]["cluster.x-k8s.io/cloned-from-name"],
+        "reboot"
+    );
+    assert_eq!(metadata["labels"]["cluster.x-k8s.io/cluster-name"], "self");
+    assert_eq!(
+        metadata["ownerReferences"][0]["apiVersion"],
+        "cluster.x-k8s.io/v1beta2"
+    );
+    assert_eq!(made_as["spec"]["retries"]["attempts"], 1);
+    manager.leaves_it_to_us(host).await?;
+    world.remediation_until(&host.name, LONG, is_on_again).await?;
+    manager.takes_back(host).await?;
+    assert_eq!(host.transitions(), (1, 1));
+    let node = objects::node(&world, &host.name).await?;
+    assert!(!objects::has_out_of_service_taint(&node));
+    assert_eq!(manager.forbidden().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
+    let without_a_bmc = HostOptions {
+        endpoint: Box::new(|_| Value::Null),
+        ..cluster_api_manager::host()
+    };
+    let world = world_of("capi-recovers", vec![without_a_bmc]).await?;
+    let host = &world.hosts[0];
+    let manager = ClusterApiManager::manages(&world).await?;
+    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    manager.checks("reboot", "100%").await?;
+    world.falls_silent(host).await?;
+    manager.asks(host, &template).await?;
+    world
+        .remediation_waits(&host.name, Reason::HostNotFound.as_str())
+        .await?;
+
+    reports_again(host).await?;
+    manager.takes_back(host).await?;
+
+    assert_eq!(host.transitions(), (0, 0));
+    assert_eq!(manager.forbidden().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
+    let world = world_of(
+        "capi-limit",
+        vec![cluster_api_manager::host(), cluster_api_manager::host()],
+    )
+    .await?;
+    let host = &world.hosts[0];
+    let manager = ClusterApiManager::manages(&world).await?;
+    create_template(&world, "reboot", Value::Null, hasty()).await?;
+    // 40 % of two Machines is none.
+    manager.checks("reboot", "40%").await?;
+    world.falls_silent(host).await?;
+
+    manager.allows(false, 1).await?;
+
+    reports_again(host).await?;
+    objects::node_becomes(&world, &host.name, "True").await?;
+    manager.allows(true, 2).await?;
+    assert_eq!(host.transitions(), (0, 0));
+    assert!(
+        world
+            .remediations()
+            .list(&ListParams::default())
+            .await?
+            .items
+            .is_empty()
+    );
+    Ok(())
+}
