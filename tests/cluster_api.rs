@@ -1,6 +1,8 @@
 //! Machines of Cluster API: the request, the Machine and its BMC are in the management cluster, the Node is in
 //! a workload cluster.
 
+#![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
+
 mod world;
 
 use std::time::Duration;
@@ -11,6 +13,7 @@ use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Change;
 use harness::process::Signal;
 use harness::{Cluster, ControlPlane, Options};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -54,6 +57,22 @@ async fn checked(world: &World) -> Result<Value> {
     create_template(world, "cycle", Value::Null, hasty()).await
 }
 
+/// What is planned for a Machine once its grace period is over.
+async fn planned(world: &World, machine: &str) -> Result<Value> {
+    let kubeconfig = world.cluster.admin_kubeconfig_file()?;
+    let arguments = ["plan", "-n", &world.namespace, machine, "-o", "json"];
+    loop {
+        let (status, out, err) = command::run(DAEMON, &kubeconfig, &arguments).await?;
+        assert_eq!(status, Some(0), "{err}");
+        let planned: Value = serde_json::from_str(&out)?;
+        let Some(until) = planned["checks"][0]["until"].as_str() else {
+            return Ok(planned);
+        };
+        let left = until.parse::<Timestamp>()?.duration_since(Timestamp::now());
+        tokio::time::sleep(Duration::try_from(left).unwrap_or_default()).await;
+    }
+}
+
 #[tokio::test]
 async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
     let world = world_of("capi", cluster_api::options("blue")).await?;
@@ -62,6 +81,17 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
     let host = &world.hosts[0];
     objects::create_pod(&world, "work", &host.name).await?;
     world.falls_silent(host).await?;
+    let planned = planned(&world, &host.name).await?;
+    assert_eq!(planned["remediation"]["outcome"], "Begins", "{planned}");
+    assert_eq!(
+        (&planned["api"], &planned["cluster"]),
+        (&json!("cluster.x-k8s.io"), &json!("blue"))
+    );
+    let steps = planned["steps"].to_string();
+    assert!(
+        steps.contains(host.bmc.system_uuid()) && steps.contains("out-of-service"),
+        "{steps}"
+    );
 
     cluster_api::request(&world, host, &template).await?;
     let released = world
@@ -148,6 +178,9 @@ async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() ->
         assert_eq!(world::phase(&waits.await?), Phase::Pending);
     }
     assert_eq!(host.transitions(), (0, 0));
+    let planned = planned(&world, &host.name).await?;
+    assert_eq!(planned["checks"][0]["verdict"], "Unknown", "{planned}");
+    assert_eq!(planned["remediation"]["outcome"], "UnderWay", "{planned}");
 
     // Meanwhile another cluster is served.
     let other = world_of("capi-other", cluster_api::options("blue")).await?;

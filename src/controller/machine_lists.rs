@@ -6,8 +6,8 @@ use kube::api::{Api, ListParams};
 use super::api_call::{ShellError, list, within};
 use super::served::{ServedClusterApi, has_openshift_machines};
 use crate::api::guarded::Guarded;
-use crate::api::views::Machine;
-use crate::api::views::cluster_api::FromClusterApi;
+use crate::api::views::cluster_api::{Cluster, FromClusterApi};
+use crate::api::views::{Machine, MachineHealthCheck};
 use crate::core::machine_api::MachineApi;
 
 /// Which Machines the server has.
@@ -50,6 +50,36 @@ impl MachineLists {
         let machines = self.of_cluster_api::<Machine>(client, call, namespace).await?;
         found.extend(machines.into_iter().map(of(MachineApi::ClusterApi)));
         Ok(found)
+    }
+
+    /// The health checks of one API.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub(crate) async fn health_checks(
+        &self,
+        client: &Client,
+        api: MachineApi,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Guarded<MachineHealthCheck>>, ShellError> {
+        let call = "listing MachineHealthChecks";
+        match api {
+            MachineApi::OpenShift if self.openshift => of_openshift(client, call, namespace).await,
+            MachineApi::OpenShift => Ok(Vec::new()),
+            MachineApi::ClusterApi => self.of_cluster_api(client, call, namespace).await,
+        }
+    }
+
+    /// The Clusters of Cluster API.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub(crate) async fn clusters(
+        &self,
+        client: &Client,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Guarded<Cluster>>, ShellError> {
+        self.of_cluster_api(client, "listing Clusters", namespace).await
     }
 
     async fn of_cluster_api<K: FromClusterApi>(

@@ -69,9 +69,12 @@ pub struct UnhealthyConditionView {
     pub timeout: Duration,
 }
 
-/// A reference to a template; only its presence is read.
+/// A reference to a template.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TemplateReference {
+    /// Kind of the template.
+    #[serde(default)]
+    pub kind: String,
     /// Name of the template.
     #[serde(default)]
     pub name: String,
@@ -93,6 +96,17 @@ impl MachineHealthCheck {
         let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
         strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)
             && self.spec.remediation_template.is_none()
+    }
+
+    /// Whether it asks for power cycles by a template of ours.
+    pub fn asks_by_template(&self) -> bool {
+        let template = self.spec.remediation_template.as_ref();
+        template.is_some_and(|template| template.kind == "PowerCycleRemediationTemplate")
+    }
+
+    /// Cluster API: the Cluster that it is for.
+    pub fn cluster(&self) -> Option<&str> {
+        self.spec.cluster_api.as_ref()?.rules.cluster_name.as_deref()
     }
 
     /// Whether it is paused; the annotation counts whatever its value.

@@ -2,27 +2,29 @@
 
 use kube::ResourceExt as _;
 
-use super::world::{World, within_namespace};
+use super::world::{OfApi, World, within_namespace};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck};
-use crate::controller::is_meant;
+use crate::controller::{ClusterKey, is_meant};
 use crate::core::facts::Seen;
 use crate::core::health::overlap::Check;
 use crate::core::health::problem::{Problem, RuleError};
 use crate::core::health::rules::{Malformed, Scope};
 use crate::core::health::target::{NodeState, Target};
 
-/// The checks that ask for power cycles, as the core reads them.
-pub(super) fn checks(world: &World, namespace: &str) -> Vec<Check> {
-    within_namespace(&world.health_checks, namespace)
-        .filter_map(check)
+/// The checks that ask for power cycles, by the strategy or by a template of ours, as the core reads them.
+pub(super) fn checks(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Check> {
+    within_namespace(&of_api.health_checks, namespace)
+        .filter_map(|check| self::check(world, check))
         .collect()
 }
 
-fn check(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
+fn check(world: &World, guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
     let name = guarded.name_any();
     let (paused, rules) = match &guarded.0 {
-        Ok(check) if check.asks_for_power_cycles() => (check.is_paused(), check.rules()),
+        Ok(check) if check.asks_for_power_cycles() || check.asks_by_template() => {
+            (check.is_paused(), check.rules())
+        }
         Ok(_) => return None,
         // Nobody knows what it asks for, so nothing is selected by it.
         Err(invalid) => (
@@ -36,25 +38,31 @@ fn check(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
             }),
         ),
     };
+    let cluster = guarded.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
+    let cluster = cluster.map(|name| ClusterKey {
+        namespace: guarded.namespace().unwrap_or_default(),
+        name: name.to_owned(),
+    });
     Some(Check {
         name,
         paused,
         rules,
-        cluster: Seen::Absent,
+        cluster: cluster.map_or(Seen::Absent, |key| {
+            world.cluster(&key).map(|cluster| cluster.state)
+        }),
     })
 }
 
 /// The Machines of a namespace, as they are judged.
-pub(super) fn targets(world: &World, namespace: &str) -> Vec<Target> {
-    within_namespace(&world.machines, namespace)
+pub(super) fn targets(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Target> {
+    within_namespace(&of_api.machines, namespace)
         .map(|machine| target(world, machine))
         .collect()
 }
 
 fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
-    let name = guarded.name_any();
     let (machine, node) = match &guarded.0 {
-        Ok(machine) => (Ok(machine.state()), node(world, machine.node_name())),
+        Ok(machine) => (Ok(machine.state()), node(world, machine)),
         Err(invalid) => (Err(invalid.error.clone()), NodeState::Unset),
     };
     Target {
@@ -62,15 +70,19 @@ fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
         machine,
         node,
         under_remediation: under_way(world, guarded).is_some(),
-        name,
+        name: guarded.name_any(),
     }
 }
 
-fn node(world: &World, name: Option<&str>) -> NodeState {
-    let Some(name) = name else {
+fn node(world: &World, machine: &Machine) -> NodeState {
+    let Some(name) = machine.node_name() else {
         return NodeState::Unset;
     };
-    match world.nodes.get(name).map(|guarded| &guarded.0) {
+    let nodes = match world.nodes_of(machine) {
+        Ok(nodes) => nodes,
+        Err(obstacle) => return NodeState::Unreachable(obstacle.detail),
+    };
+    match nodes.by_name.get(name).map(|guarded| &guarded.0) {
         None => NodeState::Gone(name.to_owned()),
         Some(Ok(node)) => NodeState::Present {
             name: name.to_owned(),

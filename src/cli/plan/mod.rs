@@ -1,6 +1,7 @@
 //! `plan`: what the daemon would do now, and why, without touching anything.
 
 mod health;
+mod nodes;
 mod outlook;
 mod prospect;
 mod show;

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::health::{checks, targets, under_way};
 use super::prospect::{self, Prospect};
-use super::world::{World, within_namespace};
+use super::world::{OfApi, World, within_namespace};
 use crate::api::guarded::Guarded;
-use crate::api::views::Machine;
+use crate::api::views::{Machine, MachineHealthCheck};
+use crate::core::facts::Origin;
 use crate::core::health::assess::{Assessment, Exempt, Judged, Stopped};
 use crate::core::health::dialect::Dialect;
 use crate::core::health::overlap::{Assessed, Evaluation, evaluate};
@@ -20,6 +21,11 @@ use crate::core::health::verdict::{Unknown, Verdict};
 pub(super) struct Outlook {
     pub(super) namespace: String,
     pub(super) machine: String,
+    /// API group of the Machine.
+    pub(super) api: &'static str,
+    /// The workload cluster that its Node is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cluster: Option<String>,
     pub(super) node: Option<String>,
     /// Carries the trigger annotation.
     pub(super) triggered: bool,
@@ -70,24 +76,29 @@ impl Remediation {
 /// # Errors
 /// When the API server does not answer.
 pub(super) async fn of_namespace(world: &World, namespace: &str) -> anyhow::Result<Vec<Outlook>> {
-    let (checks, targets) = (checks(world, namespace), targets(world, namespace));
-    let evaluation = evaluate(&checks, &targets, world.read_at);
     let mut outlooks = Vec::new();
-    for guarded in within_namespace(&world.machines, namespace) {
-        outlooks.push(of_machine(world, &evaluation, guarded).await?);
+    for of_api in &world.apis {
+        let checks = checks(world, of_api, namespace);
+        let targets = targets(world, of_api, namespace);
+        let evaluation = evaluate(&checks, &targets, world.read_at);
+        for guarded in within_namespace(&of_api.machines, namespace) {
+            outlooks.push(of_machine(world, (of_api, &evaluation), guarded).await?);
+        }
     }
-    outlooks.sort_by(|one, other| one.machine.cmp(&other.machine));
+    outlooks.sort_by(|one, other| (&one.machine, one.api).cmp(&(&other.machine, other.api)));
     Ok(outlooks)
 }
 
 async fn of_machine(
     world: &World,
-    evaluation: &Evaluation<'_>,
+    (of_api, evaluation): (&OfApi, &Evaluation<'_>),
     guarded: &Guarded<Machine>,
 ) -> anyhow::Result<Outlook> {
     let name = guarded.name_any();
     let mut outlook = Outlook {
+        api: of_api.api.group(),
         namespace: guarded.namespace().unwrap_or_default(),
+        cluster: None,
         node: None,
         triggered: false,
         checks: evaluation
@@ -108,6 +119,7 @@ async fn of_machine(
             return Ok(outlook);
         }
     };
+    outlook.cluster = machine.cluster().map(ToOwned::to_owned);
     outlook.node = machine.node_name().map(ToOwned::to_owned);
     outlook.triggered = machine.is_triggered();
     let host = prospect::host(world, machine).await?;
@@ -117,12 +129,12 @@ async fn of_machine(
     }
     outlook.remediation = match wanted(world, evaluation, guarded, machine, &outlook.checks) {
         Err(remediation) => remediation,
-        Ok(because) => match prospect::ask(world, machine, &host) {
+        Ok((because, by)) => match prospect::ask(world, machine, &host, by) {
             Prospect::Held(reason, why) => Remediation::new(reason, why),
             Prospect::Ends(why) => Remediation::new("NotNeeded", why),
             Prospect::Begins => {
                 if let Ok(host) = &host {
-                    outlook.steps = prospect::steps(world, machine, host);
+                    outlook.steps = prospect::steps(world, machine, host, by);
                 }
                 Remediation::new("Begins", because)
             }
@@ -138,20 +150,24 @@ fn wanted(
     guarded: &Guarded<Machine>,
     machine: &Machine,
     said: &[Said],
-) -> Result<String, Remediation> {
+) -> Result<(String, Origin), Remediation> {
     let name = machine.name_any();
     if let Some((remediation, phase, reason)) = under_way(world, guarded) {
         let why = format!("PowerCycleRemediation {remediation} is in phase {phase} ({reason})");
         return Err(Remediation::new("UnderWay", why));
     }
     if machine.is_triggered() {
-        return Ok("the trigger is there".to_owned());
+        return Ok(("the trigger is there".to_owned(), Origin::Annotation));
     }
     if let Some(wanted) = evaluation.remediate.iter().find(|one| one.machine == name) {
         let checks = wanted.checks.join(", ");
-        return Ok(format!(
-            "as soon as the trigger is set for MachineHealthCheck {checks}"
-        ));
+        return Ok(if by_template(world, machine, &wanted.checks) {
+            let why = format!("as soon as MachineHealthCheck {checks} has made its request");
+            (why, Origin::Request)
+        } else {
+            let why = format!("as soon as the trigger is set for MachineHealthCheck {checks}");
+            (why, Origin::Annotation)
+        });
     }
     if let Some(forbidden) = evaluation.forbidden.iter().find(|one| one.machine == name) {
         let why = format!("MachineHealthCheck {}: {}", forbidden.check, forbidden.why);
@@ -172,9 +188,17 @@ fn wanted(
         (None, Some(_)) => Remediation::new("NotNeeded", "no MachineHealthCheck wants it"),
         (None, None) => Remediation::new(
             "NotNeeded",
-            "no MachineHealthCheck with the external-baremetal strategy selects it",
+            "no MachineHealthCheck that asks for power cycles selects it",
         ),
     })
+}
+
+/// Whether all of these checks ask by a template.
+fn by_template(world: &World, machine: &Machine, names: &[String]) -> bool {
+    let namespace = machine.namespace().unwrap_or_default();
+    let checks = world.health_checks(machine.api());
+    let mut wanting = within_namespace(checks, &namespace).filter(|check| names.contains(&check.name_any()));
+    wanting.all(|check| check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template))
 }
 
 /// Why a check that calls a Machine unhealthy does not want it remediated.
@@ -223,7 +247,7 @@ fn said(assessed: &Assessed<'_>, machine: &str) -> Option<Said> {
         }
     };
     let judged = assessment.machines.iter().find(|one| one.name == machine)?;
-    let (verdict, why) = shown(judged);
+    let (verdict, why) = shown(judged, dialect(assessed));
     Some(Said {
         check: name,
         verdict,
@@ -233,13 +257,19 @@ fn said(assessed: &Assessed<'_>, machine: &str) -> Option<Said> {
     })
 }
 
-fn shown(judged: &Judged) -> (&'static str, Option<String>) {
+/// By whose rules a check is evaluated.
+fn dialect(assessed: &Assessed<'_>) -> Dialect {
+    let rules = assessed.check.rules.as_ref();
+    rules.map_or(Dialect::OpenShift, |rules| rules.dialect)
+}
+
+fn shown(judged: &Judged, dialect: Dialect) -> (&'static str, Option<String>) {
     match &judged.verdict {
         Verdict::Healthy => ("Healthy", None),
         Verdict::Skipped(why) => ("Skipped", Some(format!("{why:?}"))),
         Verdict::Waiting { why, .. } => ("Waiting", Some(format!("{why:?}"))),
         Verdict::Unhealthy { reason, message, .. } => {
-            let name = reason.name(Dialect::OpenShift);
+            let name = reason.name(dialect);
             ("Unhealthy", Some(format!("{name}: {message}")))
         }
         Verdict::Unknown(

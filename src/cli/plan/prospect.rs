@@ -7,11 +7,15 @@ use anyhow::anyhow;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 
+use super::nodes::Nodes;
 use super::world::{World, within_namespace};
+use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::RemediationPolicySpec;
-use crate::api::views::Machine;
+use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
-use crate::controller::{self, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference};
+use crate::controller::{
+    self, ClusterKey, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference,
+};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
@@ -56,8 +60,13 @@ pub(super) async fn host(world: &World, machine: &Machine) -> anyhow::Result<Res
 }
 
 /// Asks the core, as if the Machine had the trigger and the remediation had just been made.
-pub(super) fn ask(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>) -> Prospect {
-    let facts = facts(world, machine, host);
+pub(super) fn ask(
+    world: &World,
+    machine: &Machine,
+    host: &Result<ResolvedHost, Obstacle>,
+    by: Origin,
+) -> Prospect {
+    let facts = facts(world, machine, host, by);
     let Seen::Present(known) = &facts.world.machine else {
         return Prospect::Ends(String::new());
     };
@@ -73,9 +82,11 @@ pub(super) fn ask(world: &World, machine: &Machine, host: &Result<ResolvedHost, 
         health_checks: &facts.world.health_checks,
         remediations: &earlier,
     };
-    match intake::decide(triggered, |_| false, world.read_at) {
-        Intake::Skip { obstacle, .. } => return held(&obstacle),
-        Intake::Create(_) | Intake::Nothing => {}
+    // A request is made by others, and not taken in.
+    if by == Origin::Annotation
+        && let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at)
+    {
+        return held(&obstacle);
     }
     let decision = step(&Journal::default(), &facts, world.read_at);
     if decision.act == Some(Act::Observe(Observation::Power)) {
@@ -98,16 +109,28 @@ fn held(obstacle: &Obstacle) -> Prospect {
     Prospect::Held(obstacle.reason.as_str().to_owned(), obstacle.for_people())
 }
 
-fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>) -> Facts {
+fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>, by: Origin) -> Facts {
     let namespace = machine.namespace().unwrap_or_default();
-    let mut known = machine.facts();
-    known.triggered = true;
-    let checks = within_namespace(&world.health_checks, &namespace);
-    let node = machine.node_name().and_then(|name| world.nodes.get(name));
+    let cluster = ClusterKey::of(machine).map(|key| world.cluster(&key));
+    let mut known = gather::machine_facts(machine, cluster.as_ref());
+    known.triggered = by == Origin::Annotation;
+    let checks = within_namespace(world.health_checks(machine.api()), &namespace);
+    let asks_so = |check: &&Guarded<MachineHealthCheck>| {
+        let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
+        by == Origin::Annotation || by_template
+    };
     let name = machine.node_name().unwrap_or_default();
+    let nodes = world.nodes_of(machine);
+    let (node, node_cluster) = match &nodes {
+        Ok(nodes) => {
+            let node = gather::seen(nodes.by_name.get(name), "Node", name);
+            (node.map(|node| facts_of(machine, &node)), None)
+        }
+        Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
+    };
     Facts {
         strategy: Ok(Strategy::default()),
-        origin: Origin::Annotation,
+        origin: by,
         created: world.read_at,
         deletion_requested: false,
         told_to_stop: false,
@@ -121,25 +144,39 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
         world: Known {
             policy: gather::policy(world.policy.as_ref()),
             machine: Seen::Present(known),
-            node: gather::seen(node, "Node", name).map(|node| node.facts()),
-            node_cluster: None,
-            health_checks: checks.map(|check| gather::health_check(check, machine)).collect(),
+            node,
+            node_cluster,
+            health_checks: checks
+                .filter(asks_so)
+                .map(|check| gather::health_check(check, machine))
+                .collect(),
         },
         look: None,
         host: host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone),
         // The remediation that is asked about does not exist yet, and holds nothing.
         lease_holders: Holders::of("", None),
         leases_were_unused: false,
-        out_of_service_supported: world.out_of_service_supported,
+        out_of_service_supported: nodes.as_ref().is_ok_and(|nodes| nodes.out_of_service_supported),
         node_metadata: None,
-        observed: seen_of_leases(world, name),
+        observed: nodes.map_or_else(
+            |_| Observed::default(),
+            |nodes| seen_of_leases(world, nodes, name),
+        ),
+    }
+}
+
+/// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
+fn facts_of(machine: &Machine, node: &Node) -> crate::core::facts::Node {
+    crate::core::facts::Node {
+        machine_link: node.machine_link(machine.api()),
+        ..node.facts()
     }
 }
 
 /// Who holds the Lease on a Node. With nobody, whether others agree by Leases at all makes no difference yet.
-fn seen_of_leases(world: &World, node: &str) -> Observed {
+fn seen_of_leases(world: &World, nodes: &Nodes, node: &str) -> Observed {
     let mut observed = Observed::default();
-    match &world.node_leases {
+    match &nodes.leases {
         Ok(leases) => {
             let there = leases.get(&node_lease::name(node)).cloned();
             observed.note_node_lease(NodeLeaseRead {
@@ -189,14 +226,16 @@ fn reachable(host: &ResolvedHost, policy: &RemediationPolicySpec) -> Result<(), 
 }
 
 /// What a remediation with the default strategy would do to a Machine, step by step.
-pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost) -> Vec<String> {
+pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost, by: Origin) -> Vec<String> {
     let strategy = Strategy::default();
     let (deadlines, node) = (&strategy.deadlines, machine.node_name().unwrap_or("its Node"));
-    let uuid = machine
+    let nodes = world.nodes_of(machine).ok();
+    let of_machine = machine
         .node_name()
-        .and_then(|name| world.nodes.get(name)?.0.as_ref().ok()?.facts().system_uuid)
-        .unwrap_or_else(|| "that of the Node".to_owned());
-    let release = if world.out_of_service_supported {
+        .and_then(|name| nodes?.by_name.get(name)?.0.as_ref().ok());
+    let uuid = of_machine.and_then(|node| node.facts().system_uuid);
+    let uuid = uuid.unwrap_or_else(|| "that of the Node".to_owned());
+    let release = if nodes.is_some_and(|nodes| nodes.out_of_service_supported) {
         format!("taint Node {node} with node.kubernetes.io/out-of-service")
     } else {
         format!("save labels, annotations and taints of Node {node}, and delete it")
@@ -225,6 +264,10 @@ pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost) -> Ve
             "wait {:#} at the most until Node {node} is Ready with another boot ID",
             deadlines.boot
         ),
-        "take back the taint, give back what was saved, and remove the trigger".to_owned(),
+        match by {
+            Origin::Annotation => "take back the taint, give back what was saved, and remove the trigger",
+            Origin::Request => "take back the taint, and give back what was saved",
+        }
+        .to_owned(),
     ]
 }

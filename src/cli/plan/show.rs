@@ -73,6 +73,9 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
         namespace, machine, ..
     } = outlook;
     writeln!(out, "Machine {namespace}/{machine}")?;
+    if let Some(cluster) = &outlook.cluster {
+        writeln!(out, "  Cluster API, with its Node in workload cluster {cluster}")?;
+    }
     for said in &outlook.checks {
         let why = said
             .why

@@ -5,41 +5,46 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
+use super::nodes::Nodes;
 use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::POLICY_NAME;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::views::cluster_api::Cluster;
+use crate::api::views::{Machine, MachineHealthCheck};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use crate::controller::{ShellError, client, list, supports_out_of_service, within};
-use crate::core::facts::Obstacle;
-use crate::core::node_lease;
-use crate::core::phase::Reason;
+use crate::controller::{ClusterKey, MachineLists, ShellError, client, gather, list, within};
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::machine_api::MachineApi;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {
     pub(super) client: Client,
     pub(super) read_at: Timestamp,
-    pub(super) machines: Vec<Guarded<Machine>>,
-    pub(super) health_checks: Vec<Guarded<MachineHealthCheck>>,
-    pub(super) nodes: BTreeMap<String, Guarded<Node>>,
+    pub(super) apis: Vec<OfApi>,
+    clusters: Vec<Guarded<Cluster>>,
+    own: Nodes,
+    workload: BTreeMap<ClusterKey, Result<Nodes, Obstacle>>,
     pub(super) remediations: Vec<Guarded<PowerCycleRemediation>>,
     pub(super) endpoints: Vec<Guarded<BMCEndpoint>>,
     pub(super) policy: Option<Guarded<RemediationPolicy>>,
-    /// The Leases by which medik8s' actors agree on who works on a Node, or why they cannot be read.
-    pub(super) node_leases: Result<BTreeMap<String, Lease>, Obstacle>,
-    /// Whether workloads are released by a taint.
-    pub(super) out_of_service_supported: bool,
+}
+
+/// Machines and health checks of one API.
+pub(super) struct OfApi {
+    pub(super) api: MachineApi,
+    pub(super) machines: Vec<Guarded<Machine>>,
+    pub(super) health_checks: Vec<Guarded<MachineHealthCheck>>,
 }
 
 impl World {
     /// Reads it, of one namespace or of all.
     ///
     /// # Errors
-    /// When the cluster cannot be reached, or does not let the caller read something.
+    /// When the cluster cannot be reached, or does not let the caller read something. A workload cluster that
+    /// cannot be asked is an obstacle of its Machines only.
     pub(super) async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
         let (client, _) = client()
             .await
@@ -48,57 +53,87 @@ impl World {
         let namespace = (!all_namespaces).then_some(namespace);
         let of = namespace.as_deref();
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
-        let nodes = Api::<Guarded<Node>>::all(client.clone());
-        let leases = Api::<Lease>::namespaced(client.clone(), node_lease::NAMESPACE);
-        let all = ListParams::default();
-        let (version, policy, nodes, node_leases, machines, health_checks, remediations, endpoints) = tokio::try_join!(
-            said(within(
-                "asking for the server's version",
-                client.apiserver_version()
-            )),
+        let lists = said(MachineLists::ask(&client)).await?;
+        let checks = async |api| said(lists.health_checks(&client, api, of)).await;
+        let (policy, own, machines, of_openshift, of_cluster_api, clusters, remediations, endpoints) = tokio::try_join!(
             said(within(
                 "reading the RemediationPolicy",
                 policies.get_opt(POLICY_NAME)
             )),
-            said(list("listing Nodes", &nodes, &all, |_| true)),
-            async { Ok(list("listing medik8s' Leases", &leases, &all, |_| true).await) },
-            listed(&client, "listing Machines", of),
-            listed(&client, "listing MachineHealthChecks", of),
+            said(Nodes::read(&client)),
+            said(lists.machines(&client, of)),
+            checks(MachineApi::OpenShift),
+            checks(MachineApi::ClusterApi),
+            said(lists.clusters(&client, of)),
             listed(&client, "listing PowerCycleRemediations", of),
             listed(&client, "listing BMCEndpoints", of),
         )?;
-        Ok(Self {
-            client,
-            read_at: Timestamp::now(),
-            machines,
+        let keys = machines.iter().filter_map(|(_, machine)| machine.0.as_ref().ok());
+        let keys: std::collections::BTreeSet<ClusterKey> = keys.filter_map(ClusterKey::of).collect();
+        let workload = keys.into_iter().map(async |key| {
+            let nodes = Nodes::of_workload(&client, &key).await;
+            (key, nodes)
+        });
+        let workload = futures::future::join_all(workload).await.into_iter().collect();
+        let (openshift, cluster_api) = machines
+            .into_iter()
+            .partition::<Vec<_>, _>(|(api, _)| *api == MachineApi::OpenShift);
+        let of_api = |api, machines: Vec<(MachineApi, Guarded<Machine>)>, health_checks| OfApi {
+            api,
+            machines: machines.into_iter().map(|(_, machine)| machine).collect(),
             health_checks,
-            nodes: nodes.into_iter().map(|node| (node.name_any(), node)).collect(),
+        };
+        Ok(Self {
+            read_at: Timestamp::now(),
+            apis: vec![
+                of_api(MachineApi::OpenShift, openshift, of_openshift),
+                of_api(MachineApi::ClusterApi, cluster_api, of_cluster_api),
+            ],
+            clusters,
+            own,
+            workload,
             remediations,
             endpoints,
             policy,
-            node_leases: by_name(node_leases),
-            out_of_service_supported: supports_out_of_service(&version.major, &version.minor),
+            client,
         })
     }
 
     /// The namespaces that have Machines.
     pub(super) fn namespaces(&self) -> Vec<String> {
-        let mut namespaces: Vec<String> = self.machines.iter().filter_map(ResourceExt::namespace).collect();
+        let machines = self.apis.iter().flat_map(|of| &of.machines);
+        let mut namespaces: Vec<String> = machines.filter_map(ResourceExt::namespace).collect();
         namespaces.sort();
         namespaces.dedup();
         namespaces
     }
-}
 
-fn by_name(leases: Result<Vec<Lease>, ShellError>) -> Result<BTreeMap<String, Lease>, Obstacle> {
-    let leases = leases.map_err(|error| {
-        let detail = crate::report::chain(&error);
-        Obstacle::new(Reason::NodeLeaseUnreadable, detail)
-    })?;
-    Ok(leases
-        .into_iter()
-        .map(|lease| (lease.name_any(), lease))
-        .collect())
+    /// The Nodes of the cluster that a Machine's Node is in.
+    ///
+    /// # Errors
+    /// The obstacle, when that cluster cannot be asked.
+    pub(super) fn nodes_of(&self, machine: &Machine) -> Result<&Nodes, Obstacle> {
+        let read = ClusterKey::of(machine).and_then(|key| self.workload.get(&key));
+        match read {
+            None => Ok(&self.own),
+            Some(nodes) => nodes.as_ref().map_err(Clone::clone),
+        }
+    }
+
+    /// A Cluster of Cluster API.
+    pub(super) fn cluster(&self, key: &ClusterKey) -> Seen<Cluster> {
+        let of_key = |cluster: &&Guarded<Cluster>| {
+            let meta = cluster.meta();
+            (meta.namespace.as_deref(), meta.name.as_deref()) == (Some(&key.namespace), Some(&key.name))
+        };
+        gather::seen(self.clusters.iter().find(of_key), "Cluster", &key.name)
+    }
+
+    /// The health checks of the API that a Machine is of.
+    pub(super) fn health_checks(&self, api: MachineApi) -> &[Guarded<MachineHealthCheck>] {
+        let of_api = self.apis.iter().find(|of| of.api == api);
+        of_api.map_or(&[], |of| &of.health_checks)
+    }
 }
 
 /// The objects of a namespace.
