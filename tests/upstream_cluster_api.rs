@@ -1,5 +1,6 @@
 //! MachineHealthChecks of Cluster API and the daemon, from the first missed heartbeat to the last trace of
-//! the request: with Cluster API's own core manager where `CLUSTER_API_MANAGER` names it.
+//! the request: with Cluster API's own core manager where `CLUSTER_API_MANAGER` names it. Once the Nodes are
+//! in a workload cluster, else the cluster manages itself.
 
 mod world;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
+use harness::{Cluster, ControlPlane, Options};
 use kube::api::ListParams;
 use serde_json::Value;
 use world::acts::{create_template, hasty};
@@ -17,10 +19,16 @@ use world::{HostOptions, World, WorldHost, objects};
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
 
+/// A world whose cluster manages itself, as after `clusterctl move`.
 async fn world_of(name: &str, hosts: Vec<HostOptions>) -> Result<World> {
-    let cluster = harness::control_plane().await?;
+    world_across(harness::control_plane().await?, name, hosts).await
+}
+
+/// A world with the Nodes in this cluster.
+async fn world_across(nodes: &Cluster, name: &str, hosts: Vec<HostOptions>) -> Result<World> {
+    let cluster = harness::control_plane().await?.cluster();
     cluster_api_manager::prepare(cluster).await?;
-    let world = World::new(cluster, name, hosts).await?;
+    let world = World::across(cluster, nodes, name, hosts).await?;
     world::daemon::shared(cluster, DAEMON).await?;
     Ok(world)
 }
@@ -40,9 +48,10 @@ fn is_on_again(journal: &Journal) -> bool {
 
 #[tokio::test]
 async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> Result<()> {
-    let world = world_of("capi-clone", vec![cluster_api_manager::host()]).await?;
+    let workload = ControlPlane::start(Options::default()).await?;
+    let world = world_across(&workload, "capi-clone", vec![cluster_api_manager::host()]).await?;
     let host = &world.hosts[0];
-    let manager = ClusterApiManager::manages(&world).await?;
+    let manager = ClusterApiManager::manages(&world, &workload).await?;
     let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
     manager.checks("reboot", "100%").await?;
     world.falls_silent(host).await?;
@@ -55,7 +64,7 @@ async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_
         metadata["annotations"]["cluster.x-k8s.io/cloned-from-name"],
         "reboot"
     );
-    assert_eq!(metadata["labels"]["cluster.x-k8s.io/cluster-name"], "self");
+    assert_eq!(metadata["labels"]["cluster.x-k8s.io/cluster-name"], "blue");
     assert_eq!(
         metadata["ownerReferences"][0]["apiVersion"],
         "cluster.x-k8s.io/v1beta2"
@@ -79,7 +88,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
     };
     let world = world_of("capi-recovers", vec![without_a_bmc]).await?;
     let host = &world.hosts[0];
-    let manager = ClusterApiManager::manages(&world).await?;
+    let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
     let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
     manager.checks("reboot", "100%").await?;
     world.falls_silent(host).await?;
@@ -104,7 +113,7 @@ async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
     )
     .await?;
     let host = &world.hosts[0];
-    let manager = ClusterApiManager::manages(&world).await?;
+    let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
     create_template(&world, "reboot", Value::Null, hasty()).await?;
     // 40 % of two Machines is none.
     manager.checks("reboot", "40%").await?;

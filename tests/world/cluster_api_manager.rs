@@ -1,6 +1,5 @@
 //! Who looks after Machines of Cluster API and evaluates their MachineHealthChecks: its core manager itself
-//! where `CLUSTER_API_MANAGER` names it, or else a script that does what it does. The cluster manages itself,
-//! as after `clusterctl move`.
+//! where `CLUSTER_API_MANAGER` names it, or else a script that does what it does.
 //! Source: cluster-api `core/reconcilers/{machine,machinehealthcheck}`, `controllers/external/util.go`.
 
 use std::net::TcpListener;
@@ -89,21 +88,22 @@ pub async fn prepare(cluster: &Cluster) -> Result<Option<&'static ChildDaemon>> 
 }
 
 impl<'a> ClusterApiManager<'a> {
-    /// Makes the world's hosts into Machines of one Cluster, and waits until each knows its Node.
-    pub async fn manages(world: &'a World) -> Result<Self> {
+    /// Makes the world's hosts into Machines of one Cluster, whose Nodes are in `nodes`, and waits until each
+    /// knows its Node.
+    pub async fn manages(world: &'a World, nodes: &Cluster) -> Result<Self> {
         let real = prepare(&world.cluster).await?;
         let since = world.cluster.audit_cursor()?;
         let first = format!("{}-control-plane", world.prefix);
         let mut template = NodeTemplate::new(&first);
         template.provider_id = Some(objects::provider_id(&first));
-        let control_plane = ScriptedKubelet::start(world.client.clone(), template).await?;
+        let control_plane = ScriptedKubelet::start(world.nodes.clone(), template).await?;
         let this = Self {
             world,
             real,
             since,
             _control_plane: control_plane,
         };
-        this.create_cluster().await?;
+        this.create_cluster(nodes).await?;
         this.create_machine(&first, true).await?;
         for host in &world.hosts {
             this.create_machine(&host.name, false).await?;
@@ -111,8 +111,8 @@ impl<'a> ClusterApiManager<'a> {
         Ok(this)
     }
 
-    async fn create_cluster(&self) -> Result<()> {
-        let kubeconfig = cluster_api::kubeconfig_of(&self.world.cluster)?;
+    async fn create_cluster(&self, nodes: &Cluster) -> Result<()> {
+        let kubeconfig = cluster_api::kubeconfig_of(nodes)?;
         cluster_api::put_kubeconfig(self.world, objects::CLUSTER, &kubeconfig).await?;
         let infrastructure = objects::host_cluster();
         self.create_infrastructure(objects::HOST_CLUSTERS, infrastructure, objects::CLUSTER)
@@ -173,7 +173,7 @@ impl<'a> ClusterApiManager<'a> {
             "cluster.x-k8s.io/cluster-namespace": self.world.namespace,
             "cluster.x-k8s.io/machine": name,
         }}});
-        Api::<Node>::all(self.world.client.clone())
+        Api::<Node>::all(self.world.nodes.clone())
             .patch(name, &PatchParams::default(), &Patch::Merge(annotations))
             .await?;
         Ok(())

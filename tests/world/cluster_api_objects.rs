@@ -18,7 +18,7 @@ const CORE: &str = "cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 
 /// The Cluster of these worlds, and the health check of its workers.
-pub const CLUSTER: &str = "self";
+pub const CLUSTER: &str = "blue";
 pub const CHECK: &str = "workers";
 
 const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";
