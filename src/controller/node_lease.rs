@@ -80,8 +80,9 @@ pub(super) async fn look(
     nodes: &Result<NodeCluster, Obstacle>,
     node: &str,
 ) -> Result<NodeLease, Obstacle> {
-    let nodes = nodes.as_ref().map_err(Clone::clone)?;
-    let read = read(context, nodes, node).await;
+    // Whatever it is, it is the Lease that cannot be read for it.
+    let unreachable = |why: &Obstacle| Obstacle::new(Reason::NodeLeaseUnreadable, why.detail.clone());
+    let read = read(context, nodes.as_ref().map_err(unreachable)?, node).await;
     read.map_err(|error| obstacle(Reason::NodeLeaseUnreadable, &error))
 }
 
@@ -121,13 +122,11 @@ impl Acting<'_> {
     /// Reads the Lease for the next step. A failure holds up nothing but what needs the Lease.
     pub(super) async fn read_node_lease(&self, memory: &mut Memory) {
         let began = self.context.clock.now();
-        let read = match self.place_of_lease() {
-            Ok((nodes, node)) => look(self.context, &Ok(nodes), &node).await,
-            Err(obstacle) => Err(obstacle),
+        let (nodes, node) = match self.place_of_lease() {
+            Ok((nodes, node)) => (Ok(nodes), node),
+            Err(obstacle) => (Err(obstacle), String::new()),
         };
-        // Whatever it is, it is the Lease that cannot be read for it.
-        let unreadable = |why: Obstacle| Obstacle::new(Reason::NodeLeaseUnreadable, why.detail);
-        match read.map_err(unreadable) {
+        match look(self.context, &nodes, &node).await {
             Ok(lease) => memory.observed.note_node_lease(NodeLeaseRead { began, lease }),
             Err(obstacle) => memory
                 .observed

@@ -15,7 +15,7 @@ use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
 use crate::core::facts::{Facts, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::observed::{CleanupRead, ReportRead, WriteFailure};
+use crate::core::observed::{CleanupRead, WriteFailure};
 use crate::fencing::cleanup;
 
 impl Acting<'_> {
@@ -49,10 +49,7 @@ impl Acting<'_> {
                 let node = self.node_name();
                 let look = look::look(self.context, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
-                memory.observed.note_report(ReportRead {
-                    began: look.began,
-                    report: look.report.clone(),
-                });
+                memory.observed.note_look(&look, self.context.clock.now());
                 memory.node_metadata = metadata;
                 memory.look = Some(look);
                 Ok(())

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use super::facts::{NodeReport, Obstacle};
+use super::facts::{Look, NodeReport, Obstacle};
 use super::journal::Verb;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
@@ -206,6 +206,21 @@ impl Observed {
         self.cleanups.push(read);
         let surplus = self.cleanups.len().saturating_sub(READS_KEPT);
         self.cleanups.drain(..surplus);
+    }
+
+    /// Notes what a live read of everything says of the Node's Leases. `at` is when it ended.
+    pub fn note_look(&mut self, look: &Look, at: Timestamp) {
+        self.note_report(ReportRead {
+            began: look.began,
+            report: look.report.clone(),
+        });
+        match &look.node_lease {
+            Ok(lease) => self.note_node_lease(NodeLeaseRead {
+                began: look.began,
+                lease: lease.clone(),
+            }),
+            Err(obstacle) => self.note_node_lease_failure(at, obstacle.clone()),
+        }
     }
 
     /// Notes who holds the Lease on the Node.

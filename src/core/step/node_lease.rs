@@ -58,7 +58,8 @@ impl Step<'_> {
             }
         }
         let read = facts.observed.node_lease.as_ref();
-        if read.is_none() && facts.leases_were_unused && self.journal.held_node_lease().is_none() {
+        let known = read.is_some() || facts.observed.node_lease_failure.is_some();
+        if !known && facts.leases_were_unused && self.journal.held_node_lease().is_none() {
             return ControlFlow::Continue((self, Hold::Enough));
         }
         let Some(read) = read.filter(|read| self.now < after(read.began, RECHECK)) else {
@@ -183,12 +184,21 @@ fn claim(facts: &Facts, strategy: &Strategy, node: &Node, lease: &NodeLease, now
     Claim::of(node, lease, &facts.lease_holders, duration, now)
 }
 
-/// Sees to the Lease while the host is worked on, when there is nothing else to do: it is renewed at half of
-/// its time. Who lost it goes on, for a host that is off has to come back, and says so.
+/// Sees to the Lease while the host boots and there is nothing else to do: it is renewed at half of its time.
+/// Who lost it goes on, for what was begun has to be brought to its end, and says so.
 pub(super) fn keep(mut decision: Decision, facts: &Facts, strategy: &Strategy, now: Timestamp) -> Decision {
+    // It was taken for the longest that an attempt may last. While the host is off no call is made that
+    // could keep the next one waiting.
     let at_work = match decision.journal.phase {
-        Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
-        Phase::Pending | Phase::Holding | Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
+        Phase::Booting => true,
+        Phase::Pending
+        | Phase::Holding
+        | Phase::PoweringOff
+        | Phase::Fencing
+        | Phase::PoweringOn
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => false,
     };
     let leads = facts.leadership.act_until.is_some_and(|until| until > now);
     if decision.act.is_some() || !at_work || !leads || decision.journal.held_node_lease().is_none() {

@@ -28,7 +28,7 @@ impl Sim {
         };
         let objects = self.seen();
         let remaining = self.world.pods.clone();
-        let node_lease = Ok(self.world.node_lease.clone());
+        let node_lease = self.seen_of_lease();
         self.pass(API_LATENCY);
         if fault == Fault::Refused {
             return self.write_failed();
@@ -36,15 +36,18 @@ impl Sim {
         match observation {
             Observation::Power | Observation::NodeLease => {}
             Observation::Look => {
-                self.leases_were_unused = node_lease == Ok(NodeLease::Unused);
-                self.look = Some(Look {
+                if let Ok(lease) = &node_lease {
+                    self.leases_were_unused = *lease == NodeLease::Unused;
+                }
+                let look = Look {
                     began,
                     world: objects,
                     report: read.report.clone(),
                     host: Ok(()),
                     node_lease,
-                });
-                self.observed.note_report(read);
+                };
+                self.observed.note_look(&look, at(self.world.now));
+                self.look = Some(look);
             }
             Observation::Report => self.observed.note_report(read),
             Observation::Cleanup => self.observed.note_cleanup(CleanupRead { began, remaining }),

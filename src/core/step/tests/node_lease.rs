@@ -194,6 +194,25 @@ fn what_is_seen_at_the_last_look_takes_the_power_off_back() {
 }
 
 #[test]
+fn a_lease_that_cannot_be_read_is_named_and_no_power_off_is_journalled_again_and_again() {
+    for others in [false, true] {
+        let mut sim = if others { Sim::among_others() } else { Sim::new() };
+        sim.lease_is_hidden = true;
+
+        sim.run();
+
+        assert_eq!((sim.journal.phase, sim.power_offs()), (Phase::Failed, 0));
+        assert!(
+            sim.journal.message.contains("NodeLeaseUnreadable"),
+            "{}",
+            sim.journal.message
+        );
+        assert!(sim.counts.journal_writes <= 4, "{:?}", sim.counts);
+        assert!(sim.counts.lease_reads <= 12, "{:?}", sim.counts);
+    }
+}
+
+#[test]
 fn whoever_holds_it_up_others_may_work_on_the_node_meanwhile() {
     let mut sim = Sim::among_others();
     sim.run_until(takes);

@@ -26,16 +26,32 @@ impl Sim {
 
     pub(super) fn read_node_lease(&mut self, fault: Fault) {
         self.counts.lease_reads += 1;
-        let (began, lease) = (at(self.world.now), self.world.node_lease.clone());
+        let (began, seen) = (at(self.world.now), self.seen_of_lease());
         self.pass(API_LATENCY);
-        if fault == Fault::Refused {
-            let obstacle = Obstacle::new(Reason::NodeLeaseUnreadable, unreachable().detail);
-            return self
+        match seen.and_then(|lease| {
+            if fault == Fault::Refused {
+                Err(unread())
+            } else {
+                Ok(lease)
+            }
+        }) {
+            Ok(lease) => {
+                self.leases_were_unused = lease == NodeLease::Unused;
+                self.observed.note_node_lease(NodeLeaseRead { began, lease });
+            }
+            Err(obstacle) => self
                 .observed
-                .note_node_lease_failure(at(self.world.now), obstacle);
+                .note_node_lease_failure(at(self.world.now), obstacle),
         }
-        self.leases_were_unused = lease == NodeLease::Unused;
-        self.observed.note_node_lease(NodeLeaseRead { began, lease });
+    }
+
+    /// The Lease as the API server shows it.
+    pub(super) fn seen_of_lease(&self) -> Result<NodeLease, Obstacle> {
+        if self.lease_is_hidden {
+            Err(unread())
+        } else {
+            Ok(self.world.node_lease.clone())
+        }
     }
 
     pub(super) fn write_node_lease(&mut self, effect: &Effect, fault: Fault) {
@@ -132,4 +148,8 @@ impl Sim {
             Some((_, Ok(NodeLease::Free) | Err(_))) | None => false,
         }
     }
+}
+
+fn unread() -> Obstacle {
+    Obstacle::new(Reason::NodeLeaseUnreadable, unreachable().detail)
 }

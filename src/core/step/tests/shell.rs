@@ -78,6 +78,8 @@ pub(super) struct Sim {
     pub(super) host: Result<Host, Obstacle>,
     pub(super) lease_holders: Holders,
     pub(super) leases_were_unused: bool,
+    /// Nobody may read the Lease.
+    pub(super) lease_is_hidden: bool,
     pub(super) origin: Origin,
     pub(super) expected_machine_uid: Option<String>,
     pub(super) named_node: Option<String>,
@@ -116,6 +118,7 @@ impl Sim {
             }),
             lease_holders: Holders::of("pcr-uid", None),
             leases_were_unused: true,
+            lease_is_hidden: false,
             origin: Origin::Annotation,
             expected_machine_uid: Some("machine-uid-1".to_owned()),
             named_node: None,
