@@ -30,7 +30,7 @@ pub struct MachineSpec {
     #[serde(default, rename = "providerID")]
     pub provider_id: Option<String>,
     /// Who provides the host.
-    #[serde(default)]
+    #[serde(default, rename = "providerSpec")]
     pub provider_spec: Option<ProviderSpec>,
     /// What only a Machine of Cluster API has; such a one is read by [`super::cluster_api`].
     #[serde(skip)]
@@ -274,5 +274,29 @@ impl Machine {
             unhealthy_by_itself: self.unhealthy_by_itself(),
             resource_version: self.resource_version().unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Two actors on one trigger fight, so the other one has to be recognised.
+    #[test]
+    fn the_provider_that_answers_the_trigger_itself_is_known_by_its_kind() {
+        let machine = |kind: &str| {
+            let machine = json!({
+                "metadata": {"name": "worker-7", "namespace": "machines"},
+                "spec": {"providerSpec": {"value": {"apiVersion": "a/v1", "kind": kind}}},
+            });
+            serde_json::from_value::<Machine>(machine).unwrap()
+        };
+        let answered_by = machine("BareMetalMachineProviderSpec")
+            .facts()
+            .trigger_answered_by;
+        assert_eq!(answered_by.as_deref(), Some("cluster-api-provider-baremetal"));
+        assert_eq!(machine("Other").facts().trigger_answered_by, None);
     }
 }
