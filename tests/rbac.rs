@@ -17,6 +17,7 @@ use harness::{AuditEvent, Cursor};
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
@@ -203,7 +204,29 @@ async fn exercise(world: &World) -> Result<()> {
     world.remediation_ended("by-health-check", LONG).await?;
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
-    world.remediation_gone(&name, LONG).await
+    world.remediation_gone(&name, LONG).await?;
+    evaluates_health_checks(world).await
+}
+
+/// Has the daemon evaluate the health checks itself; everybody is well by now.
+async fn evaluates_health_checks(world: &World) -> Result<()> {
+    world::set_policy(&world.client, policy("Auto")).await?;
+    let checks = Api::<objects::HealthCheckView>::namespaced(world.client.clone(), &world.namespace);
+    let counts = |check: Option<&objects::HealthCheckView>| {
+        let status = check.and_then(|check| check.status.as_ref());
+        status.is_some_and(|status| status.current_healthy == Some(3))
+    };
+    tokio::time::timeout(LONG, await_condition(checks, "workers", counts))
+        .await
+        .context("the health check was not evaluated")??;
+    Ok(())
+}
+
+fn policy(health_checker: &str) -> Value {
+    json!({
+        "bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}},
+        "healthChecker": health_checker,
+    })
 }
 
 #[tokio::test]
@@ -218,8 +241,7 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
     let world = World::new(cluster, "rbac", options).await?;
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;
-    let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}}});
-    world::set_policy(&world.client, policy).await?;
+    world::set_policy(&world.client, policy("Never")).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
     exercise(&world).await?;

@@ -50,6 +50,24 @@ pub struct RemediationPolicySpec {
     /// Rules for talking to BMCs.
     #[schemars(default)]
     pub bmc: BmcRules,
+    /// Whether the daemon itself evaluates OpenShift's MachineHealthChecks that ask for power cycles.
+    #[schemars(default)]
+    pub health_checker: HealthChecker,
+}
+
+/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`) with the strategy
+/// external-baremetal and without a template, as machine-api-operator does: it puts the trigger on unhealthy
+/// Machines and writes the status of the checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HealthChecker {
+    /// While the platform's controller does not run: the Lease of its leader is absent or not renewed, or a
+    /// feature gate removes it. While nobody knows, nothing is evaluated.
+    #[default]
+    Auto,
+    /// Whether or not the platform's controller runs.
+    Always,
+    /// Nowhere.
+    Never,
 }
 
 /// Rules for talking to BMCs.

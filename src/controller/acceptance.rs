@@ -20,10 +20,12 @@ use super::{host, readiness};
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::{BMCEndpoint, RemediationPolicy};
 use crate::bmc::Protocol;
+use crate::core::checker::standing::Standing;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
-use crate::report::conditions::{self, ACCEPTED, READY, Statement};
+use crate::intake::health_check::Stance;
+use crate::report::conditions::{self, ACCEPTED, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, READY, Statement};
 
 /// How soon an endpoint that depends on the policy is judged anew.
 const POLICY_CHANGES: Duration = Duration::from_secs(30);
@@ -149,8 +151,44 @@ pub(super) async fn policy(
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
     let api = Api::<RemediationPolicy>::all(context.client.clone());
-    let statements = [accepted(verdict, policy.metadata.generation)];
+    let generation = policy.metadata.generation;
+    let [checker, served] = health_checks(&context.checker.stance(), generation);
+    let statements = [accepted(verdict, generation), checker, served];
+    context.checker.policy_is(&policy.metadata);
     state(&context, &api, policy, present, &statements).await
+}
+
+/// Who evaluates health checks.
+fn health_checks(stance: &Stance, generation: Option<i64>) -> [Statement; 2] {
+    let checker = match &stance.standing {
+        Standing::In(why) => {
+            Statement::verdict(HEALTH_CHECKER, Ok((Reason::StandingIn, why.clone())), generation)
+        }
+        Standing::Aside(why) if why.reason == Reason::PlatformControllerUnknown => {
+            Statement::unknown(HEALTH_CHECKER, why, generation)
+        }
+        Standing::Aside(why) => Statement::verdict(HEALTH_CHECKER, Err(why.clone()), generation),
+    };
+    let obstacles = stance.unserved.obstacles();
+    let served = match (obstacles.first(), &stance.standing) {
+        (Some(first), _) => Statement {
+            message: obstacles
+                .iter()
+                .map(Obstacle::for_people)
+                .collect::<Vec<_>>()
+                .join(" "),
+            ..Statement::verdict(HEALTH_CHECKS_SERVED, Err(first.clone()), generation)
+        },
+        (None, Standing::Aside(why)) if stance.unserved.is_unknown() => {
+            Statement::unknown(HEALTH_CHECKS_SERVED, why, generation)
+        }
+        (None, Standing::Aside(_) | Standing::In(_)) => {
+            let all = "no health check that asks for power cycles is known to be evaluated by nobody";
+            let served = Ok((Reason::HealthChecksServed, all.to_owned()));
+            Statement::verdict(HEALTH_CHECKS_SERVED, served, generation)
+        }
+    };
+    [checker, served]
 }
 
 /// Writes the conditions when they say something else than those that stand.

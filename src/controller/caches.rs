@@ -19,6 +19,7 @@ use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::core::machine_api::MachineApi;
+use crate::intake::health_check::wake::{Wake, Wakes};
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
 pub(super) const WATCH_TIMEOUT: u32 = 60;
@@ -78,7 +79,8 @@ pub(crate) struct MachineChanges {
     pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
 }
 
-/// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is.
+/// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is; `wakes`
+/// are told afterwards.
 ///
 /// # Errors
 /// When a store cannot be shared.
@@ -86,7 +88,7 @@ pub(crate) fn start(
     client: &Client,
     (cluster_api, served): (&ServedClusterApi, Served),
     tasks: &mut JoinSet<&'static str>,
-    on_node: impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static,
+    (on_node, wakes): (impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static, Wakes),
 ) -> Result<(Caches, Changes), ShellError> {
     let (remediations, writer) = reflector::store_shared(BUFFER);
     let remediation_changes = subscribe(&writer)?;
@@ -96,7 +98,7 @@ pub(crate) fn start(
         remediations_of,
         "PowerCycleRemediation",
         strip::<PowerCycleRemediation>,
-        |_| {},
+        (|_| {}, listener(wakes.remediations)),
         writer,
         tasks,
     );
@@ -107,7 +109,7 @@ pub(crate) fn start(
         watch_all(client),
         "RemediationPolicy",
         strip::<RemediationPolicy>,
-        |_| {},
+        (|_| {}, |_| {}),
         writer,
         tasks,
     );
@@ -118,27 +120,31 @@ pub(crate) fn start(
         watch_all(client),
         "BMCEndpoint",
         strip::<BMCEndpoint>,
-        |_| {},
+        (|_| {}, |_| {}),
         writer,
         tasks,
     );
 
     let (machines, checks) = (served::openshift(client, tasks), served::openshift(client, tasks));
-    let (openshift, openshift_changes) = machine_stores(machines, checks, finished, tasks)?;
+    let heard = (listener(wakes.machines), listener(wakes.health_checks));
+    let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks)?;
     let (machines, checks) = (
         served::cluster_api(client, cluster_api, tasks),
         served::cluster_api(client, cluster_api, tasks),
     );
-    let (of_clusters, of_cluster_changes) = machine_stores(machines, checks, finished_too, tasks)?;
+    let unheard = (|_: &_| {}, |_: &_| {});
+    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), unheard, finished_too, tasks)?;
 
     let (clusters, writer) = reflector::store_shared(BUFFER);
     let cluster_changes = subscribe(&writer)?;
     let events = served::cluster_api(client, cluster_api, tasks);
-    drive(events, "Cluster", Cluster::narrow, |_| {}, writer, tasks);
+    let unheard = (|_: &_| {}, |_: &_| {});
+    drive(events, "Cluster", Cluster::narrow, unheard, writer, tasks);
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(watch_all(client), "Node", Node::narrow, on_node, writer, tasks);
+    let heard = (on_node, listener(wakes.nodes));
+    drive(watch_all(client), "Node", Node::narrow, heard, writer, tasks);
 
     let caches = Caches {
         remediations,
@@ -167,20 +173,25 @@ pub(crate) fn start(
 
 /// Machines and health checks of one API, from what is watched of them.
 fn machine_stores(
-    machine_events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<Machine>>>> + Send + 'static,
-    check_events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<MachineHealthCheck>>>>
-    + Send
-    + 'static,
+    (machine_events, check_events): (
+        impl Stream<Item = watcher::Result<watcher::Event<Guarded<Machine>>>> + Send + 'static,
+        impl Stream<Item = watcher::Result<watcher::Event<Guarded<MachineHealthCheck>>>> + Send + 'static,
+    ),
+    (machines_heard, checks_heard): (
+        impl FnMut(&watcher::Event<Guarded<Machine>>) + Send + 'static,
+        impl FnMut(&watcher::Event<Guarded<MachineHealthCheck>>) + Send + 'static,
+    ),
     finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
     tasks: &mut JoinSet<&'static str>,
 ) -> Result<(MachineStores, MachineChanges), ShellError> {
     let (machines, writer) = reflector::store_shared(BUFFER);
     let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(machine_events, "Machine", Machine::narrow, |_| {}, writer, tasks);
+    let heard = (|_: &_| {}, machines_heard);
+    drive(machine_events, "Machine", Machine::narrow, heard, writer, tasks);
     let (health_checks, writer) = reflector::store_shared(BUFFER);
     let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
-    let narrow = MachineHealthCheck::narrow;
-    drive(check_events, "MachineHealthCheck", narrow, |_| {}, writer, tasks);
+    let (narrow, heard) = (MachineHealthCheck::narrow, (|_: &_| {}, checks_heard));
+    drive(check_events, "MachineHealthCheck", narrow, heard, writer, tasks);
     let stores = MachineStores {
         machines,
         health_checks,
@@ -214,12 +225,19 @@ where
     watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
 }
 
-/// Keeps one cache for ever.
-pub(super) fn drive<K>(
+fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
+    move |event| wake.note(event)
+}
+
+/// Keeps one cache for ever. Of what is watched one listener hears before the cache has it, the other after.
+fn drive<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     kind: &'static str,
     narrow: fn(&mut K),
-    mut note: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
+    (mut before, mut after): (
+        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
+        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
+    ),
     writer: Writer<Guarded<K>>,
     tasks: &mut JoinSet<&'static str>,
 ) where
@@ -230,13 +248,14 @@ pub(super) fn drive<K>(
             Ok(object) => narrow(object),
             Err(invalid) => invalid.metadata.managed_fields = None,
         })
-        .inspect_ok(move |event| note(event))
+        .inspect_ok(move |event| before(event))
         .reflect_shared(writer);
     tasks.spawn(async move {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
-            if let Err(error) = event {
-                tracing::warn!(kind, %error, "watch interrupted; it is begun anew");
+            match event {
+                Ok(event) => after(&event),
+                Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
             }
         }
         kind

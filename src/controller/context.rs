@@ -20,6 +20,7 @@ use super::workload::WorkloadClusters;
 use crate::api::remediation_policy::BmcRules;
 use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
+use crate::intake::health_check::Checker;
 use crate::report::Reporter;
 
 /// How long after each look at the lead an effect may still begin.
@@ -44,6 +45,7 @@ pub struct Context {
     pub(crate) findings: Findings,
     pub(crate) stated: Stated,
     pub(crate) leases_unused: Unused,
+    pub(crate) checker: Checker,
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -75,6 +77,7 @@ impl Context {
             findings: Findings::default(),
             stated: Stated::default(),
             leases_unused: Unused::default(),
+            checker: Checker::default(),
             last_rules: Mutex::default(),
         }
     }

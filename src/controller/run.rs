@@ -3,39 +3,34 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures::StreamExt as _;
 use futures::channel::mpsc;
+use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::{ObjectRef, ReflectHandle};
-use kube::{Client, ResourceExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use super::about::machine_name;
-use super::caches::{self, Caches, Changes, Guarded, MachineStores, Served};
+use super::caches::{self, Caches, Changes, Guarded, MachineStores};
 use super::clock::Clock;
 use super::cluster_networks::ClusterNetworks;
 use super::concerned::{active, of_cluster, of_machine, of_namespace, of_node, of_workload, triggered};
 use super::context::Context;
 use super::lost_nodes::LostNodes;
-use super::served::{self, ServedClusterApi};
+use super::served::ServedClusterApi;
 use super::workload::{Change, WorkloadClusters};
-use super::{acceptance, api_call, farewell, leftover, node_lease, readiness, reconcile, served_schema};
-use crate::api::views::cluster_api::Version;
+use super::{acceptance, api_call, farewell, leftover, node_lease, prepare, readiness, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::core::phase::Phase;
 use crate::intake::annotation::{self, Intakes};
+use crate::intake::health_check;
+use crate::intake::health_check::wake::{Waker, Wakes, Woke};
 use crate::report::{Metrics, Reporter, serve_metrics};
-
-/// How often a group of kinds that is not served yet is asked for again.
-const SERVED_RECHECK: Duration = Duration::from_secs(5);
-
-/// First minor version of Kubernetes 1 with the out-of-service taint on for everybody (KEP-2268).
-const OUT_OF_SERVICE_MINOR: u32 = 28;
 
 /// What the process is told.
 #[derive(Clone, Debug)]
@@ -71,19 +66,22 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     let mut stop = std::pin::pin!(stop);
     let supported = tokio::select! {
         () = &mut stop => return Ok(()),
-        supported = prepare(&client) => supported?,
+        supported = prepare::prepare(&client) => supported?,
     };
     let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
     let served = tokio::select! {
         () = &mut stop => return Ok(()),
-        served = what_is_served(&client, &cluster_api) => served,
+        served = prepare::what_is_served(&client, &cluster_api) => served,
     };
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, {
+    let (waker, woken) = tokio::sync::mpsc::unbounded_channel();
+    let on_node = {
         let lost_nodes = lost_nodes.clone();
-        move |event| lost_nodes.note(event)
-    })?;
+        move |event: &_| lost_nodes.note(event)
+    };
+    let listeners = (on_node, Wakes::new(&waker));
+    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners)?;
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
         () = &mut stop => return Ok(()),
@@ -101,7 +99,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     }
     count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");
-    drive(&context, changes, in_workload, &mut tasks);
+    drive(&context, changes, in_workload, (waker, woken), &mut tasks);
     let leftover = leftover::in_workload(Arc::clone(&context), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
@@ -129,101 +127,24 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
     }
 }
 
-/// Waits until the kinds we need are served; learns what the server supports.
-async fn prepare(client: &Client) -> anyhow::Result<bool> {
-    let group = format!("{GROUP}/v1alpha1");
-    let mut told = false;
-    loop {
-        match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
-            Ok(_) => break,
-            Err(error) if error.is_not_found() => {
-                if !told {
-                    tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
-                    told = true;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%group, error = %crate::report::chain(&error), "cannot ask the API server");
-            }
-        }
-        tokio::time::sleep(SERVED_RECHECK).await;
-    }
-    wait_for_our_fields(client).await;
-    let version = api_call::within("asking for the server's version", client.apiserver_version()).await?;
-    Ok(supports_out_of_service(&version.major, &version.minor))
-}
-
-/// Which kinds of others there are at the start: they are listed before anything is decided. Others are
-/// watched as soon as they are served.
-async fn what_is_served(client: &Client, cluster_api: &ServedClusterApi) -> Served {
-    loop {
-        let asked = tokio::try_join!(served::has_openshift_machines(client), cluster_api.ask(client));
-        match asked {
-            Ok((openshift, version)) => {
-                let version = version.map(Version::as_str);
-                tracing::info!(
-                    openshift,
-                    cluster_api = version,
-                    "kinds of Machines that are served"
-                );
-                return Served {
-                    openshift,
-                    cluster_api: version.is_some(),
-                };
-            }
-            Err(error) => {
-                tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
-            }
-        }
-        tokio::time::sleep(SERVED_RECHECK).await;
-    }
-}
-
-/// Waits until the installed definitions of our kinds have every field that we write.
-async fn wait_for_our_fields(client: &Client) {
-    let mut told = Vec::new();
-    loop {
-        match served_schema::missing_fields(client).await {
-            Ok(missing) if missing.is_empty() => return,
-            Ok(missing) if missing != told => {
-                tracing::warn!(
-                    fields = missing.join(", "),
-                    "the installed CustomResourceDefinitions are older than this daemon; apply deploy/crds"
-                );
-                told = missing;
-            }
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(error = %crate::report::chain(&error), "cannot read the served schemas");
-            }
-        }
-        tokio::time::sleep(SERVED_RECHECK).await;
-    }
-}
-
-/// Whether a server of this version has the out-of-service taint on for everybody.
-pub(crate) fn supports_out_of_service(major: &str, minor: &str) -> bool {
-    let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
-    match (major.parse::<u32>(), digits.parse::<u32>()) {
-        (Ok(1), Ok(minor)) => minor >= OUT_OF_SERVICE_MINOR,
-        (Ok(major), Ok(_)) => major > 1,
-        (Err(_), _) | (_, Err(_)) => false,
-    }
-}
-
-/// Starts the controllers of remediations, and of triggers on the Machines of each API.
+/// Starts the controllers of remediations, and of triggers on the Machines of each API; and what sets such
+/// triggers.
 fn drive(
     context: &Arc<Context>,
     changes: Changes,
     workload: mpsc::UnboundedReceiver<Change>,
+    wakes: (Waker, UnboundedReceiver<Woke>),
     tasks: &mut JoinSet<&'static str>,
 ) {
     sweep(context, changes.returning, tasks);
+    let (stance_taken, policy_again) = mpsc::unbounded();
+    health_check::run(context, wakes, stance_taken, tasks);
     judge(
         context,
         Judged {
             endpoints: changes.new_endpoints,
             policies: changes.new_policies,
+            policy_again,
         },
         tasks,
     );
@@ -362,11 +283,9 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
         endpoints.for_each(|_| std::future::ready(())).await;
         "BMCEndpoint"
     });
-    let policies = Controller::for_shared_stream(changes.policies, policies).run(
-        acceptance::policy,
-        acceptance::error_policy,
-        Arc::clone(context),
-    );
+    let policies = Controller::for_shared_stream(changes.policies, policies)
+        .reconcile_all_on(changes.policy_again)
+        .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         policies.for_each(|_| std::future::ready(())).await;
         "RemediationPolicy"
@@ -377,6 +296,8 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
 struct Judged {
     endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     policies: ReflectHandle<Guarded<RemediationPolicy>>,
+    /// There is something else to say on the policy.
+    policy_again: mpsc::UnboundedReceiver<()>,
 }
 
 /// Starts the one that removes leftover taints.

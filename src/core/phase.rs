@@ -153,6 +153,8 @@ reasons! {
         machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
     /// Another remediation of the same Machine is under way.
     AnotherRemediationActive => "Nothing to do; this one is looked at when the other has ended.",
+    /// A field of a MachineHealthCheck cannot be followed.
+    HealthCheckMalformed => "Correct the field that the message names; until then the health check selects nothing.",
     /// Every MachineHealthCheck that could vouch for the trigger is paused, or the health check that made the
     /// request is.
     HealthCheckPaused => "Remove the cluster.x-k8s.io/paused annotation of the MachineHealthCheck, or the pauseRequests of the NodeHealthCheck, to go on.",
@@ -256,6 +258,24 @@ reasons! {
     BmcNotChecked => "Nothing to do; it is checked when its turn comes.",
     /// The policy switches the checks off.
     ReadinessChecksOff => "Set spec.bmc.readiness.interval of the RemediationPolicy \"default\" to have BMCs checked.",
+
+    // Who evaluates health checks.
+    /// Our own health checker evaluates MachineHealthChecks.
+    StandingIn => "Nothing to do.",
+    /// The platform's controller evaluates MachineHealthChecks, so ours does not.
+    PlatformControllerRuns => "Nothing to do.",
+    /// The policy switches our health checker off.
+    SwitchedOff => "Set spec.healthChecker of the RemediationPolicy \"default\" to Auto where the platform's controller does not run.",
+    /// Whether the platform's controller runs is not known, so ours does not.
+    PlatformControllerUnknown => "Nothing to do if it passes; else check this daemon's role, or set spec.healthChecker of the \
+        RemediationPolicy \"default\" to Always or Never.",
+    /// Every health check that asks for power cycles is evaluated by somebody, as far as that is known.
+    HealthChecksServed => "Nothing to do.",
+    /// MachineHealthChecks ask for power cycles, and no controller evaluates them.
+    HealthChecksUnserved => "Set spec.healthChecker of the RemediationPolicy \"default\" to Auto, or let the platform's controller run.",
+    /// NodeHealthChecks with our template are disabled, because MachineHealthChecks exist.
+    DisabledByMachineHealthChecks => "Delete the MachineHealthChecks, or use them instead of the NodeHealthCheck: \
+        the NodeHealthCheck operator serves none while there are others.",
 
     // Failures of an attempt.
     /// The BMC did not say Off in time.

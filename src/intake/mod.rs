@@ -1,4 +1,5 @@
 //! From signals to remediations.
 
 pub(crate) mod annotation;
+pub(crate) mod health_check;
 mod retention;

@@ -29,6 +29,10 @@ pub const WORKLOADS_RELEASED: &str = "WorkloadsReleased";
 pub const ACCEPTED: &str = "Accepted";
 /// Of an endpoint: whether a remediation of the host would work, by the last check of its BMC.
 pub const READY: &str = "Ready";
+/// Of the policy: whether the daemon evaluates MachineHealthChecks itself.
+pub const HEALTH_CHECKER: &str = "HealthChecker";
+/// Of the policy: whether somebody evaluates each health check that asks for power cycles.
+pub const HEALTH_CHECKS_SERVED: &str = "HealthChecksServed";
 
 /// The conditions that a journal amounts to. A condition whose status stays keeps its transition time.
 pub fn of(

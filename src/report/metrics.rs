@@ -27,6 +27,8 @@ const CHECK_SECONDS: [f64; 9] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0
 
 type HostLabels = [(&'static str, String); 2];
 type OneLabel = [(&'static str, &'static str); 1];
+/// Name and namespace of a health check.
+pub(super) type CheckLabels = [(&'static str, String); 2];
 
 /// All metrics of this process.
 #[derive(Clone, Debug)]
@@ -36,11 +38,17 @@ pub struct Metrics {
     pub(super) certificate_expiry: Family<HostLabels, Gauge>,
     pub(super) checks: Family<OneLabel, Counter>,
     pub(super) check_duration: Histogram,
+    pub(super) standing_in: Gauge,
+    pub(super) unserved: Family<OneLabel, Gauge>,
+    pub(super) nodes_covered: Family<CheckLabels, Gauge>,
+    pub(super) short_circuit: Family<CheckLabels, Gauge>,
+    pub(super) remediation_success: Family<CheckLabels, Counter>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix(PREFIX);
+        let mut root = Registry::default();
+        let registry = root.sub_registry_with_prefix(PREFIX);
         let ready = Family::<HostLabels, Gauge>::default();
         registry.register(
             "bmc_ready",
@@ -61,14 +69,62 @@ impl Default for Metrics {
             "How long checks of BMCs took",
             check_duration.clone(),
         );
+        let standing_in = Gauge::default();
+        registry.register(
+            "health_checker_standing_in",
+            "1 while this process evaluates MachineHealthChecks, else 0",
+            standing_in.clone(),
+        );
+        let unserved = Family::<OneLabel, Gauge>::default();
+        registry.register(
+            "unserved_health_checks",
+            "Health checks that ask for power cycles and that nobody evaluates, by kind",
+            unserved.clone(),
+        );
+        let (nodes_covered, short_circuit, remediation_success) = established(&mut root);
         Self {
-            registry: Arc::new(Mutex::new(registry)),
+            registry: Arc::new(Mutex::new(root)),
             ready,
             certificate_expiry,
             checks,
             check_duration,
+            standing_in,
+            unserved,
+            nodes_covered,
+            short_circuit,
+            remediation_success,
         }
     }
+}
+
+/// Metrics of health checks under the names that dashboards and alerts know, for whoever evaluates them.
+/// Source: machine-api-operator `pkg/metrics/metrics.go`.
+fn established(
+    root: &mut Registry,
+) -> (
+    Family<CheckLabels, Gauge>,
+    Family<CheckLabels, Gauge>,
+    Family<CheckLabels, Counter>,
+) {
+    let covered = Family::<CheckLabels, Gauge>::default();
+    root.register(
+        "mapi_machinehealthcheck_nodes_covered",
+        "Machines that a MachineHealthCheck selects",
+        covered.clone(),
+    );
+    let short_circuit = Family::<CheckLabels, Gauge>::default();
+    root.register(
+        "mapi_machinehealthcheck_short_circuit",
+        "1 while the limit of a MachineHealthCheck forbids remediations, else 0",
+        short_circuit.clone(),
+    );
+    let success = Family::<CheckLabels, Counter>::default();
+    root.register(
+        "mapi_machinehealthcheck_remediation_success",
+        "Remediations of a MachineHealthCheck's Machines that succeeded",
+        success.clone(),
+    );
+    (covered, short_circuit, success)
 }
 
 /// How a host is told from others.
@@ -126,7 +182,9 @@ impl Metrics {
             read,
         };
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register_collector(Box::new(collected));
+        registry
+            .sub_registry_with_prefix(PREFIX)
+            .register_collector(Box::new(collected));
     }
 
     /// All of it in the text format of OpenMetrics 1.0, which Prometheus reads.

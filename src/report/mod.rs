@@ -2,6 +2,7 @@
 
 pub mod conditions;
 mod events;
+mod health_checks;
 mod metrics;
 mod metrics_server;
 mod readiness;

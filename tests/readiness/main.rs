@@ -22,14 +22,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::BMCEndpoint;
 use baremetal_remediator::core::phase::Reason;
-use harness::Cluster;
-use harness::process::{ChildDaemon, DaemonCommand};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
-use world::{DAEMON_GROUPS, DAEMON_USER, World};
+use world::World;
+use world::metered::Daemon;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -44,11 +43,6 @@ fn policy(interval: &str) -> Value {
     json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": interval}}})
 }
 
-struct Daemon {
-    child: ChildDaemon,
-    metrics: String,
-}
-
 /// The one daemon of this binary.
 async fn daemon() -> Result<&'static Daemon> {
     static SHARED: OnceCell<Daemon> = OnceCell::const_new();
@@ -57,55 +51,9 @@ async fn daemon() -> Result<&'static Daemon> {
             let cluster = harness::control_plane().await?;
             world::install(cluster).await?;
             world::set_policy(&cluster.client().await?, policy("10s")).await?;
-            start(cluster).await
+            Daemon::start(cluster, DAEMON).await
         })
         .await
-}
-
-async fn start(cluster: &Cluster) -> Result<Daemon> {
-    let child = DaemonCommand::new("baremetal-remediator", DAEMON)
-        .args(["run", "--metrics-address", "127.0.0.1:0"])
-        .env("KUBECONFIG", cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?)
-        .env("LOG_FILTER", "debug")
-        .spawn()?;
-    let line = child.wait_for_line("serving metrics", PATIENCE).await?;
-    let (_, address) = line.split_once("address=").context("names no address")?;
-    let address = address.split_whitespace().next().unwrap_or_default();
-    Ok(Daemon {
-        child,
-        metrics: format!("http://{address}"),
-    })
-}
-
-impl Daemon {
-    /// All metrics as lines.
-    async fn scrape(&self) -> Result<Vec<String>> {
-        let answer = reqwest::get(format!("{}/metrics", self.metrics)).await?;
-        let text = answer.error_for_status()?.text().await?;
-        Ok(text.lines().map(ToOwned::to_owned).collect())
-    }
-
-    /// The value of one metric.
-    async fn metric(&self, name: &str) -> Result<Option<String>> {
-        let lines = self.scrape().await?;
-        let value = lines.iter().find_map(|line| line.strip_prefix(name));
-        Ok(value.map(|value| value.trim().to_owned()))
-    }
-
-    /// Waits until a metric has a value, or is gone.
-    async fn metric_becomes(&self, name: &str, wanted: Option<&str>) -> Result<()> {
-        let wait = async {
-            while self.metric(name).await?.as_deref() != wanted {
-                // There is no event for a number that nobody pushes.
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-            anyhow::Ok(())
-        };
-        match tokio::time::timeout(PATIENCE, wait).await {
-            Ok(done) => done,
-            Err(_) => anyhow::bail!("{name} did not become {wanted:?}: {:#?}", self.scrape().await?),
-        }
-    }
 }
 
 /// How the metrics call a host.

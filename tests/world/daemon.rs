@@ -1,14 +1,18 @@
 //! The daemon of a test binary. It serves the whole cluster, so there is one at a time.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
+use baremetal_remediator::api::RemediationPolicy;
 use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
+use kube::api::Api;
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::{DAEMON_GROUPS, DAEMON_USER, install, set_policy};
+use super::{DAEMON_GROUPS, DAEMON_USER, World, install, set_policy};
 
 static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
 
@@ -45,4 +49,20 @@ pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> 
         .env("KUBECONFIG", kubeconfig)
         .env("LOG_FILTER", log_filter)
         .spawn()
+}
+
+/// Waits until the daemon has said that nobody evaluates the health checks: the tests themselves do.
+pub async fn is_left_to_the_test(world: &World) -> Result<()> {
+    let policies = Api::<RemediationPolicy>::all(world.client.clone());
+    let is_said = |policy: Option<&RemediationPolicy>| {
+        let status = policy.and_then(|policy| policy.status.as_ref());
+        let mut conditions = status.iter().flat_map(|status| &status.conditions);
+        conditions.any(|condition| condition.reason == "HealthChecksUnserved")
+    };
+    tokio::time::timeout(
+        Duration::from_mins(1),
+        await_condition(policies, "default", is_said),
+    )
+    .await??;
+    Ok(())
 }

@@ -20,6 +20,7 @@ pub mod daemon;
 pub mod host;
 pub mod install;
 pub mod machine_api;
+pub mod metered;
 pub mod node_health;
 pub mod node_health_operator;
 pub mod node_lease;
@@ -272,8 +273,12 @@ pub fn start_daemon(cluster: &Cluster, program: &Path) -> Result<ChildDaemon> {
     daemon::start(cluster, program, "info")
 }
 
-/// Creates or replaces the policy. It is one for the whole cluster.
-pub async fn set_policy(client: &Client, spec: serde_json::Value) -> Result<()> {
+/// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
+/// health checker themselves.
+pub async fn set_policy(client: &Client, mut spec: serde_json::Value) -> Result<()> {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.entry("healthChecker").or_insert_with(|| "Never".into());
+    }
     let document = serde_json::json!({
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
         "metadata": {"name": "default"}, "spec": spec,

@@ -2,13 +2,13 @@
 //! Source: openshift/api `machine/v1beta1/types_machinehealthcheck.go`.
 
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::Duration;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
-use super::{LabelsKept, Machine, narrow};
+use super::{LabelsKept, Machine, lenient, narrow};
 use crate::api::keys;
 use crate::core::facts::Seen;
 use crate::core::health::dialect::Dialect;
@@ -25,6 +25,7 @@ use crate::core::health::{self, HealthCheck};
     kind = "MachineHealthCheck",
     plural = "machinehealthchecks",
     namespaced,
+    status = "MachineHealthCheckStatus",
     schema = "disabled"
 )]
 #[serde(rename_all = "camelCase")]
@@ -78,6 +79,47 @@ pub struct TemplateReference {
     /// Name of the template.
     #[serde(default)]
     pub name: String,
+}
+
+/// What is read of the status, to write it only when it says something else. Nothing is decided by it, so
+/// what cannot be read of it is as if it were not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineHealthCheckStatus {
+    /// Machines that it selects.
+    #[serde(default, deserialize_with = "lenient")]
+    pub expected_machines: Option<i64>,
+    /// Those of them that are healthy.
+    #[serde(default, deserialize_with = "lenient")]
+    pub current_healthy: Option<i64>,
+    /// How many more may become unhealthy.
+    #[serde(default, deserialize_with = "lenient")]
+    pub remediations_allowed: Option<i64>,
+    /// Conditions in OpenShift's shape.
+    #[serde(default, deserialize_with = "lenient")]
+    pub conditions: Option<Vec<OpenShiftCondition>>,
+}
+
+/// A condition of OpenShift's machine API. Source: openshift/api `machine/v1beta1/types_machine.go`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenShiftCondition {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// `Error`, `Warning` or `Info`, only where the status is False.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// When the status changed.
+    pub last_transition_time: Time,
+    /// Why, in CamelCase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl MachineHealthCheck {

@@ -3,6 +3,7 @@
 pub mod bare_metal_host;
 pub mod cidr;
 pub mod cluster_api;
+pub mod feature_gate;
 pub mod machine;
 pub mod machine_health_check;
 pub mod network;
@@ -10,6 +11,7 @@ pub mod node;
 pub mod node_health_check;
 
 pub use bare_metal_host::BareMetalHost;
+pub use feature_gate::FeatureGate;
 pub use machine::Machine;
 pub use machine_health_check::MachineHealthCheck;
 pub use network::OpenShiftNetwork;
@@ -17,6 +19,7 @@ pub use node::Node;
 pub use node_health_check::NodeHealthCheck;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::{Deserialize as _, DeserializeOwned, Deserializer};
 
 /// Drops from metadata what no decision reads, so that caches stay small.
 pub fn narrow(metadata: &mut ObjectMeta, annotations_kept: &[&str], labels_kept: LabelsKept<'_>) {
@@ -43,4 +46,10 @@ pub enum LabelsKept<'a> {
     All,
     /// These only.
     Only(&'a [&'a str]),
+}
+
+/// Reads a field on which nothing depends: what cannot be read of it is as if it were not there.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
 }

@@ -2,10 +2,12 @@
 //! Source: medik8s/node-healthcheck-operator `api/v1alpha1/nodehealthcheck_types.go`.
 
 use kube::core::Duration;
-use kube::{CustomResource, ResourceExt as _};
+use kube::{CustomResource, Resource as _, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
+use super::lenient;
 use super::machine_health_check::non_negative;
+use crate::api::PowerCycleRemediationTemplate;
 use crate::core::facts::Seen;
 use crate::core::health::{HealthCheck, UnhealthyCondition};
 
@@ -16,6 +18,7 @@ use crate::core::health::{HealthCheck, UnhealthyCondition};
     version = "v1alpha1",
     kind = "NodeHealthCheck",
     plural = "nodehealthchecks",
+    status = "NodeHealthCheckStatus",
     schema = "disabled"
 )]
 #[serde(rename_all = "camelCase")]
@@ -26,6 +29,54 @@ pub struct NodeHealthCheckSpec {
     /// Who asked for a pause, and why; any entry pauses.
     #[serde(default)]
     pub pause_requests: Vec<String>,
+    /// What it makes requests from.
+    #[serde(default)]
+    pub remediation_template: Option<TemplateReference>,
+    /// The same, one after another.
+    #[serde(default)]
+    pub escalating_remediations: Vec<EscalatingRemediation>,
+}
+
+/// One rung of a ladder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EscalatingRemediation {
+    /// What it makes requests from.
+    #[serde(default)]
+    pub remediation_template: Option<TemplateReference>,
+}
+
+/// A reference to a template, as far as it tells whose it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateReference {
+    /// `group/version`.
+    #[serde(default)]
+    pub api_version: String,
+    /// Kind.
+    #[serde(default)]
+    pub kind: String,
+}
+
+/// What is read of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeHealthCheckStatus {
+    /// Conditions. Nothing that is done depends on them, so what cannot be read is as if it were not there.
+    #[serde(default, deserialize_with = "lenient")]
+    pub conditions: Option<Vec<NodeHealthCheckCondition>>,
+}
+
+/// One condition of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeHealthCheckCondition {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in CamelCase.
+    pub reason: String,
 }
 
 /// One unhealthy condition.
@@ -41,6 +92,31 @@ pub struct UnhealthyConditionView {
 }
 
 impl NodeHealthCheck {
+    /// Whether it would have us remediate Nodes: some template of it is of our kind.
+    pub fn uses_our_template(&self) -> bool {
+        let ladder = self.spec.escalating_remediations.iter();
+        let ladder = ladder.filter_map(|rung| rung.remediation_template.as_ref());
+        let mut templates = self.spec.remediation_template.iter().chain(ladder);
+        templates.any(|template| {
+            let group = template.api_version.split('/').next().unwrap_or_default();
+            group == crate::api::GROUP && template.kind == PowerCycleRemediationTemplate::kind(&())
+        })
+    }
+
+    /// Whether its operator has disabled it because of MachineHealthChecks.
+    /// Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`.
+    pub fn is_disabled_by_machine_health_checks(&self) -> bool {
+        let status = self.status.as_ref();
+        let mut conditions = status
+            .iter()
+            .flat_map(|status| status.conditions.iter().flatten());
+        conditions.any(|condition| {
+            condition.kind == "Disabled"
+                && condition.status == "True"
+                && condition.reason == "ConflictingMachineHealthCheckDetected"
+        })
+    }
+
     /// What decisions about a request of this check are based on.
     pub fn facts(&self) -> Seen<HealthCheck> {
         let name = self.name_any();
@@ -67,5 +143,70 @@ impl NodeHealthCheck {
             machine_conditions: Vec::new(),
             malformed: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::NodeHealthCheck;
+
+    fn read(spec: &Value, status: &Value) -> NodeHealthCheck {
+        serde_json::from_value(json!({
+            "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck",
+            "metadata": {"name": "workers"}, "spec": spec, "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn our_template_is_known_by_group_and_kind_wherever_it_stands() {
+        let template = |group: &str, kind: &str| json!({"apiVersion": format!("{group}/v1alpha1"), "kind": kind, "name": "a"});
+        let ours = template("baremetal-remediator.io", "PowerCycleRemediationTemplate");
+        let others = template(
+            "fence-agents-remediation.medik8s.io",
+            "FenceAgentsRemediationTemplate",
+        );
+        let table = [
+            (json!({"remediationTemplate": ours}), true),
+            (json!({"remediationTemplate": others}), false),
+            (json!({}), false),
+            (
+                json!({"escalatingRemediations": [
+                    {"remediationTemplate": others, "order": 1, "timeout": "60s"},
+                    {"remediationTemplate": ours, "order": 2, "timeout": "60s"},
+                ]}),
+                true,
+            ),
+            (
+                json!({"escalatingRemediations": [{"remediationTemplate": others, "order": 1, "timeout": "60s"}]}),
+                false,
+            ),
+        ];
+        for (spec, expected) in table {
+            assert_eq!(read(&spec, &json!({})).uses_our_template(), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn only_the_conflict_with_machine_health_checks_counts() {
+        let conflict = "ConflictingMachineHealthCheckDetected";
+        let table = [
+            ("Disabled", "True", conflict, true),
+            ("Disabled", "False", conflict, false),
+            ("Disabled", "True", "RemediationTemplateNotFound", false),
+            ("Enabled", "True", conflict, false),
+        ];
+        for (kind, status, reason, expected) in table {
+            let conditions = json!({"conditions": [{"type": kind, "status": status, "reason": reason}]});
+            let read = read(&json!({}), &conditions);
+            assert_eq!(
+                read.is_disabled_by_machine_health_checks(),
+                expected,
+                "{conditions}"
+            );
+        }
+        assert!(!read(&json!({}), &Value::Null).is_disabled_by_machine_health_checks());
     }
 }

@@ -8,9 +8,8 @@ use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::{ClusterKey, is_meant};
 use crate::core::facts::Seen;
 use crate::core::health::overlap::Check;
-use crate::core::health::problem::{Problem, RuleError};
-use crate::core::health::rules::{Malformed, Scope};
 use crate::core::health::target::{NodeState, Target};
+use crate::intake::health_check::judged;
 
 /// The checks that ask for power cycles, by the strategy or by a template of ours, as the core reads them.
 pub(super) fn checks(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Check> {
@@ -20,37 +19,16 @@ pub(super) fn checks(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Chec
 }
 
 fn check(world: &World, guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
-    let name = guarded.name_any();
-    let (paused, rules) = match &guarded.0 {
-        Ok(check) if check.asks_for_power_cycles() || check.asks_by_template() => {
-            (check.is_paused(), check.rules())
-        }
-        Ok(_) => return None,
-        // Nobody knows what it asks for, so nothing is selected by it.
-        Err(invalid) => (
-            false,
-            Err(Malformed {
-                errors: vec![RuleError::new(
-                    format!("MachineHealthCheck {name}"),
-                    Problem::Unreadable(invalid.error.clone()),
-                )],
-                scope: Scope::Unknown,
-            }),
-        ),
-    };
     let cluster = guarded.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
     let cluster = cluster.map(|name| ClusterKey {
         namespace: guarded.namespace().unwrap_or_default(),
         name: name.to_owned(),
     });
-    Some(Check {
-        name,
-        paused,
-        rules,
-        cluster: cluster.map_or(Seen::Absent, |key| {
-            world.cluster(&key).map(|cluster| cluster.state)
-        }),
-    })
+    let cluster = cluster.map_or(Seen::Absent, |key| {
+        world.cluster(&key).map(|cluster| cluster.state)
+    });
+    let asks = |check: &MachineHealthCheck| check.asks_for_power_cycles() || check.asks_by_template();
+    judged::check(guarded, asks, cluster)
 }
 
 /// The Machines of a namespace, as they are judged.
@@ -61,35 +39,11 @@ pub(super) fn targets(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Tar
 }
 
 fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
-    let (machine, node) = match &guarded.0 {
-        Ok(machine) => (Ok(machine.state()), node(world, machine)),
-        Err(invalid) => (Err(invalid.error.clone()), NodeState::Unset),
+    let node = |machine: &Machine, name: &str| match world.nodes_of(machine) {
+        Ok(nodes) => judged::node(name, nodes.by_name.get(name)),
+        Err(obstacle) => NodeState::Unreachable(obstacle.detail),
     };
-    Target {
-        labels: guarded.labels().clone(),
-        machine,
-        node,
-        under_remediation: under_way(world, guarded).is_some(),
-        name: guarded.name_any(),
-    }
-}
-
-fn node(world: &World, machine: &Machine) -> NodeState {
-    let Some(name) = machine.node_name() else {
-        return NodeState::Unset;
-    };
-    let nodes = match world.nodes_of(machine) {
-        Ok(nodes) => nodes,
-        Err(obstacle) => return NodeState::Unreachable(obstacle.detail),
-    };
-    match nodes.by_name.get(name).map(|guarded| &guarded.0) {
-        None => NodeState::Gone(name.to_owned()),
-        Some(Ok(node)) => NodeState::Present {
-            name: name.to_owned(),
-            conditions: node.facts().conditions,
-        },
-        Some(Err(invalid)) => NodeState::Unreadable(invalid.error.clone()),
-    }
+    judged::target(guarded, node, under_way(world, guarded).is_some())
 }
 
 /// The remediation of a Machine that is at work: its name, phase and reason.

@@ -17,7 +17,7 @@ use crate::controller::api_call::within;
 use crate::controller::caches::WATCH_TIMEOUT;
 use crate::controller::lost_nodes::LostNodes;
 use crate::controller::node_cluster::NodeCluster;
-use crate::controller::run::supports_out_of_service;
+use crate::controller::prepare::supports_out_of_service;
 use crate::core::facts::Obstacle;
 
 /// Key of the kubeconfig in its Secret.

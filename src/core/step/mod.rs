@@ -19,7 +19,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use subject::{machine_obstacle, pause_obstacle, trigger_obstacle};
+pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
 
 use jiff::{SignedDuration, Timestamp};
 

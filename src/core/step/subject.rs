@@ -43,9 +43,14 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         Ok(machine) => machine,
         Err(verdict) => return verdict,
     };
-    let node = match node(machine, facts.named_node.as_deref(), world) {
+    let node = match node(machine, facts.named_node.as_deref(), &world.node) {
         Ok(node) => node,
-        Err(obstacle) => return Verdict::Waits(obstacle, None),
+        Err(obstacle) => {
+            // Its cluster, where that cannot be asked.
+            let cluster = world.node_cluster.clone();
+            let cluster = cluster.filter(|_| obstacle.reason == Reason::NodeUnreadable);
+            return Verdict::Waits(cluster.unwrap_or(obstacle), None);
+        }
     };
     let health = match facts.origin {
         Origin::Request => requested(world, machine, node, now),
@@ -245,21 +250,27 @@ pub(crate) fn pause_obstacle(machine: &Machine) -> Option<Obstacle> {
     Some(Obstacle::new(Reason::MachinePaused, detail))
 }
 
+/// What about the Node of a Machine forbids to power-cycle its host.
+pub(crate) fn node_obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
+    node(Some(machine), None, seen).err()
+}
+
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
-fn node<'a>(machine: Option<&Machine>, named: Option<&str>, world: &'a World) -> Result<&'a Node, Obstacle> {
+fn node<'a>(
+    machine: Option<&Machine>,
+    named: Option<&str>,
+    seen: &'a Seen<Node>,
+) -> Result<&'a Node, Obstacle> {
     let name = match machine {
         None => named,
         Some(machine) => Some(node_of(machine, named)?),
     };
     let missing = |what: String| Obstacle::new(Reason::NodeMissing, what);
     let name = name.ok_or_else(|| missing("the request names no Node".to_owned()))?;
-    let node = match &world.node {
+    let node = match seen {
         Seen::Present(node) if node.name == name => node,
         Seen::Present(_) | Seen::Absent => return Err(missing(format!("Node {name} does not exist"))),
-        Seen::Unreadable(detail) => {
-            let unreadable = || Obstacle::new(Reason::NodeUnreadable, detail.clone());
-            return Err(world.node_cluster.clone().unwrap_or_else(unreadable));
-        }
+        Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     };
     belong_together(machine, node)?;
     if node.control_plane {

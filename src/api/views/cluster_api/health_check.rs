@@ -171,6 +171,8 @@ fn check(
     remediation_template: Option<TemplateReference>,
 ) -> MachineHealthCheck {
     MachineHealthCheck {
+        // Written by Cluster API's own controllers, and read by nobody here.
+        status: None,
         metadata,
         spec: MachineHealthCheckSpec {
             selector,

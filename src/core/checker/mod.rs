@@ -1,0 +1,14 @@
+//! Our own health checker: whether it stands in for the platform's, and what it does when it does.
+//!
+//! It does what machine-api-operator's controller does with the strategy external-baremetal: it puts the
+//! trigger on Machines. Everything after that is the path of any trigger, so it may be stopped, and the
+//! platform's controller may take over, at any moment.
+//! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
+
+pub mod notice;
+pub mod pass;
+pub mod platform;
+pub mod standing;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Whether our health checker stands in for the platform's.
+
+use super::platform::Platform;
+use crate::core::facts::{Obstacle, Seen};
+use crate::core::phase::Reason;
+
+/// What the administrator wants, `spec.healthChecker` of the RemediationPolicy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Where the platform's controller does not run.
+    Auto,
+    /// Whatever else runs.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Whether our health checker stands in, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It evaluates the checks, and writes triggers and status; the text says why it does.
+    In(String),
+    /// It writes nothing.
+    Aside(Obstacle),
+}
+
+impl Standing {
+    /// Whether it evaluates the checks.
+    pub fn is_in(&self) -> bool {
+        match self {
+            Self::In(_) => true,
+            Self::Aside(_) => false,
+        }
+    }
+
+    /// The named reason.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::In(_) => Reason::StandingIn,
+            Self::Aside(obstacle) => obstacle.reason,
+        }
+    }
+
+    /// Whether it is known that nobody evaluates the checks.
+    pub fn leaves_checks_unserved(&self, platform: &Platform) -> bool {
+        match platform {
+            Platform::DoesNotRun(_) => !self.is_in(),
+            Platform::Runs | Platform::Unknown(_) => false,
+        }
+    }
+}
+
+impl Default for Standing {
+    /// Before anything was read.
+    fn default() -> Self {
+        let detail = "whether the platform's controller runs was not looked at yet";
+        Self::Aside(Obstacle::new(Reason::PlatformControllerUnknown, detail))
+    }
+}
+
+/// Decides. Without a policy nothing is wanted, and what is not known is not acted on.
+pub fn standing(wanted: &Seen<Wanted>, platform: &Platform) -> Standing {
+    let aside = |reason, detail: &str| Standing::Aside(Obstacle::new(reason, detail));
+    match (wanted, platform) {
+        (Seen::Absent, _) => aside(Reason::PolicyMissing, "there is no RemediationPolicy"),
+        (Seen::Unreadable(detail), _) => aside(Reason::PolicyUnreadable, detail),
+        (Seen::Present(Wanted::Never), _) => aside(
+            Reason::SwitchedOff,
+            "spec.healthChecker of the RemediationPolicy is Never",
+        ),
+        (Seen::Present(Wanted::Always), _) => {
+            Standing::In("spec.healthChecker of the RemediationPolicy is Always".to_owned())
+        }
+        (Seen::Present(Wanted::Auto), Platform::Runs) => aside(
+            Reason::PlatformControllerRuns,
+            "the platform's controller evaluates MachineHealthChecks: the Lease of its leader is renewed",
+        ),
+        (Seen::Present(Wanted::Auto), Platform::DoesNotRun(why)) => Standing::In(format!(
+            "the platform's controller does not evaluate MachineHealthChecks: {why}"
+        )),
+        (Seen::Present(Wanted::Auto), Platform::Unknown(why)) => {
+            aside(Reason::PlatformControllerUnknown, why)
+        }
+    }
+}

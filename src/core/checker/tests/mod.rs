@@ -1,0 +1,2 @@
+mod pass;
+mod standing;

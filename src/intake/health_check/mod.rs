@@ -1,0 +1,17 @@
+//! Our own health checker. Where it stands in for the platform's controller, it evaluates OpenShift's
+//! MachineHealthChecks that ask for power cycles, by [`crate::core::health`], and puts the trigger on unhealthy
+//! Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
+
+mod gathered;
+pub(crate) mod judged;
+mod pass;
+mod platform;
+mod run;
+mod state;
+mod status;
+mod trigger;
+mod unserved;
+pub(crate) mod wake;
+
+pub(crate) use run::run;
+pub(crate) use state::{Checker, Stance};

@@ -1,0 +1,189 @@
+//! One pass for one health check: evaluate the namespace, put triggers, tell people, write the status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::controller::Action;
+use kube::{Resource as _, ResourceExt as _};
+
+use super::gathered::Gathered;
+use super::state::CheckKey;
+use super::{judged, status, trigger};
+use crate::api::views::MachineHealthCheck;
+use crate::controller::caches::Guarded;
+use crate::controller::{Context, ShellError};
+use crate::core::checker::notice::{Notice, On, Weight};
+use crate::core::checker::pass::{
+    EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, Outcome, malformed, outcome,
+};
+use crate::core::health::overlap::{Evaluation, evaluate};
+
+/// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// The longest, as machine-api-operator has it.
+const LONGEST: Duration = Duration::from_hours(1);
+/// Pause after a write that was refused because the cache lags behind.
+const CATCH_UP: Duration = Duration::from_secs(1);
+/// Pause after a write that failed.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Looks at one health check.
+pub(super) async fn reconcile(
+    guarded: Arc<Guarded<MachineHealthCheck>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let Some(check) = judged::asking(&guarded) else {
+        return Ok(Action::await_change());
+    };
+    let key = (guarded.namespace().unwrap_or_default(), guarded.name_any());
+    if !context.checker.is_in() {
+        let notices = malformed(&check).into_iter().collect();
+        tell(&context, &key, &guarded, None, notices);
+        // The numbers are those of whoever evaluates it.
+        context.reporter.check_gone(&key);
+        return Ok(Action::await_change());
+    }
+    let now = context.clock.now();
+    let gathered = Gathered::of(&context.caches, &key.0);
+    let (checks, targets) = (gathered.checks(), gathered.targets(&context.caches));
+    let evaluation = evaluate(&checks, &targets, now);
+    let refusal = |machine: &str| gathered.refusal(&context.caches, machine);
+    let mut outcome = outcome(&evaluation, &key.1, refusal);
+    count(&context, &key, &gathered, &evaluation, &outcome);
+    let mut retry = put_triggers(&context, &gathered, &mut outcome).await;
+    let notices = std::mem::take(&mut outcome.notices);
+    tell(&context, &key, &guarded, Some(&gathered), notices);
+    if let (Some(wanted), Ok(check)) = (&outcome.status, &guarded.0)
+        && context.checker.is_in()
+    {
+        match status::write(&context.client, check, wanted, now).await {
+            Ok(()) => {}
+            Err(error) if error.is_conflict() || error.is_not_found() => {
+                retry = Some(sooner(retry, CATCH_UP));
+            }
+            Err(error) => {
+                tracing::warn!(check = %format_args!("{}/{}", key.0, key.1), error = %crate::report::chain(&error), "the status was not written; it is tried again");
+                retry = Some(sooner(retry, RETRY));
+            }
+        }
+    }
+    Ok(next(evaluation.look_again, retry, context.clock.now()))
+}
+
+/// Puts the triggers; says when those that could not be put are tried again.
+async fn put_triggers(context: &Context, gathered: &Gathered, outcome: &mut Outcome) -> Option<Duration> {
+    let mut retry = None;
+    for name in std::mem::take(&mut outcome.triggers) {
+        let Some(machine) = gathered.machine(&name) else {
+            continue;
+        };
+        // It may have changed since: what the platform's controller does is left to it.
+        if !context.checker.is_in() {
+            break;
+        }
+        match trigger::put(&context.client, machine).await {
+            Ok(()) => outcome.notices.push(Notice {
+                on: On::Machine(name),
+                weight: Weight::Normal,
+                reason: EXTERNAL_ANNOTATION_ADDED,
+                key: machine.resource_version().unwrap_or_default(),
+                note: "unhealthy for longer than its MachineHealthCheck allows; the trigger was set"
+                    .to_owned(),
+            }),
+            // Somebody has written to it or deleted it; that is looked at first.
+            Err(error) if error.is_conflict() || error.is_not_found() => {
+                retry = Some(sooner(retry, CATCH_UP));
+            }
+            Err(error) => {
+                outcome.notices.push(Notice {
+                    on: On::Machine(name),
+                    weight: Weight::Warning,
+                    reason: EXTERNAL_ANNOTATION_FAILED,
+                    key: String::new(),
+                    note: crate::report::chain(&error),
+                });
+                retry = Some(sooner(retry, RETRY));
+            }
+        }
+    }
+    retry
+}
+
+fn count(
+    context: &Context,
+    key: &CheckKey,
+    gathered: &Gathered,
+    evaluation: &Evaluation<'_>,
+    outcome: &Outcome,
+) {
+    let mut assessed = evaluation.checks.iter().filter(|one| one.check.name == key.1);
+    let Some(Ok((_, assessment))) = assessed.next().map(|one| &one.assessment) else {
+        context.reporter.check_numbers(key, None);
+        return;
+    };
+    let selects = |machine: &str| assessment.machines.iter().any(|one| one.name == machine);
+    let succeeded = context.checker.succeeded(key, &gathered.remediations_of(selects));
+    context.reporter.check_numbers(key, outcome.numbers);
+    context.reporter.check_succeeded(key, succeeded);
+}
+
+/// Tells people what they were not told in the pass before, without holding up the next one.
+fn tell(
+    context: &Arc<Context>,
+    key: &CheckKey,
+    guarded: &Guarded<MachineHealthCheck>,
+    gathered: Option<&Gathered>,
+    notices: Vec<Notice>,
+) {
+    let news = context.checker.news(key, notices);
+    let regarding = |notice: &Notice| match &notice.on {
+        On::Check => Some(guarded.object_ref(&())),
+        On::Machine(name) => Some(gathered?.machine(name)?.object_ref(&())),
+    };
+    let news: Vec<(Notice, ObjectReference)> = news
+        .into_iter()
+        .filter_map(|notice| {
+            let regarding = regarding(&notice)?;
+            Some((notice, regarding))
+        })
+        .collect();
+    if news.is_empty() {
+        return;
+    }
+    let reporter = context.reporter.clone();
+    tokio::spawn(async move {
+        for (notice, regarding) in news {
+            reporter.notice(&regarding, &notice).await;
+        }
+    });
+}
+
+fn sooner(one: Option<Duration>, other: Duration) -> Duration {
+    one.map_or(other, |one| one.min(other))
+}
+
+/// The next look: when a verdict changes, or a write is tried again.
+fn next(look_again: Option<Timestamp>, retry: Option<Duration>, now: Timestamp) -> Action {
+    let until = look_again.map(|at| {
+        let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        // The clock counts whole milliseconds, and the instant may be in the midst of one.
+        left.saturating_add(Duration::from_millis(1))
+    });
+    match until.into_iter().chain(retry).min() {
+        Some(pause) => Action::requeue(pause.clamp(SHORTEST, LONGEST)),
+        None => Action::await_change(),
+    }
+}
+
+/// What to do after a failed pass.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+pub(super) fn error_policy(
+    guarded: Arc<Guarded<MachineHealthCheck>>,
+    error: &ShellError,
+    _: Arc<Context>,
+) -> Action {
+    tracing::warn!(check = %guarded.name_any(), error = %crate::report::chain(error), "health check not evaluated; it is tried again");
+    Action::requeue(RETRY)
+}

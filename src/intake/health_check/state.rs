@@ -1,0 +1,116 @@
+//! What the health checker remembers. All of it is lost in a crash, and nothing but telling people
+//! something twice depends on it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use tokio::sync::Notify;
+
+use super::unserved::Unserved;
+use crate::core::checker::notice::{Notice, Told};
+use crate::core::checker::standing::Standing;
+
+/// Namespace and name of a health check.
+pub(crate) type CheckKey = (String, String);
+
+/// What the health checker remembers.
+#[derive(Default)]
+pub(crate) struct Checker {
+    state: Mutex<State>,
+    /// Rung when somebody ought to look whether it stands in.
+    pub(super) bell: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    stance: Stance,
+    checks: BTreeMap<CheckKey, Remembered>,
+    /// UID and generation of the policy that was heard of last.
+    policy: Option<(Option<String>, Option<i64>)>,
+}
+
+/// Whether it stands in, and for whom nobody does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stance {
+    pub(crate) standing: Standing,
+    pub(crate) unserved: Unserved,
+}
+
+/// What is remembered of one health check.
+#[derive(Default)]
+struct Remembered {
+    told: Told,
+    /// UIDs of the remediations of its Machines that were seen at work.
+    at_work: BTreeSet<String>,
+}
+
+impl Checker {
+    /// Whether it stands in, and for whom nobody does.
+    pub(crate) fn stance(&self) -> Stance {
+        self.state().stance.clone()
+    }
+
+    /// Has looked at whether it stands in, soon.
+    pub(super) fn look(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Hears of the policy, of which the field about it may have changed.
+    pub(crate) fn policy_is(&self, policy: &ObjectMeta) {
+        let version = (policy.uid.clone(), policy.generation);
+        let before = self.state().policy.replace(version.clone());
+        if before != Some(version) {
+            self.look();
+        }
+    }
+
+    /// Whether it stands in.
+    pub(super) fn is_in(&self) -> bool {
+        self.state().stance.standing.is_in()
+    }
+
+    /// Notes a stance; answers with the one before if that was another.
+    pub(super) fn take(&self, stance: Stance) -> Option<Stance> {
+        let mut state = self.state();
+        (state.stance != stance).then(|| std::mem::replace(&mut state.stance, stance))
+    }
+
+    /// Those of the notices of a pass that people were not told in the pass before.
+    pub(super) fn news(&self, check: &CheckKey, notices: Vec<Notice>) -> Vec<Notice> {
+        let mut state = self.state();
+        state.checks.entry(check.clone()).or_default().told.news(notices)
+    }
+
+    /// How many remediations of a check's Machines have succeeded since the last time. `remediations` are
+    /// all that are there.
+    pub(super) fn succeeded(&self, check: &CheckKey, remediations: &Remediations) -> usize {
+        let mut state = self.state();
+        let at_work = &mut state.checks.entry(check.clone()).or_default().at_work;
+        let succeeded = at_work.intersection(&remediations.succeeded).count();
+        at_work.clone_from(&remediations.at_work);
+        succeeded
+    }
+
+    /// Forgets the checks that are not wanted any more; answers with them.
+    pub(super) fn retain(&self, is_wanted: impl Fn(&CheckKey) -> bool) -> Vec<CheckKey> {
+        let mut state = self.state();
+        let keys: Vec<CheckKey> = state.checks.keys().cloned().collect();
+        let gone: Vec<CheckKey> = keys.into_iter().filter(|key| !is_wanted(key)).collect();
+        for key in &gone {
+            state.checks.remove(key);
+        }
+        gone
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// UIDs of the remediations that triggers of a check's Machines have led to.
+#[derive(Debug, Default)]
+pub(super) struct Remediations {
+    pub(super) at_work: BTreeSet<String>,
+    pub(super) succeeded: BTreeSet<String>,
+}

@@ -1,0 +1,108 @@
+//! What is told about health checks: events by the names that machine-api-operator established, metrics.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::EventType;
+
+use super::Reporter;
+use super::metrics::{CheckLabels, Metrics};
+use crate::core::checker::notice::{Notice, Weight};
+use crate::core::checker::pass::Numbers;
+use crate::core::checker::standing::Standing;
+
+impl Reporter {
+    /// Tells people of something that a pass over a health check found.
+    pub async fn notice(&self, regarding: &ObjectReference, notice: &Notice) {
+        let kind = regarding.kind.as_deref().unwrap_or_default();
+        let name = regarding.name.as_deref().unwrap_or_default();
+        let namespace = regarding.namespace.as_deref().unwrap_or_default();
+        let object = format!("{kind} {namespace}/{name}");
+        let weight = match notice.weight {
+            Weight::Normal => {
+                tracing::info!(%object, reason = notice.reason, "{}", notice.note);
+                EventType::Normal
+            }
+            Weight::Warning => {
+                tracing::warn!(%object, reason = notice.reason, "{}", notice.note);
+                EventType::Warning
+            }
+        };
+        self.publish(
+            weight,
+            notice.reason,
+            &notice.note,
+            "HealthCheck",
+            regarding,
+            None,
+        )
+        .await;
+    }
+
+    /// Notes the numbers of a health check, of namespace and name; none for one that selects nothing.
+    pub fn check_numbers(&self, check: &(String, String), numbers: Option<Numbers>) {
+        let labels = labels(check);
+        let Metrics {
+            nodes_covered,
+            short_circuit,
+            ..
+        } = &self.metrics;
+        match numbers {
+            Some(numbers) => {
+                nodes_covered
+                    .get_or_create(&labels)
+                    .set(i64::from(numbers.covered));
+                short_circuit
+                    .get_or_create(&labels)
+                    .set(i64::from(numbers.short_circuit));
+            }
+            None => {
+                nodes_covered.remove(&labels);
+                short_circuit.remove(&labels);
+            }
+        }
+    }
+
+    /// Counts remediations of a health check's Machines that have succeeded.
+    pub fn check_succeeded(&self, check: &(String, String), remediations: usize) {
+        let by = u64::try_from(remediations).unwrap_or(u64::MAX);
+        let family = &self.metrics.remediation_success;
+        family.get_or_create(&labels(check)).inc_by(by);
+    }
+
+    /// Nothing more is known of a health check.
+    pub fn check_gone(&self, check: &(String, String)) {
+        self.check_numbers(check, None);
+        self.metrics.remediation_success.remove(&labels(check));
+    }
+
+    /// Says that our health checker stands in, or does not any more.
+    pub fn health_checker_stands(&self, standing: &Standing) {
+        self.metrics.standing_in.set(i64::from(standing.is_in()));
+        let reason = standing.reason().as_str();
+        match standing {
+            Standing::In(why) => tracing::info!(reason, "evaluating MachineHealthChecks: {why}"),
+            Standing::Aside(obstacle) => {
+                tracing::info!(
+                    reason,
+                    "not evaluating MachineHealthChecks: {}",
+                    obstacle.for_people()
+                );
+            }
+        }
+    }
+
+    /// Notes how many health checks ask for power cycles in vain.
+    pub fn unserved(&self, machine_checks: usize, node_checks: usize) {
+        let kinds = [
+            ("MachineHealthCheck", machine_checks),
+            ("NodeHealthCheck", node_checks),
+        ];
+        for (kind, number) in kinds {
+            let gauge = self.metrics.unserved.get_or_create(&[("kind", kind)]);
+            gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+fn labels((namespace, name): &(String, String)) -> CheckLabels {
+    [("name", name.clone()), ("namespace", namespace.clone())]
+}
