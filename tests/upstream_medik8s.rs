@@ -154,10 +154,13 @@ async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
     assert_eq!(condition(&stopped, "Succeeded"), interrupted);
     let two = operator.asks(host, &second).await?;
     assert!(one != two && two.starts_with(&host.name), "{one} {two}");
-    names_the_bmc(&world, host).await?;
-    world.remediation_until(&two, LONG, is_on_again).await?;
+    world
+        .remediation_waits(&two, Reason::HostNotFound.as_str())
+        .await?;
     // The operator takes the second for the first, which is of the same kind: README, "Templates".
     assert!(matches!(operator.noted(host).await?, None | Some(1)));
+    names_the_bmc(&world, host).await?;
+    world.remediation_until(&two, LONG, is_on_again).await?;
     operator.takes_back(host, &[&one, &two]).await?;
     assert_eq!(host.transitions(), (1, 1));
     assert_eq!(operator.forbidden().await?, Vec::<String>::new());

@@ -75,7 +75,8 @@ build() { # name package variable-of-the-source crds rbac module version commit
   rm -rf "$scratch" "$folder"
   mkdir -p "$scratch/source" "$scratch/crds" "$scratch/rbac"
   sources "$6" "$7" "$8" "$variable" "$scratch/source"
-  (cd "$scratch/source" && go build -trimpath -ldflags '-s -w' -o "$scratch/$name" "$package")
+  (cd "$scratch/source" && go build -trimpath -ldflags '-s -w' -o "$scratch/$name" "$package") ||
+    die "$name cannot be built; where a module that it needs is not served, set $variable: its repository may carry them"
   # shellcheck disable=SC2086 # patterns and lists of files
   (cd "$scratch/source" && cp $crds "$scratch/crds/" && cp $rbac "$scratch/rbac/")
   rm -rf "$scratch/source"
