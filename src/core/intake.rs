@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
-use super::step::{machine_obstacle, pause_obstacle, trigger_obstacle};
+use super::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,9 +108,14 @@ fn skip(obstacle: Obstacle) -> Intake {
     }
 }
 
-fn is_well(checks: &[&HealthCheck], machine: &Machine, node: &Seen<Node>, now: Timestamp) -> bool {
-    match node {
-        Seen::Present(node) => health::judge(checks, Some(machine), node, now) == Health::Healthy,
+/// Whether a remediation would find the Node well at its first step. One that waits for something else may
+/// find it unhealthy later.
+fn is_well(checks: &[&HealthCheck], machine: &Machine, seen: &Seen<Node>, now: Timestamp) -> bool {
+    match seen {
+        Seen::Present(node) => {
+            node_obstacle(machine, seen).is_none()
+                && health::judge(checks, Some(machine), node, now) == Health::Healthy
+        }
         Seen::Absent | Seen::Unreadable(_) => false,
     }
 }

@@ -216,3 +216,28 @@ fn one_that_did_not_power_the_host_off_delays_nothing() {
 fn the_trigger_of_a_node_that_is_well_is_taken_up_at_once_to_be_taken_off() {
     assert_eq!(after_power_cycles("True", &[-3, -2, -1]), created("worker-4"));
 }
+
+#[test]
+fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
+    let Seen::Present(mut other) = node("True") else {
+        panic!("there is a Node");
+    };
+    other.machine_link = Some("machines/another".to_owned());
+    let over = Remediation {
+        power_cycled: Some(at(-1)),
+        ..earlier("worker-1", Phase::Succeeded)
+    };
+    let triggered = Triggered {
+        machine: &machine("worker"),
+        node: &Seen::Present(other),
+        health_checks: &vouching(),
+        remediations: &[over],
+    };
+    assert!(matches!(
+        decide(triggered, |_| false, at(0)),
+        Intake::Skip {
+            look_again: Some(_),
+            ..
+        }
+    ));
+}

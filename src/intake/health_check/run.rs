@@ -134,7 +134,7 @@ async fn look(context: Arc<Context>, waker: Waker, changed: stream::UnboundedSen
         }
         let platform = platform(&seen, switched_off, context.clock.now());
         let stance = stance(&context, &platform, &disabled);
-        if let Some(before) = context.checker.take(stance.clone()) {
+        if let Some(before) = context.checker.take(&stance) {
             report(&context, &before, &stance).await;
             if waker.send(Woke::All).is_err() || changed.unbounded_send(()).is_err() {
                 return "health checker's look-out";

@@ -24,7 +24,7 @@ pub(crate) struct Checker {
 
 #[derive(Default)]
 struct State {
-    stance: Stance,
+    stance: Option<Stance>,
     checks: BTreeMap<CheckKey, Remembered>,
     /// UID and generation of the policy that was heard of last.
     policy: Option<(Option<String>, Option<i64>)>,
@@ -46,8 +46,8 @@ struct Remembered {
 }
 
 impl Checker {
-    /// Whether it stands in, and for whom nobody does.
-    pub(crate) fn stance(&self) -> Stance {
+    /// Whether it stands in, and for whom nobody does; nothing before that was looked at.
+    pub(crate) fn stance(&self) -> Option<Stance> {
         self.state().stance.clone()
     }
 
@@ -67,13 +67,17 @@ impl Checker {
 
     /// Whether it stands in.
     pub(super) fn is_in(&self) -> bool {
-        self.state().stance.standing.is_in()
+        let state = self.state();
+        state
+            .stance
+            .as_ref()
+            .is_some_and(|stance| stance.standing.is_in())
     }
 
     /// Notes a stance; answers with the one before if that was another.
-    pub(super) fn take(&self, stance: Stance) -> Option<Stance> {
-        let mut state = self.state();
-        (state.stance != stance).then(|| std::mem::replace(&mut state.stance, stance))
+    pub(super) fn take(&self, stance: &Stance) -> Option<Stance> {
+        let before = self.state().stance.replace(stance.clone());
+        (before.as_ref() != Some(stance)).then(|| before.unwrap_or_default())
     }
 
     /// Those of the notices of a pass that people were not told in the pass before.
