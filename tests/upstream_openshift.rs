@@ -6,12 +6,16 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
+use baremetal_remediator::api::{RemediationPolicy, keys};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
+use harness::{ControlPlane, Options};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::Api;
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
-use world::machine_api::{CHECK, MachineApi};
+use world::machine_api::{CHECK, Leader, MachineApi};
 use world::{HostOptions, World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -182,5 +186,35 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
 
     assert_eq!(host.transitions(), (0, 0));
     assert_eq!(producer.forbidden(&world).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_daemons_own_health_checker_stands_aside_for_the_platforms() -> Result<()> {
+    let plane = ControlPlane::start(Options::default()).await?;
+    world::install::install_into(&plane).await?;
+    let client = plane.client().await?;
+    let mut policy = world::daemon::permissive_policy();
+    policy["healthChecker"] = json!("Auto");
+    world::set_policy(&client, policy).await?;
+    let _leader = Leader::start(&plane).await?;
+    let leases = Api::<Lease>::namespaced(client.clone(), "openshift-machine-api");
+    let is_there = |lease: Option<&Lease>| lease.is_some();
+    let led = await_condition(leases, "cluster-api-provider-healthcheck-leader", is_there);
+    tokio::time::timeout(LONG, led).await??;
+    let _daemon = world::daemon::start(&plane, DAEMON, "info")?;
+
+    let stands_aside = |policy: Option<&RemediationPolicy>| {
+        let status = policy.and_then(|policy| policy.status.as_ref());
+        let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+        conditions.any(|one| one.type_ == "HealthChecker" && one.reason == "PlatformControllerRuns")
+    };
+    let policies = Api::<RemediationPolicy>::all(client.clone());
+    let wait = await_condition(policies.clone(), "default", stands_aside);
+
+    // The Lease is read every minute, and renewed more often.
+    let stood_aside = tokio::time::timeout(LONG, wait).await;
+    let status = policies.get("default").await?.status;
+    stood_aside.with_context(|| format!("it does not stand aside: {status:?}"))??;
     Ok(())
 }

@@ -7,12 +7,14 @@ use anyhow::Result;
 use baremetal_remediator::api::RemediationPolicy;
 use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
-use kube::api::Api;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::{DAEMON_GROUPS, DAEMON_USER, World, install, set_policy};
+use super::install::{apply, install};
+use super::{DAEMON_GROUPS, DAEMON_USER, World};
 
 static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
 
@@ -65,4 +67,23 @@ pub async fn is_left_to_the_test(world: &World) -> Result<()> {
     )
     .await??;
     Ok(())
+}
+
+/// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
+/// health checker themselves.
+pub async fn set_policy(client: &Client, mut spec: Value) -> Result<()> {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.entry("healthChecker").or_insert_with(|| "Never".into());
+    }
+    let document = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": {"name": "default"}, "spec": spec,
+    });
+    // Untyped, because a test may want one that cannot be read.
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
+    apply(
+        &Api::<DynamicObject>::all_with(client.clone(), &resource),
+        document,
+    )
+    .await
 }

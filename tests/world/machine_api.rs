@@ -2,6 +2,8 @@
 //! where `MACHINE_HEALTHCHECK` names it, or else a script that does what it does.
 //! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
 
+mod leader;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -16,6 +18,9 @@ use tokio::sync::OnceCell;
 
 use super::upstream::{self, ServiceAccount, Upstream};
 use super::{World, WorldHost, install, objects};
+
+#[allow(unused_imports)]
+pub use leader::Leader;
 
 /// Name of the health check of these worlds.
 pub const CHECK: &str = "workers";
@@ -41,7 +46,7 @@ impl MachineApi {
         let Some(program) = prepared(world).await? else {
             return Ok(Self { real: None, since });
         };
-        program.allow_in(world, ACCOUNT).await?;
+        program.allow_in(&world.client, &world.namespace, ACCOUNT).await?;
         let arguments = [
             format!("--namespace={}", world.namespace),
             "--metrics-bind-address=0".to_owned(),

@@ -44,10 +44,12 @@ use bmc_simulator::Simulator;
 use harness::Cluster;
 use harness::kubelet::ScriptedKubelet;
 use harness::process::ChildDaemon;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::Api;
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, ResourceExt as _};
 
+#[allow(unused_imports)]
+pub use daemon::set_policy;
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
@@ -55,7 +57,7 @@ pub use install::{
     repository,
 };
 
-use install::{allow_secrets, apply};
+use install::allow_secrets;
 
 /// The user that the daemon is: its ServiceAccount.
 pub const DAEMON_USER: &str = "system:serviceaccount:baremetal-remediator-system:baremetal-remediator";
@@ -271,25 +273,6 @@ fn host_name(prefix: &str, index: usize) -> String {
 /// Starts the daemon as its ServiceAccount.
 pub fn start_daemon(cluster: &Cluster, program: &Path) -> Result<ChildDaemon> {
     daemon::start(cluster, program, "info")
-}
-
-/// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
-/// health checker themselves.
-pub async fn set_policy(client: &Client, mut spec: serde_json::Value) -> Result<()> {
-    if let Some(fields) = spec.as_object_mut() {
-        fields.entry("healthChecker").or_insert_with(|| "Never".into());
-    }
-    let document = serde_json::json!({
-        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
-        "metadata": {"name": "default"}, "spec": spec,
-    });
-    // Untyped, because a test may want one that cannot be read.
-    let resource = ApiResource::erase::<RemediationPolicy>(&());
-    apply(
-        &Api::<DynamicObject>::all_with(client.clone(), &resource),
-        document,
-    )
-    .await
 }
 
 /// Name of the n-th remediation of a Machine.

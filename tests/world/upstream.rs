@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use harness::process::{ChildDaemon, DaemonCommand};
 use harness::{Cluster, Cursor};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use kube::Client;
 use kube::api::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
@@ -84,9 +85,8 @@ impl Upstream {
         Ok(())
     }
 
-    /// Gives it in the world's namespace what it is shipped with for the namespace that it runs in.
-    pub async fn allow_in(&self, world: &World, account: ServiceAccount) -> Result<()> {
-        let (client, namespace) = (&world.client, &world.namespace);
+    /// Gives it in a namespace what it is shipped with for the namespace that it runs in.
+    pub async fn allow_in(&self, client: &Client, namespace: &str, account: ServiceAccount) -> Result<()> {
         for mut document in self.roles()? {
             if document.pointer("/metadata/namespace") != Some(&json!(account.namespace)) {
                 continue;
