@@ -149,6 +149,10 @@ fn bad_strategies() -> Vec<(Value, Vec<&'static str>)> {
             vec!["fencingMode", "OutOfServiceTaint"],
         ),
         (json!({"hostControl": "Mine"}), vec!["hostControl", "Direct"]),
+        (
+            json!({"escalation": "Reinstall"}),
+            vec!["escalation", "MachineDeletion"],
+        ),
         (json!({"retries": {"attempts": 0}}), vec!["retries.attempts", "1"]),
         (
             json!({"retries": {"attempts": 11}}),
@@ -372,7 +376,7 @@ async fn defaults_are_filled_in() -> Result<()> {
         "deadlines": {
             "pending": "3600s", "powerOff": "300s", "fencing": "600s", "powerOn": "300s", "boot": "1800s",
         },
-        "retries": {"attempts": 3, "backoff": "300s", "maxBackoff": "3600s"},
+        "retries": {"attempts": 3, "backoff": "300s", "maxBackoff": "3600s"}, "escalation": "None",
     });
     assert_eq!(remediation.data["spec"], strategy);
     assert_eq!(template.data["spec"]["template"]["spec"], strategy);

@@ -21,7 +21,7 @@ use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, WorldHost, cluster_api, node_lease, objects};
+use world::{HostOptions, World, WorldHost, cluster_api, escalation, node_lease, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -148,8 +148,16 @@ async fn create_resident(world: &World, node: &str) -> Result<()> {
 
 /// Has the daemon do everything that it can do.
 async fn exercise(world: &World) -> Result<()> {
-    let [by_annotation, by_deletion, through_metal3, of_cluster_api] = &world.hosts[..] else {
-        anyhow::bail!("four hosts were asked for");
+    let [
+        by_annotation,
+        by_deletion,
+        through_metal3,
+        of_cluster_api,
+        replaced,
+        handed_over,
+    ] = &world.hosts[..]
+    else {
+        anyhow::bail!("six hosts were asked for");
     };
     // The one that ran out is taken over, the others are created; all are deleted.
     node_lease::agree_by_leases(&world.client).await?;
@@ -180,11 +188,34 @@ async fn exercise(world: &World) -> Result<()> {
         let remediation = world.request(host, strategy).await?;
         world.remediation_ended(&remediation, LONG).await
     };
-    let (one, two, three, four) = tokio::try_join!(
+    let escalated = async |host: &WorldHost, kind: &str| {
+        world.falls_silent(host).await?;
+        let remediation = world.request(host, escalation::ending_in(kind)).await?;
+        world
+            .remediation_until(&remediation, LONG, |journal| {
+                journal
+                    .escalation
+                    .as_ref()
+                    .is_some_and(|escalation| escalation.done.is_some())
+            })
+            .await
+    };
+    let replaced = async {
+        escalation::owned_by_machine_set(world, replaced).await?;
+        escalated(replaced, "MachineDeletion").await
+    };
+    let handed_over = async {
+        escalation::owned_in_cluster_api(world, handed_over, "blue").await?;
+        escalation::health_check_failed(world, handed_over).await?;
+        escalated(handed_over, "MachineOwner").await
+    };
+    let (one, two, three, four, _, _) = tokio::try_join!(
         annotated,
         requested(by_deletion, "fencingMode", "NodeDeletion"),
         requested(through_metal3, "hostControl", "Direct"),
         in_a_cluster,
+        replaced,
+        handed_over,
     )?;
     for ended in [&one, &two, &three, &four] {
         assert_eq!(
@@ -237,10 +268,13 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
         HostOptions::default(),
         behind_metal3(),
         cluster_api::options("blue"),
+        escalation::never_boots(HostOptions::default()),
+        escalation::never_boots(cluster_api::options("blue")),
     ];
     let world = World::new(cluster, "rbac", options).await?;
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;
+    world::allow_machine_deletion(&world.client).await?;
     world::set_policy(&world.client, policy("Never")).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
@@ -249,6 +283,7 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
         "deploy/base/rbac.yaml",
         "deploy/components/bmc-namespace/rbac.yaml",
         "deploy/components/node-deletion/rbac.yaml",
+        "deploy/components/machine-deletion/rbac.yaml",
         "deploy/components/medik8s-leases/rbac.yaml",
     ])?;
     // A watch is in the audit log when it has ended.
@@ -295,6 +330,7 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
     let everywhere = granted(&[
         "deploy/base/rbac.yaml",
         "deploy/components/node-deletion/rbac.yaml",
+        "deploy/components/machine-deletion/rbac.yaml",
     ])?;
     let in_namespaces = granted(&["deploy/components/bmc-namespace/rbac.yaml"])?;
     let among_leases = granted(&["deploy/components/medik8s-leases/rbac.yaml"])?;
@@ -316,14 +352,14 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
             "{resource} {verb}"
         );
         assert!(
-            resource != "nodes"
+            !["nodes", "machines"].contains(&resource.as_str())
                 || verb != "delete"
                 || !granted(&["deploy/base/rbac.yaml"])?.contains(&(
                     group.clone(),
                     resource.clone(),
                     verb.clone()
                 )),
-            "deleting Nodes is for those who ask for it"
+            "deleting Nodes or Machines is for those who ask for it"
         );
     }
     assert!(everywhere.iter().all(|(_, resource, _)| resource != "secrets"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::go_duration;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
-use crate::core::strategy::{Deadlines, FencingMode, HostControl, Retries, Strategy};
+use crate::core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, Strategy};
 
 /// How a host is to be power-cycled.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ pub struct StrategySpec {
     /// How many attempts, and how far apart.
     #[schemars(default)]
     pub retries: RetriesSpec,
+    /// What is done about the Machine when its host was proven off in the last attempt and did not come back.
+    /// A replaced Machine usually loses the disks of its host.
+    #[schemars(default)]
+    pub escalation: Escalation,
 }
 
 /// The longest each phase may take.
@@ -133,6 +137,7 @@ impl StrategySpec {
                 backoff: positive("spec.retries.backoff", self.retries.backoff)?,
                 max_backoff: positive("spec.retries.maxBackoff", self.retries.max_backoff)?,
             },
+            escalation: self.escalation,
         })
     }
 }

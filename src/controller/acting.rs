@@ -58,7 +58,9 @@ impl Acting<'_> {
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => {
+            | Effect::ClearTrigger { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_) => {
                 let written = self.write(effect, memory).await;
                 self.note_write(written, memory)
             }

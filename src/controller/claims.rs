@@ -92,6 +92,24 @@ pub(crate) fn claim(
     })
 }
 
+/// Another remediation that is at work where this one has failed and is to be escalated: what it does may
+/// still help.
+pub(crate) fn another_at_work(context: &Context, remediation: &PowerCycleRemediation) -> Option<Obstacle> {
+    let journal = &remediation.status.as_ref()?.journal;
+    journal.open_escalation()?;
+    let keys = keys_of_begun(remediation);
+    let shares_one = |other: &PowerCycleRemediation| {
+        let of_other = keys_of_begun(other);
+        of_other.iter().any(|key| keys.contains(key))
+    };
+    let readable = context.caches.readable_remediations();
+    let other = readable.iter().find(|other| {
+        let is_other = other.uid() != remediation.uid() && !phase(other).is_final();
+        is_other && has_begun(other) && shares_one(other)
+    })?;
+    Some(at_work(&other.name_any()))
+}
+
 fn at_work(other: &str) -> Obstacle {
     let detail = format!("PowerCycleRemediation {other} is at work on the same Machine, Node or BMC");
     Obstacle::new(Reason::AnotherRemediationActive, detail)

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use super::workload::ClusterKey;
-use super::{node_lease, producers};
+use super::{claims, node_lease, producers};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
@@ -50,6 +50,7 @@ pub(crate) fn facts(
         world: world(context, remediation, &nodes, memory),
         look: memory.look.clone(),
         host,
+        another_at_work: claims::another_at_work(context, remediation),
         lease_holders: node_lease::holders(remediation),
         leases_were_unused: node_lease::were_unused(context, &nodes),
         out_of_service_supported: context.supports_out_of_service(remediation),

@@ -13,6 +13,7 @@ mod clock;
 pub(crate) mod cluster_networks;
 mod concerned;
 mod context;
+mod escalating;
 mod farewell;
 pub(crate) mod gather;
 mod host;

@@ -15,7 +15,7 @@ use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
 use crate::core::facts::{Facts, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::observed::{CleanupRead, WriteFailure};
+use crate::core::observed::CleanupRead;
 use crate::fencing::cleanup;
 
 impl Acting<'_> {
@@ -34,11 +34,10 @@ impl Acting<'_> {
         if noted.is_none_or(|noted| noted.detail != detail) {
             tracing::warn!(remediation = %self.remediation.name_any(), error = %detail, "a look failed; it is tried again");
         }
-        memory.observed.write_failure = Some(WriteFailure {
-            at: self.context.clock.now(),
-            detail,
-            decided_on: self.facts.world.versions(),
-        });
+        let decided_on = self.facts.world.versions();
+        memory
+            .observed
+            .note_write_failure(self.context.clock.now(), detail, decided_on);
         Ok(())
     }
 

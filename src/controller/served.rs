@@ -58,7 +58,7 @@ impl ServedClusterApi {
 
 /// Objects of Cluster API in the version that the server has.
 pub(crate) struct Dynamic {
-    version: Version,
+    pub(crate) version: Version,
     pub(crate) api: Api<DynamicObject>,
 }
 

@@ -14,7 +14,6 @@ use crate::api::views::Node;
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
 use crate::core::facts::Seen;
-use crate::core::observed::WriteFailure;
 use crate::fencing::{node_deletion, taint};
 
 impl Acting<'_> {
@@ -61,6 +60,8 @@ impl Acting<'_> {
                 Ok(())
             }
             Effect::ClearTrigger { machine, uid } => self.clear_trigger(machine, uid, memory).await,
+            Effect::AskOwner(machine) => self.ask_owner(machine, memory).await,
+            Effect::DeleteMachine(machine) => self.delete_machine(machine, memory).await,
             // Those have places of their own.
             Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
@@ -70,7 +71,7 @@ impl Acting<'_> {
     }
 
     /// Makes a call only while its time has not passed; it is dropped when it does not end in time.
-    async fn before<T>(
+    pub(super) async fn before<T>(
         &self,
         not_after: Timestamp,
         call: &'static str,
@@ -153,11 +154,11 @@ impl Acting<'_> {
             }
             Err(error) if error.is_refusal() => {
                 tracing::info!(remediation = %self.remediation.name_any(), %error, "the API server refused a write; it is decided anew");
-                memory.observed.write_failure = Some(WriteFailure {
-                    at: self.context.clock.now(),
-                    detail: error.to_string(),
-                    decided_on: self.facts.world.versions(),
-                });
+                memory.observed.note_write_failure(
+                    self.context.clock.now(),
+                    crate::report::chain(&error),
+                    self.facts.world.versions(),
+                );
                 Ok(())
             }
             Err(error) => Err(error),

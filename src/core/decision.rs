@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::facts::OutOfService;
 use super::journal::{Journal, SavedNode};
+use super::machine_api::MachineApi;
 use super::node_lease::Claim;
 
 /// The answer of one step.
@@ -101,6 +102,10 @@ pub enum Effect {
         /// UID the Machine must have.
         uid: String,
     },
+    /// Ask the owner of the Machine to replace it.
+    AskOwner(OfMachine),
+    /// Delete the Machine.
+    DeleteMachine(OfMachine),
     /// Take the Lease of medik8s on the Node, or renew ours.
     TakeNodeLease(Claim),
     /// Delete that Lease, which is ours.
@@ -112,6 +117,21 @@ pub enum Effect {
         /// The Lease must not have changed since.
         resource_version: String,
     },
+}
+
+/// A write to a Machine, on what was read of it live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfMachine {
+    /// Its API.
+    pub api: MachineApi,
+    /// Name.
+    pub machine: String,
+    /// UID the Machine must have.
+    pub uid: String,
+    /// The Machine must not have changed since.
+    pub resource_version: String,
+    /// The write is not begun later than this: what it was decided on is too old then.
+    pub not_after: Timestamp,
 }
 
 impl OutOfService {

@@ -85,6 +85,9 @@ pub struct Facts {
     pub look: Option<Look>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
+    /// Another remediation that is at work on the same Machine, Node or BMC. Only looked for while an
+    /// escalation is open.
+    pub another_at_work: Option<Obstacle>,
     /// In whose names the Lease of medik8s may be held on the Node.
     pub lease_holders: Holders,
     /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a
@@ -203,6 +206,8 @@ pub struct Machine {
     pub node_name: Option<String>,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
+    /// The controller that owns it and replaces it when it goes, as `kind/name`.
+    pub controller_owner: Option<String>,
     /// Cluster API: its conditions.
     pub conditions: Vec<NodeCondition>,
     /// Cluster API: why it is unhealthy whatever its conditions say.

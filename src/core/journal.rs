@@ -49,6 +49,9 @@ pub struct Journal {
     /// The Lease of medik8s on the Node that we hold or are about to take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_lease: Option<HeldNodeLease>,
+    /// What is done about the Machine after the last attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalating>,
     /// Why earlier attempts failed, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
@@ -228,6 +231,42 @@ pub struct SavedTaint {
     pub effect: String,
 }
 
+/// An escalation, decided when the remediation failed and journalled before anything of it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Escalating {
+    /// Which.
+    pub kind: EscalationKind,
+    /// When it was decided.
+    pub decided: Timestamp,
+    /// Why the remediation failed, in CamelCase.
+    pub failure: String,
+    /// From when on it may be held up for as long as an attempt, other than by a pause of the policy.
+    pub held_up_since: Timestamp,
+    /// When it was seen done: the owner is asked, or the Machine is going or gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Timestamp>,
+    /// When it was given up; the message says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<Timestamp>,
+}
+
+impl Escalating {
+    /// Whether it is neither done nor given up.
+    pub fn is_open(&self) -> bool {
+        self.done.is_none() && self.given_up.is_none()
+    }
+}
+
+/// The two ways to have a Machine replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum EscalationKind {
+    /// Its owner is asked to.
+    MachineOwner,
+    /// It is deleted.
+    MachineDeletion,
+}
+
 /// Why one attempt failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedAttempt {
@@ -297,6 +336,11 @@ impl Journal {
     /// The Lease on the Node that may be ours.
     pub fn held_node_lease(&self) -> Option<&HeldNodeLease> {
         self.node_lease.as_ref().filter(|held| held.lost_to.is_none())
+    }
+
+    /// The escalation that is not over.
+    pub fn open_escalation(&self) -> Option<&Escalating> {
+        self.escalation.as_ref().filter(|escalation| escalation.is_open())
     }
 
     /// Whether the deadline of the phase has passed.

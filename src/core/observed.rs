@@ -42,6 +42,8 @@ pub struct Observed {
     /// Writes of that Lease, or reads of it, that failed in a row. Apart from the others, for nothing that
     /// brings a host back waits for it.
     pub node_lease_failure: Option<ReadFailure>,
+    /// When this process last asked the owner of the Machine to replace it, or deleted it.
+    pub escalated: Option<Timestamp>,
     /// When a write to a Kubernetes object, or a live read of one, last failed, and how.
     pub write_failure: Option<WriteFailure>,
 }
@@ -146,7 +148,9 @@ pub struct CleanupRead {
 /// A write to a Kubernetes object, or a live read of one, that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
-    /// When.
+    /// How many failed in a row.
+    pub consecutive: u32,
+    /// When the last one did.
     pub at: Timestamp,
     /// What the server said.
     pub detail: String,
@@ -246,6 +250,22 @@ impl Observed {
             consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
             at,
             obstacle,
+        });
+    }
+
+    /// Notes that a write, or a live read, failed.
+    pub fn note_write_failure(
+        &mut self,
+        at: Timestamp,
+        detail: String,
+        decided_on: (Option<String>, Option<String>),
+    ) {
+        let earlier = self.write_failure.as_ref();
+        self.write_failure = Some(WriteFailure {
+            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
+            at,
+            detail,
+            decided_on,
         });
     }
 

@@ -90,6 +90,11 @@ macro_rules! reasons {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
 
+            /// The reason of a name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|reason| reason.as_str() == name)
+            }
+
             /// One sentence that says what a person can do, or that nothing is needed.
             pub fn advice(self) -> &'static str {
                 match self { $(Self::$name => $advice,)+ }
@@ -173,6 +178,12 @@ reasons! {
     /// The host was power-cycled as often as it may be in a day, and its Node is unhealthy again.
     TooManyPowerCycles => "Repair what three reboots did not cure; the next power cycle waits for the time that the message \
         names, or until you delete the finished remediations of the Machine.",
+    /// No MachineHealthCheck of Cluster API says of the Machine that it is unhealthy, without which its owner
+    /// does not replace it.
+    MachineNotMarkedUnhealthy => "Let a MachineHealthCheck of Cluster API select the Machine: its owner replaces what carries \
+        HealthCheckSucceeded False.",
+    /// The remediation failed, and the Machine is being replaced, as was asked for.
+    Escalated => "Nothing to do; the owner of the Machine replaces it.",
     /// The last remediation of this Machine failed.
     Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
 

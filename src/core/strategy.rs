@@ -27,6 +27,21 @@ pub enum HostControl {
     Direct,
 }
 
+/// What is done about a Machine whose host did not come back from its last power cycle. By default nothing:
+/// replacing a Machine usually wipes the disks of its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Escalation {
+    /// Nothing: the Machine is in quarantine until a person has looked.
+    #[default]
+    None,
+    /// Machines of Cluster API: their owner is asked to replace them, by the condition OwnerRemediated, while
+    /// a MachineHealthCheck says that they are unhealthy.
+    MachineOwner,
+    /// Machines of OpenShift that a controller such as a MachineSet owns, which replaces them: they are
+    /// deleted. Needs the role of deploy/components/machine-deletion.
+    MachineDeletion,
+}
+
 /// The validated strategy of one remediation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strategy {
@@ -38,6 +53,8 @@ pub struct Strategy {
     pub deadlines: Deadlines,
     /// How many attempts, and how far apart.
     pub retries: Retries,
+    /// What is done about the Machine when the last attempt failed.
+    pub escalation: Escalation,
 }
 
 /// The longest each phase may take.
@@ -106,6 +123,7 @@ impl Default for Strategy {
                 backoff: SignedDuration::from_mins(5),
                 max_backoff: SignedDuration::from_hours(1),
             },
+            escalation: Escalation::None,
         }
     }
 }

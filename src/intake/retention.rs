@@ -109,7 +109,10 @@ fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finish
         .release
         .as_ref()
         .and_then(|release| release.saved_node.as_ref());
-    let owes = journal.may_have_left_off() || saved_node.is_some() || journal.held_node_lease().is_some();
+    let owes = journal.may_have_left_off()
+        || saved_node.is_some()
+        || journal.held_node_lease().is_some()
+        || journal.open_escalation().is_some();
     Some(Finished {
         name,
         uid,

@@ -19,12 +19,15 @@ pub const PROCESSING: &str = "Processing";
 /// `internal/controller/nodehealthcheck_controller.go`, `remediate` and `remediationFailed`.
 pub const SUCCEEDED: &str = "Succeeded";
 /// Whether the Node is gone for good; never with us: it comes back. A NodeHealthCheck asks this when the Node
-/// is missing.
+/// is missing. Nor where its Machine is replaced: True would keep what has failed from being deleted with the
+/// Node (node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`).
 pub const PERMANENT_NODE_DELETION_EXPECTED: &str = "PermanentNodeDeletionExpected";
 /// Whether the host is, or in the course of this remediation was, proven off.
 pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
 /// Whether the workloads of the Node were released.
 pub const WORKLOADS_RELEASED: &str = "WorkloadsReleased";
+/// Whether the Machine is being replaced, where that was asked for and decided.
+pub const ESCALATED: &str = "Escalated";
 /// Of endpoints and of the policy: whether the object can be used as it stands.
 pub const ACCEPTED: &str = "Accepted";
 /// Of an endpoint: whether a remediation of the host would work, by the last check of its BMC.
@@ -44,6 +47,15 @@ pub fn of(
     let released = journal.release.as_ref();
     let withdrawn = released.is_some_and(|release| release.withdrawn.is_some());
     let finished = released.is_some_and(|release| release.finished.is_some());
+    let escalated =
+        journal
+            .escalation
+            .as_ref()
+            .map(|escalation| match (escalation.done, escalation.given_up) {
+                (Some(_), _) => "True",
+                (None, Some(_)) => "False",
+                (None, None) => "Unknown",
+            });
     let statuses = [
         (
             PROCESSING,
@@ -81,7 +93,8 @@ pub fn of(
             observed_generation: generation,
         }
     };
-    statuses.into_iter().map(make).collect()
+    let escalated = escalated.map(|status| (ESCALATED, status));
+    statuses.into_iter().chain(escalated).map(make).collect()
 }
 
 /// What is to be said by one condition.

@@ -50,7 +50,8 @@ impl Reporter {
         if let Some(lost) = lost_lease(before, after) {
             self.warn(&remediation.object_ref(&()), &lost).await;
         }
-        if before.phase == after.phase && before.reason == after.reason {
+        let escalation_over = before.open_escalation().is_some() && after.open_escalation().is_none();
+        if before.phase == after.phase && before.reason == after.reason && !escalation_over {
             return;
         }
         let name = remediation.name_any();

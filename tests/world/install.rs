@@ -92,6 +92,11 @@ pub async fn allow_node_deletion(client: &Client) -> Result<()> {
     apply_cluster_roles(client, "deploy/components/node-deletion/rbac.yaml").await
 }
 
+/// What deploy/components/machine-deletion gives the daemon.
+pub async fn allow_machine_deletion(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, "deploy/components/machine-deletion/rbac.yaml").await
+}
+
 async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
     for document in read_documents(&repository().join(file))? {
         match document.get("kind").and_then(serde_json::Value::as_str) {

@@ -17,6 +17,7 @@ pub mod cluster_api_manager;
 pub mod cluster_api_objects;
 pub mod command;
 pub mod daemon;
+pub mod escalation;
 pub mod host;
 pub mod install;
 pub mod machine_api;
@@ -53,8 +54,8 @@ pub use daemon::set_policy;
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
-    allow_node_deletion, allow_the_base, allow_the_base_without, ensure_namespace, install, read_documents,
-    repository,
+    allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without, ensure_namespace,
+    install, read_documents, repository,
 };
 
 use install::allow_secrets;

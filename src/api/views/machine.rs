@@ -243,6 +243,12 @@ impl Machine {
         Some(format!("failure {failure}"))
     }
 
+    fn controller_owner(&self) -> Option<String> {
+        let mut owners = self.owner_references().iter();
+        let owner = owners.find(|owner| owner.controller == Some(true))?;
+        Some(format!("{}/{}", owner.kind, owner.name))
+    }
+
     /// What decisions are based on.
     pub fn facts(&self) -> facts::Machine {
         let status = self.status.clone().unwrap_or_default();
@@ -268,6 +274,7 @@ impl Machine {
             control_plane: self.is_control_plane(),
             node_name: self.node_name().map(ToOwned::to_owned),
             provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            controller_owner: self.controller_owner(),
             conditions: cluster_api
                 .map(|machine| machine.conditions.clone())
                 .unwrap_or_default(),

@@ -153,6 +153,7 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
         },
         look: None,
         host: host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone),
+        another_at_work: None,
         // The remediation that is asked about does not exist yet, and holds nothing.
         lease_holders: Holders::of("", None),
         leases_were_unused: false,

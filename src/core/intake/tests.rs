@@ -18,6 +18,7 @@ fn machine(name: &str) -> Machine {
         api: crate::core::machine_api::MachineApi::OpenShift,
         cluster: None,
         pause: None,
+        controller_owner: None,
         conditions: Vec::new(),
         unhealthy_by_itself: None,
         control_plane: false,

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::sending::{Delivery, SETTLE};
-use super::{RECHECK, Step, after};
+use super::{Step, after};
 use crate::core::decision::Decision;
 use crate::core::facts::Obstacle;
 use crate::core::journal::FailedAttempt;
@@ -28,8 +28,8 @@ impl Step<'_> {
         {
             return self.rest(None);
         }
-        if let Some(retry) = self.write_retry(RECHECK) {
-            return self.rest(Some(retry));
+        if let Some(retry) = self.write_retry(self.refusal_pause()) {
+            return self.rest_after_refusal(retry);
         }
         // A Node that comes back after we gave up is given back to its workloads all the same.
         let back = self.came_back() || self.came_back_since_release();
@@ -39,7 +39,7 @@ impl Step<'_> {
         {
             return self.perform(effect);
         }
-        self.let_go()
+        self.let_go_or_escalate()
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
@@ -97,11 +97,23 @@ impl Step<'_> {
     pub(super) fn fail(mut self, obstacle: &Obstacle) -> Decision {
         self.begin_story();
         let left = self.left_behind();
+        let escalation = self.escalation_after(obstacle);
         self.journal.intent = None;
         self.enter(Phase::Failed, obstacle.reason, None);
         let detail = obstacle.detail.trim_end_matches('.');
-        self.journal.message = format!("{detail}{left}. {}", obstacle.reason.advice());
-        self.let_go()
+        let advice = obstacle.reason.advice();
+        let (decided, message) = match escalation {
+            None => (None, format!("{detail}{left}. {advice}")),
+            Some(Err(why)) => (None, format!("{detail}{left}; not escalated: {why}. {advice}")),
+            Some(Ok(escalation)) => {
+                let plan = self.plan_of(&escalation);
+                let message = format!("{detail}{left}. Next {plan}, if it is still unhealthy.");
+                (Some(escalation), message)
+            }
+        };
+        self.journal.escalation = decided;
+        self.journal.message = message;
+        self.let_go_or_escalate()
     }
 
     /// The stored state contradicts itself: nothing is guessed.

@@ -4,9 +4,12 @@
 //! says what to write down, at most one thing to do, and when to look again.
 
 mod approaching;
+mod asked;
 mod booting;
 mod clearing;
 mod ending;
+mod escalating;
+mod escalation_outlook;
 mod fencing;
 mod node_lease;
 mod pending;
@@ -19,7 +22,8 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
+pub(crate) use asked::trigger_obstacle;
+pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle};
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::after;
+use super::{after, asked};
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
-use crate::core::health::{self, Health, HealthCheck};
+use crate::core::health::{self, Health};
 use crate::core::identity::{self, ProvenIdentity, SystemUuid};
 use crate::core::observed::PowerRead;
 use crate::core::phase::Reason;
@@ -53,9 +53,9 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
         }
     };
     let health = match facts.origin {
-        Origin::Request => requested(world, machine, node, now),
+        Origin::Request => asked::requested(world, machine, node, now),
         Origin::Annotation => {
-            vouched(machine, world).map(|checks| health::judge(&checks, machine, node, now))
+            asked::vouched(machine, world).map(|checks| health::judge(&checks, machine, node, now))
         }
     };
     if health == Ok(Health::Healthy) {
@@ -157,58 +157,6 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<Option<&'a Machine>, V
         Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
         Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
     }
-}
-
-/// Whether the Node of a request is unhealthy: by the conditions of the health checks that made the request,
-/// which may ask for more than readiness; where a person made it, by its readiness.
-fn requested(
-    world: &World,
-    machine: Option<&Machine>,
-    node: &Node,
-    now: Timestamp,
-) -> Result<Health, Obstacle> {
-    let mut made_by = Vec::new();
-    for check in &world.health_checks {
-        match check {
-            Seen::Unreadable(detail) => {
-                return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
-            }
-            Seen::Absent => {}
-            Seen::Present(check) => match &check.malformed {
-                Some(wrong) => return Err(Obstacle::new(Reason::HealthCheckUnreadable, wrong.clone())),
-                None => made_by.push(check),
-            },
-        }
-    }
-    if made_by.is_empty() {
-        return Ok(health::judge_by_readiness(node));
-    }
-    let health = health::judge(&made_by, machine, node, now);
-    // A pause stops what is new, and no recovery from being seen.
-    match made_by.iter().find(|check| check.paused) {
-        Some(paused) if health != Health::Healthy => Err(Obstacle::new(
-            Reason::HealthCheckPaused,
-            format!(
-                "the health check {} that asked for this remediation is paused",
-                paused.name
-            ),
-        )),
-        Some(_) | None => Ok(health),
-    }
-}
-
-/// The health checks that vouch for a trigger which nobody else answers.
-fn vouched<'a>(machine: Option<&Machine>, world: &'a World) -> Result<Vec<&'a HealthCheck>, Obstacle> {
-    machine.and_then(trigger_obstacle).map_or(Ok(()), Err)?;
-    health::vouching(&world.health_checks)
-}
-
-/// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
-/// Source: `contracts.md` 8.1, cluster-api-provider-baremetal.
-pub(crate) fn trigger_obstacle(machine: &Machine) -> Option<Obstacle> {
-    let other = machine.trigger_answered_by.as_ref()?;
-    let detail = format!("{other} answers the trigger of Machine {}", machine.name);
-    Some(Obstacle::new(Reason::AnotherRemediatorActive, detail))
 }
 
 /// What about a Machine itself forbids to power-cycle its host. Source: `contracts.md` 1.4, 8.1.

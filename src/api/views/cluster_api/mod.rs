@@ -5,8 +5,10 @@
 mod cluster;
 mod health_check;
 mod machine;
+mod owner_remediated;
 
 pub use cluster::Cluster;
+pub use owner_remediated::asked as owner_asked;
 
 use kube::Resource;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};

@@ -6,9 +6,9 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 use super::world::{Cause, at};
 use crate::core::decision::{Effect, Observation};
 use crate::core::facts::{Look, Obstacle, OutOfService, Seen};
-use crate::core::journal::Verb;
+use crate::core::journal::{EscalationKind, Verb};
 use crate::core::node_lease::NodeLease;
-use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent, WriteFailure};
+use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::{IPMI_SYSTEM, PowerState};
 
@@ -94,6 +94,7 @@ impl Sim {
         let not_after = match &effect {
             Effect::PowerOff { not_after } | Effect::PowerOn { not_after } => Some(*not_after),
             Effect::TaintNode { not_after, .. } | Effect::DeleteNode { not_after, .. } => Some(*not_after),
+            Effect::AskOwner(machine) | Effect::DeleteMachine(machine) => Some(machine.not_after),
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::RestoreNode { .. }
@@ -122,6 +123,8 @@ impl Sim {
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
             | Effect::ClearTrigger { .. } => self.write(effect, fault),
+            Effect::AskOwner(machine) => self.escalate(EscalationKind::MachineOwner, &machine, fault),
+            Effect::DeleteMachine(machine) => self.escalate(EscalationKind::MachineDeletion, &machine, fault),
         }
     }
 
@@ -181,11 +184,9 @@ impl Sim {
     }
 
     pub(super) fn write_failed(&mut self) {
-        self.observed.write_failure = Some(WriteFailure {
-            at: at(self.world.now),
-            detail: "the server said no".to_owned(),
-            decided_on: self.world.objects.versions(),
-        });
+        let (now, versions) = (at(self.world.now), self.world.objects.versions());
+        self.observed
+            .note_write_failure(now, "the server said no".to_owned(), versions);
     }
 
     fn write(&mut self, effect: Effect, fault: Fault) {
@@ -222,6 +223,8 @@ impl Sim {
             }
             Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_)
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. } => {}
         }
@@ -251,6 +254,8 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_)
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. } => true,
         }

@@ -119,6 +119,10 @@ fn any_journal_is_decided_on_and_a_broken_one_stops() {
             Some(Act::Effect(Effect::TaintNode { .. } | Effect::DeleteNode { .. })) => {
                 prop_assert_eq!(decision.journal.phase, Phase::Fencing);
             }
+            Some(Act::Effect(Effect::AskOwner(_) | Effect::DeleteMachine(_))) => {
+                prop_assert_eq!(decision.journal.phase, Phase::Failed);
+                prop_assert!(decision.journal.open_escalation().is_some());
+            }
             Some(_) | None => {}
         }
         Ok(())

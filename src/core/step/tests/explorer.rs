@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hasher};
 use jiff::SignedDuration;
 
 use super::shell::{Fault, Sim, Turn, strategy};
-use super::world::Cause;
+use super::world::{Cause, Kubelet};
 use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{Policy, Seen};
 use crate::core::node_lease::NodeLease;
@@ -26,9 +26,10 @@ enum Event {
     BmcComesBack,
     LeaseTakenByAnother,
     LeaseGivenBack,
+    BootsAtLast,
 }
 
-const EVENTS: [Event; 10] = [
+const EVENTS: [Event; 11] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -37,6 +38,7 @@ const EVENTS: [Event; 10] = [
     Event::TriggerWithdrawn,
     Event::BmcDies,
     Event::BmcComesBack,
+    Event::BootsAtLast,
     Event::LeaseTakenByAnother,
     Event::LeaseGivenBack,
 ];
@@ -54,6 +56,9 @@ impl Event {
             Self::TriggerWithdrawn => sim.world.triggered(),
             Self::BmcDies => sim.world.bmc.reachable,
             Self::BmcComesBack => !sim.world.bmc.reachable,
+            Self::BootsAtLast => {
+                sim.world.host.on && !sim.world.host.boots_well && sim.journal.phase >= Phase::Booting
+            }
             Self::LeaseTakenByAnother => {
                 sim.world.node_lease != NodeLease::Unused && !sim.lease_is_of_another()
             }
@@ -73,6 +78,12 @@ impl Event {
             Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
             Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.triggered = false),
             Self::BmcDies => sim.world.bmc.reachable = false,
+            Self::BootsAtLast => {
+                sim.world.host.boots_well = true;
+                sim.world.host.kubelet = Kubelet::Booting {
+                    until: sim.world.now + 1_000,
+                };
+            }
             Self::BmcComesBack => {
                 sim.world.bmc.reachable = true;
                 sim.world.bmc.reachable_since = sim.world.now;
@@ -115,7 +126,12 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         Some(Act::Effect(Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. })) => {
             faults.extend([Fault::CrashAfterAct, Fault::AnswerLost, Fault::Refused]);
         }
-        Some(Act::Effect(Effect::TaintNode { .. } | Effect::DeleteNode { .. })) => {
+        Some(Act::Effect(
+            Effect::TaintNode { .. }
+            | Effect::DeleteNode { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_),
+        )) => {
             faults.extend([Fault::CrashAfterAct, Fault::Refused, Fault::TooLate]);
         }
         Some(Act::Effect(
@@ -300,6 +316,9 @@ impl Explorer {
         }
         if sim.unheld_power_off {
             self.breach(run, "powered off while the Lease on the Node was not held for us");
+        }
+        if let Some(what) = sim.bad_escalation {
+            self.breach(run, what);
         }
         if sim.counts.journal_writes > 60 {
             self.breach(run, "journal noise");

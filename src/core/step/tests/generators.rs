@@ -6,11 +6,13 @@ use super::shell::Sim;
 use super::world::{SYSTEM, UUID, at};
 use crate::core::facts::{Obstacle, OutOfService, Policy, Seen};
 use crate::core::journal::{
-    FailedAttempt, Intent, Journal, OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
+    Escalating, EscalationKind, FailedAttempt, Intent, Journal, OffEvidence, OffRead, Release, ReleaseBy,
+    SavedNode, Subject, Verb,
 };
 use crate::core::observed::{IntentKey, PowerRead};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
+use crate::core::strategy::Escalation;
 
 fn times() -> impl Strategy<Value = jiff::Timestamp> {
     prop_oneof![
@@ -170,6 +172,9 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
         if bit(9) {
             sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "x"));
         }
+        if let (Ok(strategy), true) = (&mut sim.strategy, bit(14)) {
+            strategy.escalation = Escalation::MachineDeletion;
+        }
         sim.world.bmc.reachable = !bit(10);
         if bit(11) {
             sim.observed.own_intent = journal.intent.as_ref().map(|intent| IntentKey {
@@ -197,6 +202,14 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
             });
         }
         sim.journal = journal;
+        sim.journal.escalation = bit(15).then(|| Escalating {
+            kind: EscalationKind::MachineDeletion,
+            decided: at(-1_000),
+            failure: "x".to_owned(),
+            held_up_since: at(0),
+            done: None,
+            given_up: None,
+        });
         sim
     })
 }

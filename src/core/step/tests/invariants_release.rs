@@ -270,6 +270,8 @@ fn invariant_3_only_absolute_verbs() {
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
             | Effect::ClearTrigger { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_)
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. } => None,
         }

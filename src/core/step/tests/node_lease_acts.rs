@@ -102,7 +102,9 @@ impl Sim {
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. } => {}
+            | Effect::ClearTrigger { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_) => {}
         }
     }
 

@@ -53,6 +53,7 @@ pub(super) fn machine() -> Machine {
         api: crate::core::machine_api::MachineApi::OpenShift,
         cluster: None,
         pause: None,
+        controller_owner: Some("MachineSet/workers".to_owned()),
         conditions: Vec::new(),
         unhealthy_by_itself: None,
         control_plane: false,

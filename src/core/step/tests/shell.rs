@@ -13,7 +13,7 @@ use crate::core::node_lease::Holders;
 use crate::core::observed::{IntentKey, Observed};
 use crate::core::phase::Reason;
 use crate::core::step::step;
-use crate::core::strategy::{Deadlines, FencingMode, HostControl, Retries, Strategy};
+use crate::core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, Strategy};
 
 pub(super) const BMC_LATENCY: i64 = 20;
 pub(super) const API_LATENCY: i64 = 5;
@@ -76,6 +76,7 @@ pub(super) struct Sim {
     pub(super) look: Option<Look>,
     pub(super) strategy: Result<Strategy, Obstacle>,
     pub(super) host: Result<Host, Obstacle>,
+    pub(super) another_at_work: Option<Obstacle>,
     pub(super) lease_holders: Holders,
     pub(super) leases_were_unused: bool,
     /// Nobody may read the Lease.
@@ -101,6 +102,10 @@ pub(super) struct Sim {
     pub(super) second_power_off: bool,
     /// A power-off was sent on a look at which somebody else held the Lease, or nobody.
     pub(super) unheld_power_off: bool,
+    /// What was wrong with an escalation that was carried out.
+    pub(super) bad_escalation: Option<&'static str>,
+    /// How often one was carried out.
+    pub(super) escalations: u32,
 }
 
 impl Sim {
@@ -116,6 +121,7 @@ impl Sim {
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
             }),
+            another_at_work: None,
             lease_holders: Holders::of("pcr-uid", None),
             leases_were_unused: true,
             lease_is_hidden: false,
@@ -136,6 +142,8 @@ impl Sim {
             saw_off: None,
             second_power_off: false,
             unheld_power_off: false,
+            bad_escalation: None,
+            escalations: 0,
         }
     }
 
@@ -171,6 +179,7 @@ impl Sim {
             world: self.seen(),
             look: self.look.clone(),
             host: self.host.clone(),
+            another_at_work: self.another_at_work.clone(),
             lease_holders: self.lease_holders.clone(),
             leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
@@ -343,5 +352,6 @@ pub(super) fn strategy() -> Strategy {
             backoff: SignedDuration::from_mins(1),
             max_backoff: SignedDuration::from_mins(5),
         },
+        escalation: Escalation::None,
     }
 }

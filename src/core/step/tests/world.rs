@@ -187,8 +187,10 @@ impl World {
     }
 
     pub(super) fn edit_machine(&mut self, edit: impl FnOnce(&mut Machine)) {
+        self.version += 1;
         if let Seen::Present(machine) = &mut self.objects.machine {
             edit(machine);
+            machine.resource_version = self.version.to_string();
         }
     }
 

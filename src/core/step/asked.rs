@@ -1,0 +1,87 @@
+//! Who asked for a remediation, and whether they still want it.
+
+use jiff::Timestamp;
+
+use super::subject::{pause_obstacle, policy};
+use crate::core::facts::{Facts, Machine, Node, Obstacle, Origin, Seen, World};
+use crate::core::health::{self, Health, HealthCheck};
+use crate::core::phase::Reason;
+
+/// Whether the Node of a request is unhealthy: by the conditions of the health checks that made the request,
+/// which may ask for more than readiness; where a person made it, by its readiness.
+pub(super) fn requested(
+    world: &World,
+    machine: Option<&Machine>,
+    node: &Node,
+    now: Timestamp,
+) -> Result<Health, Obstacle> {
+    let made_by = producers(world)?;
+    if made_by.is_empty() {
+        return Ok(health::judge_by_readiness(node));
+    }
+    let health = health::judge(&made_by, machine, node, now);
+    // A pause stops what is new, and no recovery from being seen.
+    match made_by.iter().find(|check| check.paused) {
+        Some(paused) if health != Health::Healthy => Err(paused_producer(paused)),
+        Some(_) | None => Ok(health),
+    }
+}
+
+/// The health checks that made the request.
+fn producers(world: &World) -> Result<Vec<&HealthCheck>, Obstacle> {
+    let mut made_by = Vec::new();
+    for check in &world.health_checks {
+        match check {
+            Seen::Unreadable(detail) => {
+                return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
+            }
+            Seen::Absent => {}
+            Seen::Present(check) => match &check.malformed {
+                Some(wrong) => return Err(Obstacle::new(Reason::HealthCheckUnreadable, wrong.clone())),
+                None => made_by.push(check),
+            },
+        }
+    }
+    Ok(made_by)
+}
+
+fn paused_producer(check: &HealthCheck) -> Obstacle {
+    let name = &check.name;
+    let detail = format!("the health check {name} that asked for this remediation is paused");
+    Obstacle::new(Reason::HealthCheckPaused, detail)
+}
+
+/// Whether nothing forbids to begin something about an unhealthy Machine whose Node does not exist.
+pub(super) fn may_begin_without_node(
+    facts: &Facts,
+    world: &World,
+    machine: &Machine,
+) -> Result<(), Obstacle> {
+    policy(world)?;
+    pause_obstacle(machine).map_or(Ok(()), Err)?;
+    match facts.origin {
+        Origin::Annotation => vouched(Some(machine), world).map(|_| ()),
+        Origin::Request => {
+            let made_by = producers(world)?;
+            let paused = made_by.iter().find(|check| check.paused);
+            paused.map_or(Ok(()), |paused| Err(paused_producer(paused)))
+        }
+    }
+}
+
+/// The health checks that vouch for a trigger which nobody else answers.
+pub(super) fn vouched<'a>(
+    machine: Option<&Machine>,
+    world: &'a World,
+) -> Result<Vec<&'a HealthCheck>, Obstacle> {
+    machine.and_then(trigger_obstacle).map_or(Ok(()), Err)?;
+    health::vouching(&world.health_checks)
+}
+
+/// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
+/// Source: `contracts.md` 8.1, cluster-api-provider-baremetal.
+pub(crate) fn trigger_obstacle(machine: &Machine) -> Option<Obstacle> {
+    let other = machine.trigger_answered_by.as_ref()?;
+    let detail = format!("{other} answers the trigger of Machine {}", machine.name);
+    Some(Obstacle::new(Reason::AnotherRemediatorActive, detail))
+}
