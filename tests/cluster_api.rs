@@ -11,11 +11,13 @@ use anyhow::{Context as _, Result};
 use baremetal_remediator::api::keys;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Change;
+use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::Signal;
-use harness::{Cluster, ControlPlane, Options};
+use harness::{AUDITED_GROUP, AuditEvent, Cluster, ControlPlane, Options};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, Patch, PatchParams};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use world::acts::{create_template, hasty};
@@ -23,6 +25,7 @@ use world::{World, cluster_api, command, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The workload cluster that the tests of this process share.
 async fn workload() -> Result<&'static Cluster> {
@@ -247,5 +250,104 @@ async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> Resul
     workload.signal("kube-apiserver", Signal::Cont)?;
     world.is_untainted(host, LONG).await?;
     assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+/// A list of all Nodes by this user.
+fn lists_nodes(user: &str) -> impl Fn(&AuditEvent) -> bool {
+    move |event| event.user == user && event.verb == "list" && event.resource.resource == "nodes"
+}
+
+#[tokio::test]
+async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> Result<()> {
+    let world = world_of("capi-blind", cluster_api::options("blue")).await?;
+    let workload = workload().await?;
+    let (from, user) = (workload.audit_cursor()?, format!("blind-{}", world.namespace));
+    let kubeconfig = workload.kubeconfig_for(&user, &[AUDITED_GROUP])?;
+    cluster_api::put_kubeconfig(&world, "blue", &std::fs::read_to_string(kubeconfig)?).await?;
+    let template = checked(&world).await?;
+    let host = &world.hosts[0];
+    world.falls_silent(host).await?;
+    cluster_api::request(&world, host, &template).await?;
+
+    let unreachable = Reason::WorkloadClusterUnreachable.as_str();
+    let waits = world.remediation_until(&host.name, LONG, |journal| {
+        journal.reason == unreachable && journal.message.contains("nodes is forbidden")
+    });
+    waits.await?;
+
+    let lists = lists_nodes(&user);
+    let first = workload.wait_for_audit(from, &lists).await?;
+    let later = |event: &AuditEvent| lists(event) && event.request_received > first.request_received;
+    let second = tokio::time::timeout(LONG, workload.wait_for_audit(from, later)).await??;
+    let pause = second.request_received.duration_since(first.request_received);
+    assert!(pause.as_secs() >= 1, "asked again after {pause}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_leads_elsewhere_while_the_host_is_off_keeps_nothing_off_and_ends_nothing()
+-> Result<()> {
+    let world = world_of("capi-swapped", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&world, "blue").await?;
+    let mut template = checked(&world).await?;
+    // The release would take for ever, and is given up after 80 s.
+    let deadlines =
+        json!({"pending": "60s", "powerOff": "10s", "fencing": "80s", "powerOn": "10s", "boot": "5m"});
+    template["spec"]["template"]["spec"]["deadlines"] = deadlines;
+    let host = &world.hosts[0];
+    // A Node of that name is in the management cluster, too, and well.
+    let stranger = ScriptedKubelet::start(
+        world.client.clone(),
+        NodeTemplate {
+            runs_pods: false,
+            ..NodeTemplate::new(&host.name)
+        },
+    )
+    .await?;
+    world.create_clinging_pod("clings", &host.name).await?;
+    world.falls_silent(host).await?;
+    cluster_api::request(&world, host, &template).await?;
+    world.is_tainted(host, LONG).await?;
+    let (_, mut events) = host.bmc.follow();
+
+    let (from, user) = (
+        world.cluster.audit_cursor()?,
+        format!("elsewhere-{}", world.namespace),
+    );
+    let binding = serde_json::from_value(json!({
+        "metadata": {"name": user}, "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    }))?;
+    let bindings = Api::<ClusterRoleBinding>::all(world.client.clone());
+    bindings.create(&PostParams::default(), &binding).await?;
+    let elsewhere = world.cluster.kubeconfig_for(&user, &[AUDITED_GROUP])?;
+    cluster_api::put_kubeconfig(&world, "blue", &std::fs::read_to_string(elsewhere)?).await?;
+    let listed = world.cluster.wait_for_audit(from, lists_nodes(&user));
+    tokio::time::timeout(LONG, listed)
+        .await
+        .context("the Secret is not read again")??;
+
+    let on = async {
+        while !matches!(events.recv().await?.change, Change::PoweredOn) {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(LONG, on)
+        .await
+        .context("the host stays off")??;
+    leads_to_the_workload(&world, "blue").await?;
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    world.is_untainted(host, LONG).await?;
+    assert_eq!(host.transitions(), (1, 1));
+    let written =
+        |event: &AuditEvent| event.user == user && ["patch", "delete"].contains(&event.verb.as_str());
+    let (events, _) = world.cluster.audit_since(from).await?;
+    assert_eq!(
+        events.iter().find(|event| written(event)),
+        None,
+        "a stranger was written to"
+    );
+    drop(stranger);
     Ok(())
 }

@@ -20,16 +20,17 @@ use crate::core::journal::Journal;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Reason;
 
-/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call.
+/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
+/// where its Node is, and where what is decided on these facts has to be done.
 pub(crate) fn facts(
     context: &Context,
     remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
     memory: &Memory,
     host: Result<Host, Obstacle>,
     now: Timestamp,
 ) -> Facts {
     let about = about(remediation);
-    let nodes = context.nodes_of(remediation);
     Facts {
         strategy: remediation.spec.strategy.validated(),
         origin: origin(remediation),
@@ -47,12 +48,12 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: context.leadership(now),
-        world: world(context, remediation, &nodes, memory),
+        world: world(context, remediation, nodes, memory),
         look: memory.look.clone(),
         host,
         another_at_work: claims::another_at_work(context, remediation),
         lease_holders: node_lease::holders(remediation),
-        leases_were_unused: node_lease::were_unused(context, &nodes),
+        leases_were_unused: node_lease::were_unused(context, nodes),
         out_of_service_supported: context.supports_out_of_service(remediation),
         node_metadata: memory.node_metadata.clone(),
         observed: memory.observed.clone(),
@@ -205,7 +206,7 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
 fn node(nodes: &NodeCluster, name: &str, memory: &Memory) -> Seen<Node> {
     let cached = seen(nodes.find(name).as_deref(), "Node", name);
     match (&cached, &memory.written_node) {
-        (Seen::Present(cached), Some(written)) if written.name_any() == name && is_newer(written, cached) => {
+        (Seen::Present(cached), Some(written)) if is_newer_of_same(written, cached) => {
             Seen::Present(written.clone())
         }
         (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => cached,
@@ -223,6 +224,11 @@ pub(crate) fn is_newer<K: kube::Resource>(one: &K, other: &K) -> bool {
             .and_then(|version| version.parse::<u64>().ok())
     };
     matches!((version(one), version(other)), (Some(one), Some(other)) if one > other)
+}
+
+/// The same of one object: another one of its name may be of another cluster, where versions are others.
+pub(crate) fn is_newer_of_same<K: kube::Resource>(one: &K, other: &K) -> bool {
+    one.meta().uid == other.meta().uid && is_newer(one, other)
 }
 
 /// The health checks of a Machine's namespace that select it or cannot be read.

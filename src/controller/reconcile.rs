@@ -80,9 +80,12 @@ async fn to_rest(
             .as_ref()
             .map(|resolved| resolved.host.clone())
             .map_err(Clone::clone);
-        read_what_a_deletion_needs(context, &remediation, memory).await?;
+        read_what_a_deletion_needs(context, &remediation, memory).await;
         producers::read(context, &remediation, memory, now).await?;
-        let facts = gather::facts(context, &remediation, memory, named, now);
+        // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
+        // one is done there and nowhere else.
+        let nodes = context.nodes_of(&remediation);
+        let facts = gather::facts(context, &remediation, &nodes, memory, named, now);
         let before = remediation
             .status
             .as_ref()
@@ -104,7 +107,7 @@ async fn to_rest(
         let acting = Acting {
             context,
             remediation: &remediation,
-            nodes: context.nodes_of(&remediation),
+            nodes,
             facts: &facts,
             host: resolved.as_ref(),
         };
@@ -155,14 +158,15 @@ async fn resolve(
     Ok(resolved)
 }
 
-/// Before a Node is deleted, what it carries has to be known.
+/// Before a Node is deleted, what it carries has to be known. Where its API does not say, the host, which may
+/// be off already, is looked after all the same.
 async fn read_what_a_deletion_needs(
     context: &Context,
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
-) -> Result<(), ShellError> {
+) {
     let Some(journal) = remediation.status.as_ref().map(|status| &status.journal) else {
-        return Ok(());
+        return;
     };
     let deletes = match remediation.spec.strategy.fencing_mode {
         FencingMode::Automatic => !context.supports_out_of_service(remediation),
@@ -175,10 +179,14 @@ async fn read_what_a_deletion_needs(
             .as_ref()
             .map(|subject| subject.node.as_str())
             .unwrap_or_default();
-        let nodes = context.nodes_of(remediation).map_err(ShellError::from)?;
-        memory.node_metadata = look::node_metadata(&nodes, node).await?;
+        memory.node_metadata = match context.nodes_of(remediation) {
+            Ok(nodes) => look::node_metadata(&nodes, node).await.unwrap_or_else(|error| {
+                tracing::warn!(remediation = %remediation.name_any(), error = %crate::report::chain(&error), "what the Node carries is not known yet; it is read again");
+                None
+            }),
+            Err(_) => None,
+        };
     }
-    Ok(())
 }
 
 /// Writes the journal; only then is anything done or said.

@@ -94,7 +94,7 @@ impl Acting<'_> {
         let newer = memory.written_node.clone().filter(|written| {
             cached
                 .as_ref()
-                .is_none_or(|cached| gather::is_newer(written, cached))
+                .is_none_or(|cached| gather::is_newer_of_same(written, cached))
         });
         newer.or(cached).ok_or(ShellError::Conflict { object: "Node" })
     }

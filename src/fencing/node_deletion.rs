@@ -62,7 +62,7 @@ pub async fn restore(
         spec.insert("unschedulable".to_owned(), Value::Bool(true));
     }
     let change = json!({
-        "metadata": { "resourceVersion": resource_version, "labels": labels, "annotations": annotations },
+        "metadata": { "uid": node.metadata.uid, "resourceVersion": resource_version, "labels": labels, "annotations": annotations },
         "spec": spec,
     });
     let nodes = Api::<Guarded<Node>>::all(client.clone());

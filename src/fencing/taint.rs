@@ -48,7 +48,8 @@ fn taints_without_ours(node: &Node) -> Vec<Value> {
     others.map(|taint| json!(taint)).collect()
 }
 
-/// A merge patch replaces the whole list of taints, so the Node must be the one that was read.
+/// A merge patch replaces the whole list of taints, so the Node must be the one that was read; its UID tells
+/// it from one of its name in another cluster, whose versions count by themselves.
 async fn patch(
     client: &Client,
     node: &Node,
@@ -58,7 +59,7 @@ async fn patch(
 ) -> Result<Guarded<Node>, kube::Error> {
     let name = node.metadata.name.clone().unwrap_or_default();
     let change = json!({
-        "metadata": { "resourceVersion": resource_version, "annotations": annotations },
+        "metadata": { "uid": node.metadata.uid, "resourceVersion": resource_version, "annotations": annotations },
         "spec": { "taints": taints },
     });
     let nodes = Api::<Guarded<Node>>::all(client.clone());

@@ -124,11 +124,16 @@ impl Step<'_> {
 
     /// A pause does not use up the time that an attempt may be held up.
     fn count_anew_after_a_pause(&mut self) {
-        if self.journal.is_because(Reason::PolicyPaused) && subject::policy(&self.facts.world).is_ok() {
-            self.journal.next_attempt = Some(self.now);
-            self.journal
-                .because(Reason::Accepted, "the RemediationPolicy is not paused any more");
-        }
+        let world = &self.facts.world;
+        let over = if self.journal.is_because(Reason::PolicyPaused) && subject::policy(world).is_ok() {
+            "the RemediationPolicy is not paused any more"
+        } else if self.journal.is_because(Reason::MachinePaused) && subject::is_unpaused(world) {
+            "the Machine and its Cluster are not paused any more"
+        } else {
+            return;
+        };
+        self.journal.next_attempt = Some(self.now);
+        self.journal.because(Reason::Accepted, over);
     }
 
     /// Waits, unless waiting took too long.
@@ -140,7 +145,8 @@ impl Step<'_> {
     ) -> Decision {
         // A pause is the administrator's decision and not a failure, however long it lasts, unless it
         // would hide that we left a host off.
-        let patient = obstacle.reason == Reason::PolicyPaused && !self.journal.may_have_left_off();
+        let paused = matches!(obstacle.reason, Reason::PolicyPaused | Reason::MachinePaused);
+        let patient = paused && !self.journal.may_have_left_off();
         if !patient && self.now >= self.pending_deadline(strategy) {
             let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));

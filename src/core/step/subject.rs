@@ -6,8 +6,9 @@ use super::{after, asked};
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::{self, Health};
 use crate::core::identity::{self, ProvenIdentity, SystemUuid};
+use crate::core::journal::{Journal, Subject};
 use crate::core::observed::PowerRead;
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 
 /// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
 const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
@@ -203,6 +204,11 @@ pub(crate) fn node_obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obst
     node(Some(machine), None, seen).err()
 }
 
+/// Whether the Machine is there and not paused.
+pub(super) fn is_unpaused(world: &World) -> bool {
+    matches!(&world.machine, Seen::Present(machine) if machine.pause.is_none())
+}
+
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
 fn node<'a>(
     machine: Option<&Machine>,
@@ -278,6 +284,43 @@ fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacl
         ));
     }
     Ok(())
+}
+
+/// The facts without a Node that has the name of the journalled one and is of another host: it may be of
+/// another cluster, to which a changed kubeconfig leads. It says nothing about our host, and is not ours to
+/// write to. `None`: there is no such Node.
+pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
+    let subject = journal.subject.as_ref()?;
+    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
+    let Seen::Present(node) = &facts.world.node else {
+        return None;
+    };
+    if !begun || is_of_host(node, subject) {
+        return None;
+    }
+    let detail = format!(
+        "Node {} has systemUUID {} now, and that of the host that was power-cycled is {}: it is another \
+         host's, perhaps in another cluster",
+        node.name,
+        node.system_uuid.as_deref().unwrap_or("<absent>"),
+        subject.system_uuid
+    );
+    let world = World {
+        node: Seen::Unreadable(detail),
+        ..facts.world.clone()
+    };
+    Some(Facts {
+        world,
+        ..facts.clone()
+    })
+}
+
+/// Whether this is the journalled Node, or that of the same host, which registered anew.
+fn is_of_host(node: &Node, subject: &Subject) -> bool {
+    let uuid = |text: &str| SystemUuid::parse(text).ok();
+    let of_node = node.system_uuid.as_deref().and_then(uuid);
+    let same_host = of_node.zip(uuid(&subject.system_uuid));
+    node.uid == subject.node_uid || same_host.is_some_and(|(node, host)| host.matches(&node).is_some())
 }
 
 /// Whether the administrator lets anything new begin.

@@ -2,9 +2,11 @@
 
 use jiff::SignedDuration;
 
+use super::objects::set_ready;
 use super::shell::Sim;
 use super::world::at;
-use crate::core::facts::{NodeCondition, Obstacle, Origin, Seen};
+use crate::core::decision::Effect;
+use crate::core::facts::{NodeCondition, Obstacle, Origin, OutOfService, Seen};
 use crate::core::health::UnhealthyCondition;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
@@ -58,6 +60,10 @@ fn a_pause_of_the_machine_or_its_cluster_is_waited_out() {
         machine.pause = Some("is of Cluster blue, whose spec.paused is true".to_owned());
     });
     waits_for(&mut sim, Reason::MachinePaused);
+    // An attempt may be held up for 10 min.
+    let later = sim.world.now + 3_600_000;
+    sim.run_until(|sim| sim.world.now >= later);
+    assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
     sim.world.edit_machine(|machine| machine.pause = None);
     sim.run();
     assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
@@ -69,8 +75,7 @@ fn a_pause_does_not_keep_a_recovery_from_being_seen() {
     sim.world
         .edit_machine(|machine| machine.pause = Some("carries cluster.x-k8s.io/paused".to_owned()));
     waits_for(&mut sim, Reason::MachinePaused);
-    sim.world
-        .edit_node(|node| super::objects::set_ready(node, "True", at(0)));
+    sim.world.edit_node(|node| set_ready(node, "True", at(0)));
     sim.run();
     assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
     assert_eq!(sim.power_offs(), 0);
@@ -111,6 +116,62 @@ fn a_cluster_that_goes_away_while_the_host_is_off_does_not_keep_it_off() {
     );
 }
 
+/// The Node of this name in another cluster: well, and of another host.
+fn a_strangers_node(sim: &mut Sim) {
+    sim.world.edit_node(|node| {
+        "node-uid-of-another".clone_into(&mut node.uid);
+        node.system_uuid = Some("11111111-2222-4333-8444-555555555555".to_owned());
+        node.boot_id = Some("boot-of-another".to_owned());
+        node.out_of_service = OutOfService::No;
+        set_ready(node, "True", at(0));
+    });
+}
+
+#[test]
+fn a_node_of_that_name_in_another_cluster_is_no_sign_of_life_and_no_end() {
+    for phase in [
+        Phase::PoweringOff,
+        Phase::Fencing,
+        Phase::PoweringOn,
+        Phase::Booting,
+    ] {
+        let mut sim = in_a_workload_cluster();
+        sim.world.host.boots_well = false;
+        sim.run_until(|sim| sim.journal.phase == phase && sim.power_offs() > 0);
+        a_strangers_node(&mut sim);
+
+        let next = sim.decide();
+        assert_ne!(next.journal.phase, Phase::Succeeded, "{}", next.journal.message);
+        sim.run();
+
+        let at_the_end = format!("{phase:?} {:?} {}", sim.journal.phase, sim.journal.message);
+        assert_eq!(sim.journal.phase, Phase::Failed, "{at_the_end}");
+        assert!(sim.world.host.on, "{at_the_end}");
+        let node = sim.world.node().expect("nobody deletes it");
+        assert_eq!(node.out_of_service, OutOfService::No, "{at_the_end}");
+    }
+}
+
+#[test]
+fn a_node_of_that_name_in_another_cluster_is_not_given_what_the_deleted_one_had() {
+    let mut sim = in_a_workload_cluster();
+    sim.taint_supported = false;
+    sim.world.host.boots_well = false;
+    let node = sim.world.objects.node.clone();
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.objects.node = node;
+    a_strangers_node(&mut sim);
+    sim.refuses = |effect| {
+        let restores = matches!(effect, Effect::RestoreNode { .. });
+        assert!(!restores, "a Node of another host was written to");
+        false
+    };
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+}
+
 #[test]
 fn a_control_plane_machine_is_refused_whether_its_cluster_answers_or_not() {
     for answers in [true, false] {
@@ -126,8 +187,7 @@ fn a_control_plane_machine_is_refused_whether_its_cluster_answers_or_not() {
 #[test]
 fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
     let mut sim = in_a_workload_cluster();
-    sim.world
-        .edit_node(|node| super::objects::set_ready(node, "True", at(0)));
+    sim.world.edit_node(|node| set_ready(node, "True", at(0)));
     sim.world.edit_check(|check| {
         check.machine_conditions = vec![UnhealthyCondition {
             kind: "NodeHealthy".to_owned(),
