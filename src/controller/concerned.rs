@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 
-use super::about::machine_name;
+use super::about::{begun, machine_name};
 use super::caches::{Caches, Guarded, MachineStores};
 use super::workload::{Change, ClusterKey};
 use crate::api::views::cluster_api::Cluster;
@@ -36,17 +36,23 @@ fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycl
 
 /// The remediations that may have something to do, as far as they are wanted.
 pub(super) fn active(caches: &Caches, wanted: impl Fn(&PowerCycleRemediation) -> bool) -> Remediations {
-    let may_act = |one: &&PowerCycleRemediation| {
-        let phase = one
-            .status
-            .as_ref()
-            .map(|status| status.journal.phase)
-            .unwrap_or_default();
-        phase != Phase::Succeeded && phase != Phase::Cancelled
-    };
     let readable = caches.readable_remediations();
-    let active = readable.iter().filter(may_act).filter(|one| wanted(one));
+    let active = readable.iter().filter(|one| may_act(one) && wanted(one));
     active.map(reference).collect()
+}
+
+/// Whether there may be something to do about a remediation. One that failed is still owed its Node's return.
+fn may_act(remediation: &PowerCycleRemediation) -> bool {
+    let status = remediation.status.as_ref();
+    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+    phase != Phase::Succeeded && phase != Phase::Cancelled
+}
+
+/// The workload cluster in which a remediation may still have something to see or to do.
+pub(super) fn cluster_in_use(remediation: &PowerCycleRemediation) -> Option<ClusterKey> {
+    let name = begun(remediation)?.cluster.clone()?;
+    let namespace = remediation.namespace()?;
+    may_act(remediation).then_some(ClusterKey { namespace, name })
 }
 
 /// For changes of Machines.
@@ -121,5 +127,39 @@ where
     move |object| {
         let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
         active(&caches, |one| one.namespace() == namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::cluster_in_use;
+    use crate::api::PowerCycleRemediation;
+
+    #[test]
+    fn a_cluster_is_in_use_from_the_power_off_until_nothing_is_owed_there() {
+        for (phase, attempt, cluster, in_use) in [
+            ("Pending", 0, Some("blue"), false),
+            ("Pending", 1, Some("blue"), true),
+            ("Booting", 1, Some("blue"), true),
+            ("Booting", 1, None, false),
+            ("Failed", 1, Some("blue"), true),
+            ("Succeeded", 1, Some("blue"), false),
+            ("Cancelled", 1, Some("blue"), false),
+        ] {
+            let remediation: PowerCycleRemediation = serde_json::from_value(json!({
+                "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+                "metadata": {"name": "worker-0", "namespace": "metal"}, "spec": {},
+                "status": {"phase": phase, "attempt": attempt, "reason": "", "message": "", "subject": {
+                    "cluster": cluster, "node": "n", "nodeUID": "u", "bootID": "b", "host": "h", "bmc": "b",
+                    "system": "s", "systemUUID": "u", "identity": "i",
+                }},
+            }))
+            .unwrap();
+            let key = cluster_in_use(&remediation).map(|key| key.to_string());
+            let expected = in_use.then(|| "metal/blue".to_owned());
+            assert_eq!(key, expected, "{phase} {attempt} {cluster:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use kube::runtime::controller::Action;
 
 use super::api_call::{ShellError, within};
 use super::caches::Guarded;
+use super::concerned::cluster_in_use;
 use super::context::Context;
 use super::node_cluster::NodeCluster;
 use super::workload::Change;
@@ -82,7 +83,12 @@ pub(super) async fn in_workload(context: Arc<Context>, mut changes: mpsc::Unboun
                 Some(one) => Some(one),
                 None => return,
             },
-            _ = again.tick() => None,
+            _ = again.tick() => {
+                let readable = context.caches.readable_remediations();
+                // Who waits for a Node that boots asks for it no more than once, and has to be told.
+                context.workload.keep(readable.iter().filter_map(cluster_in_use));
+                None
+            }
         };
         for (nodes, node) in context.workload.looked_at(change.as_ref()) {
             if let Err(error) = look_at(&context, &nodes, &node).await {

@@ -1,7 +1,7 @@
 //! Looks after the connection to one workload cluster.
 
 use std::sync::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Secret;
@@ -29,6 +29,28 @@ const SECRET_RECHECK: Duration = Duration::from_secs(30);
 
 /// First pause after a connection that failed; doubles up to [`SECRET_RECHECK`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The pauses between connections to one cluster.
+struct Pauses {
+    next: Duration,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self { next: FIRST_PAUSE }
+    }
+
+    /// The pause after a connection that held for so long. A server that answers and shows no Nodes is
+    /// asked no more often than one that does not answer.
+    fn after(&mut self, held: Duration) -> Duration {
+        if held >= SECRET_RECHECK {
+            self.next = FIRST_PAUSE;
+        }
+        let pause = self.next;
+        self.next = pause.saturating_mul(2).min(SECRET_RECHECK);
+        pause
+    }
+}
 
 /// Keeps one cluster connected for as long as somebody wants it.
 pub(super) struct Keeper {
@@ -78,7 +100,7 @@ pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, 
 impl Keeper {
     /// Runs until nobody wants the cluster any more.
     pub(super) async fn run(self) {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::new();
         loop {
             let Some(shared) = self.shared.upgrade() else {
                 return;
@@ -88,17 +110,16 @@ impl Keeper {
                 return;
             }
             drop(shared);
+            let mut held = Duration::ZERO;
             match self.connect().await {
                 Ok((credentials, nodes)) => {
-                    pause = FIRST_PAUSE;
+                    let began = Instant::now();
                     self.watch(&credentials, nodes).await;
+                    held = began.elapsed();
                 }
-                Err(trouble) => {
-                    self.troubled(&trouble);
-                    tokio::time::sleep(pause).await;
-                    pause = pause.saturating_mul(2).min(SECRET_RECHECK);
-                }
+                Err(trouble) => self.troubled(&trouble),
             }
+            tokio::time::sleep(pauses.after(held)).await;
         }
     }
 
@@ -197,5 +218,21 @@ impl Keeper {
         }
         tracing::warn!(cluster = %self.key, %trouble, "workload cluster cannot be asked; it is tried again");
         shared.note(&self.key, |state| state.trouble = Some(trouble.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Pauses;
+
+    #[test]
+    fn pauses_grow_until_a_connection_has_held() {
+        let mut pauses = Pauses::new();
+        let mut after = |held| pauses.after(Duration::from_secs(held)).as_secs();
+        let grown: Vec<u64> = [0, 0, 1, 29, 0, 0].map(&mut after).to_vec();
+        assert_eq!(grown, [2, 4, 8, 16, 30, 30]);
+        assert_eq!([30, 0].map(after), [2, 4]);
     }
 }

@@ -115,11 +115,23 @@ impl WorkloadClusters {
     pub(crate) fn nodes(&self, key: &ClusterKey) -> Result<NodeCluster, Obstacle> {
         let mut entries = self.entries();
         let entry = entries.entry(key.clone()).or_insert_with(|| self.begin(key));
+        // One that ended by itself would leave what it saw last standing for ever.
+        if entry.task.is_finished() {
+            *entry = self.begin(key);
+        }
         entry.wanted = Instant::now();
         match (&entry.state.trouble, &entry.state.nodes) {
             (None, Some(nodes)) => Ok(nodes.clone()),
             (Some(trouble), _) => Err(unreachable(key, trouble)),
             (None, None) => Err(unreachable(key, "it is being connected to")),
+        }
+    }
+
+    /// Keeps clusters connected, whose Nodes nobody asks for now.
+    pub(crate) fn keep(&self, keys: impl IntoIterator<Item = ClusterKey>) {
+        for key in keys {
+            // Whether it can be asked is told to the listeners.
+            let _ = self.nodes(&key);
         }
     }
 
@@ -132,7 +144,8 @@ impl WorkloadClusters {
         };
         let entries = self.entries();
         let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
-        let connected = wanted.filter_map(|(_, entry)| entry.state.nodes.clone());
+        let asked = wanted.filter(|(_, entry)| entry.state.trouble.is_none());
+        let connected = asked.filter_map(|(_, entry)| entry.state.nodes.clone());
         connected
             .flat_map(|nodes| {
                 let ours = nodes.nodes.state_filter(|node| {
@@ -225,4 +238,77 @@ fn is_tainted_by_us(node: &Guarded<Node>) -> bool {
 fn unreachable(key: &ClusterKey, why: &str) -> Obstacle {
     let detail = format!("the API of workload cluster {key} cannot be asked: {why}");
     Obstacle::new(Reason::WorkloadClusterUnreachable, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use kube::config::Config;
+    use kube::runtime::reflector;
+    use kube::runtime::watcher::Event;
+    use serde_json::json;
+
+    use super::*;
+
+    fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {
+        let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = Client::try_from(config).unwrap();
+        let (tell, told) = mpsc::unbounded();
+        let key = ClusterKey {
+            namespace: "metal".to_owned(),
+            name: "blue".to_owned(),
+        };
+        let clusters = WorkloadClusters::new(client, Clock::start(), vec![tell]);
+        (clusters, key, told)
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
+        let (clusters, key, mut told) = clusters();
+        assert!(clusters.nodes(&key).is_err());
+        assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
+        let ended = clusters
+            .entries()
+            .get(&key)
+            .map(|entry| entry.task.clone())
+            .unwrap();
+        ended.abort();
+        while !ended.is_finished() {
+            tokio::task::yield_now().await;
+        }
+
+        let unknown = clusters.nodes(&key).unwrap_err();
+
+        assert!(
+            unknown.detail.contains("being connected to"),
+            "{}",
+            unknown.detail
+        );
+        assert_eq!(told.next().await, Some(Change::Cluster(key)), "it is asked again");
+    }
+
+    #[tokio::test]
+    async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
+        let (clusters, key, mut told) = clusters();
+        assert!(clusters.nodes(&key).is_err());
+        let (store, mut writer) = reflector::store();
+        let node = json!({"metadata": {"name": "one", "annotations": {keys::TAINTED_BY_ANNOTATION: "uid"}}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        writer.apply_watcher_event(&Event::Apply(Guarded(Ok(node))));
+        let nodes = NodeCluster {
+            client: clusters.0.client.clone(),
+            nodes: store,
+            lost_nodes: LostNodes::new(Clock::start()),
+            out_of_service_supported: true,
+            of: Some(key.clone()),
+        };
+        assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
+        for (trouble, found) in [(None, 1), (Some("no route".to_owned()), 0)] {
+            clusters.0.note(&key, |state| {
+                state.nodes = Some(nodes.clone());
+                state.trouble = trouble;
+            });
+            assert_eq!(clusters.looked_at(None).len(), found);
+        }
+    }
 }
