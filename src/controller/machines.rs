@@ -8,6 +8,7 @@ use super::about::MachineKey;
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::gather;
+use super::served::not_served;
 use super::workload::ClusterKey;
 use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::{Cluster, Kind};
@@ -38,17 +39,32 @@ pub(crate) async fn read(
         .map(Machine::api)
         .or(key.api)
         .unwrap_or(MachineApi::OpenShift);
-    let cluster = known.and_then(ClusterKey::of);
+    let known_cluster = known.and_then(ClusterKey::of);
     let (machine, checks, cluster) = tokio::try_join!(
         within("reading the Machine", machine(context, api, key)),
         within(
             "listing the MachineHealthChecks",
             checks(context, api, &key.namespace)
         ),
-        within("reading the Cluster", self::cluster(context, cluster.as_ref())),
+        within(
+            "reading the Cluster",
+            self::cluster(context, known_cluster.as_ref())
+        ),
     )?;
+    let machine = gather::seen(machine.as_ref(), "Machine", &key.name);
+    // The cache did not have it, or another one.
+    let found = match &machine {
+        Seen::Present(machine) => {
+            ClusterKey::of(machine).filter(|found| Some(found) != known_cluster.as_ref())
+        }
+        Seen::Absent | Seen::Unreadable(_) => None,
+    };
+    let cluster = match found {
+        Some(found) => within("reading the Cluster", self::cluster(context, Some(&found))).await?,
+        None => cluster,
+    };
     Ok(Live {
-        machine: gather::seen(machine.as_ref(), "Machine", &key.name),
+        machine,
         cluster,
         checks,
     })
@@ -70,7 +86,7 @@ async fn machine(
             .api(client, Kind::Machine, Some(&key.namespace))
         {
             Some(machines) => machines.get(&key.name).await,
-            None => Ok(None),
+            None => Err(not_served()),
         },
     }
 }
@@ -92,7 +108,7 @@ async fn checks(
                 .api(client, Kind::MachineHealthCheck, Some(namespace))
             {
                 Some(checks) => checks.list().await,
-                None => Ok(Vec::new()),
+                None => Err(not_served()),
             }
         }
     }
@@ -105,7 +121,7 @@ async fn cluster(context: &Context, key: Option<&ClusterKey>) -> Result<Option<S
         .api(&context.client, Kind::Cluster, Some(&key.namespace))
     {
         Some(clusters) => clusters.get(&key.name).await?,
-        None => None,
+        None => return Err(not_served()),
     };
     Ok(Some(gather::seen(cluster.as_ref(), "Cluster", &key.name)))
 }
@@ -132,7 +148,7 @@ pub(crate) async fn patch(
                 let written = machines.api.patch(name, &parameters, &change).await?;
                 Ok(written.resource_version())
             }
-            None => Ok(None),
+            None => Err(not_served()),
         },
     }
 }

@@ -8,7 +8,7 @@ use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt as _, Stream, StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, Status};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, Resource};
@@ -63,13 +63,17 @@ pub(crate) struct Dynamic {
 }
 
 impl Dynamic {
-    /// Reads one object.
+    /// Reads one object. Only a server that names it says that it does not exist; one that does not serve
+    /// the version any more answers 404, too.
     ///
     /// # Errors
     /// The API server's answer.
     pub(crate) async fn get<K: FromClusterApi>(&self, name: &str) -> Result<Option<Guarded<K>>, kube::Error> {
-        let object = self.api.get_opt(name).await?;
-        Ok(object.map(|object| K::read(self.version, object)))
+        match self.api.get(name).await {
+            Ok(object) => Ok(Some(K::read(self.version, object))),
+            Err(kube::Error::Api(status)) if names(&status, name) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads all objects.
@@ -84,6 +88,17 @@ impl Dynamic {
             .map(|object| K::read(self.version, object))
             .collect())
     }
+}
+
+/// Whether this is the answer about an object of this name that does not exist.
+fn names(status: &Status, name: &str) -> bool {
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| details.name == name)
+}
+
+/// The answer of a server that has no Cluster API, or not now.
+pub(super) fn not_served() -> kube::Error {
+    kube::Error::Service("the API server does not serve cluster.x-k8s.io now".into())
 }
 
 /// Whether the server has OpenShift's Machines.
@@ -224,4 +239,43 @@ fn is_not_served(error: &watcher::Error) -> bool {
         | watcher::Error::NoResourceVersion => return false,
     };
     status.code == 404
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    use axum::{Json, Router};
+    use kube::config::Config;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::views::Machine;
+
+    #[tokio::test]
+    async fn an_object_is_absent_only_where_its_kind_is_served() {
+        let answer = |path: axum::http::Uri| async move {
+            let details = json!({"name": "gone", "group": "cluster.x-k8s.io", "kind": "machines"});
+            let absent = json!({
+                "kind": "Status", "status": "Failure", "reason": "NotFound", "message": "not found",
+                "code": 404, "details": details,
+            });
+            if path.path().contains("/v1beta2/") {
+                (StatusCode::NOT_FOUND, Json(absent)).into_response()
+            } else {
+                (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().fallback(answer);
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let client = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
+        for (version, absent) in [(Version::V1Beta2, true), (Version::V1Beta1, false)] {
+            let served = ServedClusterApi(Arc::new(Mutex::new(Some(version))));
+            let machines = served.api(&client, Kind::Machine, Some("metal")).unwrap();
+            let read = machines.get::<Machine>("gone").await;
+            assert_eq!(matches!(read, Ok(None)), absent, "{read:?}");
+        }
+    }
 }
