@@ -2,16 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::Api;
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Resource as _, ResourceExt as _};
 
 use super::about::{Producer, producer};
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::gather;
 use super::memory::Memory;
-use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
+use crate::api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
 use crate::core::facts::Seen;
 use crate::core::health::HealthCheck;
 use crate::core::phase::Phase;
@@ -106,9 +106,14 @@ fn may_have_made(by: &Producer, check: &Guarded<MachineHealthCheck>) -> bool {
         (Producer::Template(_), Err(_)) => true,
         (Producer::Template(name), Ok(check)) => {
             let template = check.spec.remediation_template.as_ref();
-            template.is_some_and(|template| template.name == *name)
+            template.is_some_and(|template| template.name == *name && may_be_ours(&template.kind))
         }
     }
+}
+
+/// Whether a template of this kind may be one of ours: another remediator's may bear the same name.
+fn may_be_ours(kind: &str) -> bool {
+    kind.is_empty() || kind == PowerCycleRemediationTemplate::kind(&())
 }
 
 async fn node_health_check(client: &Client, name: &str) -> Result<Seen<HealthCheck>, ShellError> {
@@ -122,4 +127,37 @@ async fn node_health_check(client: &Client, name: &str) -> Result<Seen<HealthChe
             invalid.error
         )),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Guarded, MachineHealthCheck, Producer, may_have_made};
+    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+
+    #[test]
+    fn a_template_of_another_remediator_with_the_same_name_is_another_template() {
+        let by = Producer::Template("cycle".to_owned());
+        for (kind, name, made) in [
+            ("PowerCycleRemediationTemplate", "cycle", true),
+            ("PowerCycleRemediationTemplate", "other", false),
+            ("Metal3RemediationTemplate", "cycle", false),
+        ] {
+            let template = json!({"kind": kind, "name": name});
+            let spec = |key: &str, value| json!({"clusterName": "blue", "selector": {}, key: value});
+            let metadata = json!({"name": "workers", "namespace": "metal"});
+            let v1beta1 =
+                json!({"metadata": metadata, "spec": spec("remediationTemplate", template.clone())});
+            let v1beta2 =
+                json!({"metadata": metadata, "spec": spec("remediation", json!({"templateRef": template}))});
+            for (version, object) in [(Version::V1Beta1, &v1beta1), (Version::V1Beta2, &v1beta2)] {
+                let check =
+                    MachineHealthCheck::read(version, serde_json::from_value(object.clone()).unwrap());
+                assert_eq!(may_have_made(&by, &check), made, "{object}");
+            }
+            let openshift: Guarded<MachineHealthCheck> = serde_json::from_value(v1beta1).unwrap();
+            assert_eq!(may_have_made(&by, &openshift), made);
+        }
+    }
 }

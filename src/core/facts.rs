@@ -33,6 +33,10 @@ impl<T> Seen<T> {
     }
 }
 
+/// Bytes of a detail that are kept. It may quote the API server of a workload cluster, which anybody may run,
+/// and goes into the journal, which has to fit into its object.
+const LONGEST_DETAIL: usize = 4096;
+
 /// Why something cannot go on, with the detail a person needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
@@ -47,6 +51,10 @@ impl Obstacle {
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.trim_end_matches('.').len());
+        if detail.len() > LONGEST_DETAIL {
+            detail.truncate(detail.floor_char_boundary(LONGEST_DETAIL));
+            detail.push_str(" ...");
+        }
         Self { reason, detail }
     }
 
@@ -311,4 +319,23 @@ pub struct Host {
     pub bmc: String,
     /// The system UUID an administrator stated for it.
     pub stated_uuid: Option<SystemUuid>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_DETAIL, Obstacle};
+    use crate::core::phase::Reason;
+
+    #[test]
+    fn a_detail_is_kept_short_enough_for_a_journal() {
+        for (detail, expected) in [
+            ("short.".to_owned(), "short".to_owned()),
+            (
+                "\u{e9}".repeat(LONGEST_DETAIL),
+                "\u{e9}".repeat(LONGEST_DETAIL / 2) + " ...",
+            ),
+        ] {
+            assert_eq!(Obstacle::new(Reason::NodeUnreadable, detail).detail, expected);
+        }
+    }
 }

@@ -222,18 +222,74 @@ async fn read(
     }))
 }
 
+/// Versions of Metal3Remediation; the older one is deprecated.
+/// Source: cluster-api-provider-metal3 `config/crd/bases/infrastructure.cluster.x-k8s.io_metal3remediations.yaml`.
+const METAL3_REMEDIATION: [&str; 2] = ["v1beta2", "v1beta1"];
+
 /// The Metal3Remediation of a Machine; it bears the Machine's name.
 /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`.
 async fn metal3_remediation(client: &Client, machine: &Machine) -> Result<Option<String>, ShellError> {
-    let kind = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", "v1beta1", "Metal3Remediation");
-    let resource = ApiResource::from_gvk(&kind);
     let namespace = machine.namespace().unwrap_or_default();
-    let remediations = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
     let name = machine.name_any();
-    match within("reading the Metal3Remediation", remediations.get(&name)).await {
-        Ok(found) => Ok(Some(found.name_any())),
-        // Also where the kind is not served at all: OpenShift has metal3 without it.
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
+    for version in METAL3_REMEDIATION {
+        let kind = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, "Metal3Remediation");
+        let resource = ApiResource::from_gvk(&kind);
+        let remediations = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
+        match within("reading the Metal3Remediation", remediations.get(&name)).await {
+            Ok(found) => return Ok(Some(found.name_any())),
+            // Also where the version or the kind is not served: OpenShift has metal3 without it.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::Path;
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    use axum::routing::get;
+    use axum::{Json, Router};
+    use kube::config::Config;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A server that has a Metal3Remediation in one version, or in none.
+    async fn server(version: Option<&'static str>) -> Client {
+        let answer = move |Path((asked, name)): Path<(String, String)>| async move {
+            if version != Some(asked.as_str()) {
+                return (StatusCode::NOT_FOUND, "404 page not found\n").into_response();
+            }
+            let version = format!("infrastructure.cluster.x-k8s.io/{asked}");
+            let metadata = json!({"name": name, "namespace": "metal"});
+            Json(json!({"apiVersion": version, "kind": "Metal3Remediation", "metadata": metadata}))
+                .into_response()
+        };
+        let path =
+            "/apis/infrastructure.cluster.x-k8s.io/{version}/namespaces/metal/metal3remediations/{name}";
+        let router = Router::new().route(path, get(answer));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_metal3_remediation_is_seen_in_whichever_version_it_is_served() {
+        let machine: Machine =
+            serde_json::from_value(json!({"metadata": {"name": "one", "namespace": "metal"}, "spec": {}}))
+                .unwrap();
+        for (version, found) in [
+            (Some("v1beta1"), Some("one")),
+            (Some("v1beta2"), Some("one")),
+            (None, None),
+        ] {
+            let client = server(version).await;
+            let seen = metal3_remediation(&client, &machine).await.unwrap();
+            assert_eq!(seen.as_deref(), found, "{version:?}");
+        }
     }
 }
