@@ -1,8 +1,9 @@
 //! What a pass is made on: everything of one namespace, as the caches have it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube::{Resource as _, ResourceExt as _};
+use kube::ResourceExt as _;
 
 use super::judged::{self, UnderWay};
 use super::state::Remediations;
@@ -19,26 +20,31 @@ use crate::core::step::{machine_obstacle, node_obstacle, trigger_obstacle};
 
 /// Everything of one namespace.
 pub(super) struct Gathered {
-    machines: Vec<Arc<Guarded<Machine>>>,
+    machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
+    unreadable: Vec<Arc<Guarded<PowerCycleRemediation>>>,
 }
 
 impl Gathered {
     pub(super) fn of(caches: &Caches, namespace: &str) -> Self {
         let namespace = Some(namespace.to_owned());
+        let machines = caches
+            .openshift
+            .machines
+            .state_filter(|one| one.namespace() == namespace);
+        let remediations = caches
+            .remediations
+            .state_filter(|one| one.namespace() == namespace);
+        let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
-            machines: caches
-                .openshift
-                .machines
-                .state_filter(|one| one.namespace() == namespace),
+            machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks: caches
                 .openshift
                 .health_checks
                 .state_filter(|one| one.namespace() == namespace),
-            remediations: caches
-                .remediations
-                .state_filter(|one| one.namespace() == namespace),
+            remediations,
+            unreadable,
         }
     }
 
@@ -57,7 +63,7 @@ impl Gathered {
             let found = caches::find(&caches.nodes, None, name);
             judged::node(name, found.as_deref())
         };
-        let machines = self.machines.iter();
+        let machines = self.machines.values();
         machines
             .map(|machine| judged::target(machine, node, under_way.is_about(machine)))
             .collect()
@@ -71,11 +77,7 @@ impl Gathered {
 
     /// The Machine of a name, if it can be read.
     pub(super) fn machine(&self, name: &str) -> Option<&Machine> {
-        let mut named = self
-            .machines
-            .iter()
-            .filter(|one| one.meta().name.as_deref() == Some(name));
-        named.next()?.0.as_ref().ok()
+        self.machines.get(name)?.0.as_ref().ok()
     }
 
     /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
@@ -87,8 +89,8 @@ impl Gathered {
             return Some(obstacle);
         }
         let namespace = machine.namespace().unwrap_or_default();
-        let mut remediations = self.remediations.iter();
-        let unreadable = remediations.find(|one| gather::is_unreadable(one, &namespace, Some(name)));
+        let mut unreadable = self.unreadable.iter();
+        let unreadable = unreadable.find(|one| gather::is_unreadable(one, &namespace, Some(name)));
         if let Some(unreadable) = unreadable {
             return Some(gather::may_be_at_work(unreadable, Some(name)));
         }

@@ -6,6 +6,7 @@ mod gathered;
 pub(crate) mod judged;
 mod pass;
 mod platform;
+mod queue;
 mod run;
 mod state;
 mod status;

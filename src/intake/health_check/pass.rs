@@ -1,7 +1,8 @@
 //! One pass for one health check: evaluate the namespace, put triggers, tell people, write the status.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -9,9 +10,10 @@ use kube::runtime::controller::Action;
 use kube::{Resource as _, ResourceExt as _};
 
 use super::gathered::Gathered;
+use super::queue::Queue;
 use super::state::CheckKey;
 use super::{judged, status, trigger};
-use crate::api::views::MachineHealthCheck;
+use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError};
 use crate::core::checker::notice::{Notice, On, Weight};
@@ -45,70 +47,121 @@ pub(super) async fn reconcile(
         context.reporter.check_gone(&key);
         return Ok(Action::await_change());
     }
-    let now = context.clock.now();
-    let gathered = Gathered::of(&context.caches, &key.0);
-    let (checks, targets) = (gathered.checks(), gathered.targets(&context.caches));
-    let evaluation = evaluate(&checks, &targets, now);
-    let refusal = |machine: &str| gathered.refusal(&context.caches, machine);
-    let mut outcome = outcome(&evaluation, &key.1, refusal);
-    count(&context, &key, &gathered, &evaluation, &outcome);
-    let mut retry = put_triggers(&context, &gathered, &mut outcome).await;
-    let notices = std::mem::take(&mut outcome.notices);
+    let mut judged = judge(&context, &key);
+    let (mut notices, mut retry) = put_triggers(&context, &key, &mut judged).await;
+    let Judged {
+        gathered,
+        mut outcome,
+        now,
+        look_again,
+    } = judged;
+    notices.append(&mut outcome.notices);
     tell(&context, &key, &guarded, Some(&gathered), notices);
     if let (Some(wanted), Ok(check)) = (&outcome.status, &guarded.0)
         && context.checker.is_in()
     {
         match status::write(&context.client, check, wanted, now).await {
             Ok(()) => {}
-            Err(error) if error.is_conflict() || error.is_not_found() => {
-                retry = Some(sooner(retry, CATCH_UP));
-            }
+            Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
             Err(error) => {
                 tracing::warn!(check = %format_args!("{}/{}", key.0, key.1), error = %crate::report::chain(&error), "the status was not written; it is tried again");
                 retry = Some(sooner(retry, RETRY));
             }
         }
     }
-    Ok(next(evaluation.look_again, retry, context.clock.now()))
+    Ok(next(look_again, retry, context.clock.now()))
 }
 
-/// Puts the triggers; says when those that could not be put are tried again.
-async fn put_triggers(context: &Context, gathered: &Gathered, outcome: &mut Outcome) -> Option<Duration> {
-    let mut retry = None;
-    for name in std::mem::take(&mut outcome.triggers) {
-        let Some(machine) = gathered.machine(&name) else {
+/// A check as it was judged, and what that was judged on.
+struct Judged {
+    gathered: Gathered,
+    outcome: Outcome,
+    now: Timestamp,
+    look_again: Option<Timestamp>,
+}
+
+/// Judges a check by what the caches have now.
+fn judge(context: &Context, key: &CheckKey) -> Judged {
+    let now = context.clock.now();
+    let gathered = Gathered::of(&context.caches, &key.0);
+    let (checks, targets) = (gathered.checks(), gathered.targets(&context.caches));
+    let evaluation = evaluate(&checks, &targets, now);
+    let refusal = |machine: &str| gathered.refusal(&context.caches, machine);
+    let outcome = outcome(&evaluation, &key.1, refusal);
+    count(context, key, &gathered, &evaluation, &outcome);
+    let look_again = evaluation.look_again;
+    Judged {
+        gathered,
+        outcome,
+        now,
+        look_again,
+    }
+}
+
+/// Puts the triggers, each on a judgement that is young; says what people are told of it, and when those that
+/// could not be put are tried again.
+async fn put_triggers(
+    context: &Context,
+    key: &CheckKey,
+    judged: &mut Judged,
+) -> (Vec<Notice>, Option<Duration>) {
+    let (mut notices, mut retry) = (Vec::new(), None);
+    let mut queue = Queue::new(std::mem::take(&mut judged.outcome.triggers), Instant::now());
+    loop {
+        if queue.is_outdated(Instant::now()) {
+            *judged = judge(context, key);
+            queue.judge_again(std::mem::take(&mut judged.outcome.triggers), Instant::now());
+        }
+        let Some(name) = queue.next() else {
+            break;
+        };
+        let Some(machine) = judged.gathered.machine(&name) else {
             continue;
         };
         // It may have changed since: what the platform's controller does is left to it.
         if !context.checker.is_in() {
             break;
         }
-        match trigger::put(&context.client, machine).await {
-            Ok(()) => outcome.notices.push(Notice {
-                on: On::Machine(name),
-                weight: Weight::Normal,
-                reason: EXTERNAL_ANNOTATION_ADDED,
-                key: machine.resource_version().unwrap_or_default(),
-                note: "unhealthy for longer than its MachineHealthCheck allows; the trigger was set"
-                    .to_owned(),
-            }),
-            // Somebody has written to it or deleted it; that is looked at first.
-            Err(error) if error.is_conflict() || error.is_not_found() => {
-                retry = Some(sooner(retry, CATCH_UP));
-            }
-            Err(error) => {
-                outcome.notices.push(Notice {
-                    on: On::Machine(name),
-                    weight: Weight::Warning,
-                    reason: EXTERNAL_ANNOTATION_FAILED,
-                    key: String::new(),
-                    note: crate::report::chain(&error),
-                });
-                retry = Some(sooner(retry, RETRY));
-            }
+        let put = trigger::put(&context.client, machine).await;
+        notices.extend(put_notice(machine, put.as_ref().err()));
+        match put {
+            Ok(()) => {}
+            Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
+            Err(_) => retry = Some(sooner(retry, RETRY)),
         }
     }
-    retry
+    (notices, retry)
+}
+
+/// Whether somebody has written to the object or deleted it; that is looked at first.
+fn is_overtaken(error: &ShellError) -> bool {
+    error.is_conflict() || error.is_not_found()
+}
+
+/// What people are told of a trigger that was put, or was not.
+fn put_notice(machine: &Machine, error: Option<&ShellError>) -> Option<Notice> {
+    let (weight, reason, key, note) = match error {
+        None => (
+            Weight::Normal,
+            EXTERNAL_ANNOTATION_ADDED,
+            machine.resource_version().unwrap_or_default(),
+            "unhealthy for longer than its MachineHealthCheck allows; the trigger was set".to_owned(),
+        ),
+        Some(error) if is_overtaken(error) => return None,
+        Some(error) => (
+            Weight::Warning,
+            EXTERNAL_ANNOTATION_FAILED,
+            String::new(),
+            crate::report::chain(error),
+        ),
+    };
+    Some(Notice {
+        on: On::Machine(machine.name_any()),
+        weight,
+        reason,
+        key,
+        note,
+    })
 }
 
 fn count(
@@ -123,7 +176,8 @@ fn count(
         context.reporter.check_numbers(key, None);
         return;
     };
-    let selects = |machine: &str| assessment.machines.iter().any(|one| one.name == machine);
+    let selected: BTreeSet<&str> = assessment.machines.iter().map(|one| one.name.as_str()).collect();
+    let selects = |machine: &str| selected.contains(machine);
     let succeeded = context.checker.succeeded(key, &gathered.remediations_of(selects));
     context.reporter.check_numbers(key, outcome.numbers);
     context.reporter.check_succeeded(key, succeeded);

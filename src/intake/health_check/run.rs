@@ -135,7 +135,7 @@ async fn look(context: Arc<Context>, waker: Waker, changed: stream::UnboundedSen
         let platform = platform(&seen, switched_off, context.clock.now());
         let stance = stance(&context, &platform, &disabled);
         if let Some(before) = context.checker.take(&stance) {
-            report(&context, &before, &stance).await;
+            report(&context, &before, &stance);
             if waker.send(Woke::All).is_err() || changed.unbounded_send(()).is_err() {
                 return "health checker's look-out";
             }
@@ -186,7 +186,7 @@ fn stance(context: &Context, platform: &Platform, disabled: &BTreeSet<String>) -
     }
 }
 
-async fn report(context: &Context, before: &Stance, after: &Stance) {
+fn report(context: &Arc<Context>, before: &Stance, after: &Stance) {
     if before.standing != after.standing {
         context.reporter.health_checker_stands(&after.standing);
         if !after.standing.is_in() {
@@ -198,5 +198,11 @@ async fn report(context: &Context, before: &Stance, after: &Stance) {
     }
     let (machine_checks, node_checks) = (&after.unserved.machine_checks, &after.unserved.node_checks);
     context.reporter.unserved(machine_checks.len(), node_checks.len());
-    unserved::tell(context, &before.unserved, &after.unserved).await;
+    let (context, before, after) = (
+        Arc::clone(context),
+        before.unserved.clone(),
+        after.unserved.clone(),
+    );
+    // There may be many, and whether the platform's controller has come back is looked at meanwhile.
+    tokio::spawn(async move { unserved::tell(&context, &before, &after).await });
 }
