@@ -89,6 +89,8 @@ pub(super) async fn look(
 /// What decisions are based on.
 pub(crate) fn seen(lease: Lease) -> NodeLease {
     let (uid, resource_version) = (lease.uid(), lease.resource_version());
+    let mut owners = lease.metadata.owner_references.into_iter().flatten();
+    let node = owners.find(|owner| owner.kind == "Node" && owner.api_version == "v1");
     let spec = lease.spec.unwrap_or_default();
     let seconds = |seconds: i32| SignedDuration::from_secs(seconds.into());
     NodeLease::There(node_lease::Lease {
@@ -97,6 +99,7 @@ pub(crate) fn seen(lease: Lease) -> NodeLease {
         renewed: spec.renew_time.map(|time| time.0),
         duration: spec.lease_duration_seconds.map(seconds),
         transitions: spec.lease_transitions.unwrap_or_default(),
+        node_uid: node.map(|node| node.uid),
         uid: uid.unwrap_or_default(),
         resource_version: resource_version.unwrap_or_default(),
     })

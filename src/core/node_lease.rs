@@ -37,6 +37,14 @@ pub enum NodeLease {
 }
 
 impl NodeLease {
+    /// Whether it is there and stays for as long as the Node of this UID.
+    pub fn goes_with(&self, node_uid: &str) -> bool {
+        match self {
+            Self::There(lease) => lease.goes_with(node_uid),
+            Self::Unused | Self::Free => false,
+        }
+    }
+
     /// When it runs out by itself, if there is one and it says so.
     pub fn end(&self) -> Option<Timestamp> {
         match self {
@@ -59,6 +67,8 @@ pub struct Lease {
     pub duration: Option<SignedDuration>,
     /// `leaseTransitions`.
     pub transitions: i32,
+    /// UID of the Node that owns it, with which it is deleted.
+    pub node_uid: Option<String>,
     /// UID.
     pub uid: String,
     /// resourceVersion.
@@ -77,6 +87,12 @@ impl Lease {
         let latest = now.saturating_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
         let end = self.end()?;
         (end >= now && self.renewed? <= latest).then_some(end)
+    }
+
+    /// Whether it stays for as long as the Node of this UID. That of a Node which was deleted is deleted, too,
+    /// even when the next one of its name is there already.
+    pub fn goes_with(&self, node_uid: &str) -> bool {
+        self.node_uid.as_deref() == Some(node_uid)
     }
 
     /// Whether somebody is named as its holder, valid or not.

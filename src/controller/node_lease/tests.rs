@@ -56,6 +56,7 @@ fn a_claim_is_read_as_it_was_written() {
             renewed: Some(at(2)),
             duration: Some(SignedDuration::from_mins(55)),
             transitions: 3,
+            node_uid: Some("node-uid".to_owned()),
             uid: String::new(),
             resource_version: "17".to_owned(),
         })

@@ -11,6 +11,7 @@ fn lease(holder: &str, renewed: i64, seconds: i64) -> Lease {
         renewed: Some(at(renewed)),
         duration: Some(SignedDuration::from_secs(seconds)),
         transitions: 4,
+        node_uid: None,
         uid: "uid".to_owned(),
         resource_version: "17".to_owned(),
     }

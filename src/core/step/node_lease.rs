@@ -75,11 +75,11 @@ impl Step<'_> {
                 ControlFlow::Break(self.obstructed(strategy, &obstacle, Some(until)))
             }
             Ok(Standing::Settled) => ControlFlow::Continue((self, Hold::Enough)),
-            Ok(Standing::Ours) => {
+            Ok(Standing::Ours) if read.lease.goes_with(&node.uid) => {
                 self.note_held(machine, &node.name);
                 ControlFlow::Continue((self, Hold::Enough))
             }
-            Ok(Standing::Takeable) => {
+            Ok(Standing::Ours | Standing::Takeable) => {
                 let claim = claim(facts, strategy, node, &read.lease, self.now);
                 ControlFlow::Continue((self, Hold::Claim(claim)))
             }
@@ -240,7 +240,9 @@ fn care(facts: &Facts, strategy: &Strategy, now: Timestamp) -> Care {
         // The Lease goes with the Node, and is taken again with the next one.
         Seen::Absent | Seen::Unreadable(_) => return Care::None,
     };
-    let due = renewal(&read.lease, &facts.lease_holders.own);
+    // That of the Node before goes with it, and has to be taken for the one that has registered since.
+    let renewal = renewal(&read.lease, &facts.lease_holders.own);
+    let due = renewal.filter(|_| read.lease.goes_with(&node.uid));
     if let Some(due) = due.filter(|due| *due > now) {
         return Care::At(due);
     }

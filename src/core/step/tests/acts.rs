@@ -207,6 +207,7 @@ impl Sim {
             }
             Effect::DeleteNode { .. } => {
                 self.released_at.push(self.world.now);
+                self.lease_goes_with_its_node();
                 self.world.removed_by_us();
             }
             Effect::RestoreNode { saved, .. } => {

@@ -117,9 +117,19 @@ impl Sim {
             renewed: now,
             duration: Some(duration),
             transitions: 0,
+            node_uid: self.world.node().map(|node| node.uid.clone()),
             uid: "lease-uid".to_owned(),
             resource_version: self.world.version.to_string(),
         });
+    }
+
+    /// What the garbage collector does to what a deleted Node owned.
+    pub(super) fn lease_goes_with_its_node(&mut self) {
+        let node = self.world.node().map(|node| node.uid.clone());
+        if node.is_some_and(|uid| self.world.node_lease.goes_with(&uid)) {
+            self.world.version += 1;
+            self.world.node_lease = NodeLease::Free;
+        }
     }
 
     pub(super) fn another_takes_the_lease(&mut self) {

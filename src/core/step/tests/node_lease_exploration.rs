@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use super::explorer::{Explorer, Menu};
 use super::shell::Sim;
 use crate::core::facts::Origin;
-use crate::core::node_lease::Holders;
+use crate::core::node_lease::{Holders, NodeLease};
 use crate::core::phase::Phase;
 
 /// Explores from a start with so many faults or events in one run, and demands that nothing was breached.
@@ -35,6 +35,24 @@ fn explore(what: &str, menu: Menu, start: Sim, budget: u32, at_least: usize) {
 #[test]
 fn every_pair_of_faults_among_others() {
     explore("taint", Menu::Everything, Sim::among_others(), 2, 50_000);
+}
+
+#[test]
+fn the_lease_that_went_with_its_node_is_taken_for_the_next_one_at_once() {
+    let mut sim = Sim::among_others();
+    sim.taint_supported = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    assert_eq!(sim.world.node_lease, NodeLease::Free);
+
+    sim.world.register_not_ready();
+    let registered = sim.world.now;
+    sim.run_until(|sim| sim.lease_is_ours() || sim.world.now > registered + 60_000);
+
+    assert!(sim.lease_is_ours(), "others would take it while the host boots");
+    assert_eq!(sim.journal.phase, Phase::Booting);
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.world.node_lease, NodeLease::Free);
 }
 
 #[test]
