@@ -13,10 +13,11 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::ShellError;
+use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use super::served::{self, ServedClusterApi};
 pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::core::machine_api::MachineApi;
 use crate::intake::health_check::wake::{Wake, Wakes};
@@ -40,13 +41,6 @@ pub(crate) struct Caches {
     served: Served,
 }
 
-/// Machines and their health checks, of one API. Empty where the server has none.
-#[derive(Clone)]
-pub(crate) struct MachineStores {
-    pub(crate) machines: Store<Guarded<Machine>>,
-    pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
-}
-
 /// What the server had when the watches were started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
@@ -66,17 +60,6 @@ pub(crate) struct Changes {
     pub(crate) clusters: ReflectHandle<Guarded<Cluster>>,
     pub(crate) nodes: ReflectHandle<Guarded<Node>>,
     pub(crate) returning: ReflectHandle<Guarded<Node>>,
-}
-
-/// What has changed of one API's Machines and health checks.
-pub(crate) struct MachineChanges {
-    pub(crate) machines: ReflectHandle<Guarded<Machine>>,
-    pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
-    pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
-    /// Health checks once more, for the intake.
-    pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
-    /// Remediations that the intake looks at.
-    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
 }
 
 /// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is; `wakes`
@@ -171,42 +154,7 @@ pub(crate) fn start(
     Ok((caches, changes))
 }
 
-/// Machines and health checks of one API, from what is watched of them.
-fn machine_stores(
-    (machine_events, check_events): (
-        impl Stream<Item = watcher::Result<watcher::Event<Guarded<Machine>>>> + Send + 'static,
-        impl Stream<Item = watcher::Result<watcher::Event<Guarded<MachineHealthCheck>>>> + Send + 'static,
-    ),
-    (machines_heard, checks_heard): (
-        impl FnMut(&watcher::Event<Guarded<Machine>>) + Send + 'static,
-        impl FnMut(&watcher::Event<Guarded<MachineHealthCheck>>) + Send + 'static,
-    ),
-    finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
-    tasks: &mut JoinSet<&'static str>,
-) -> Result<(MachineStores, MachineChanges), ShellError> {
-    let (machines, writer) = reflector::store_shared(BUFFER);
-    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
-    let heard = (|_: &_| {}, machines_heard);
-    drive(machine_events, "Machine", Machine::narrow, heard, writer, tasks);
-    let (health_checks, writer) = reflector::store_shared(BUFFER);
-    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
-    let (narrow, heard) = (MachineHealthCheck::narrow, (|_: &_| {}, checks_heard));
-    drive(check_events, "MachineHealthCheck", narrow, heard, writer, tasks);
-    let stores = MachineStores {
-        machines,
-        health_checks,
-    };
-    let changes = MachineChanges {
-        machines: machine_changes,
-        triggers,
-        health_checks: health_check_changes,
-        vouching,
-        finished,
-    };
-    Ok((stores, changes))
-}
-
-fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
+pub(super) fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
@@ -225,12 +173,12 @@ where
     watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
 }
 
-fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
+pub(super) fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
     move |event| wake.note(event)
 }
 
 /// Keeps one cache for ever. Of what is watched one listener hears before the cache has it, the other after.
-fn drive<K>(
+pub(super) fn drive<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     kind: &'static str,
     narrow: fn(&mut K),
@@ -264,13 +212,6 @@ fn drive<K>(
 
 fn strip<K: Resource>(object: &mut K) {
     object.meta_mut().managed_fields = None;
-}
-
-impl MachineStores {
-    async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
-        self.machines.wait_until_ready().await?;
-        self.health_checks.wait_until_ready().await
-    }
 }
 
 impl Caches {

@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
 
-use super::about::{about, machine_key};
+use super::about::about;
 use super::context::Context;
-use super::gather;
 use super::host::ResolvedHost;
+use super::machine_key::machine_key;
 use super::workload::ClusterKey;
+use super::{gather, others};
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Journal;
@@ -58,7 +59,7 @@ pub(crate) fn claim(
     let key = machine_key(&context.caches, remediation);
     let machine = key.as_ref().map(|key| key.name.clone());
     let namespace = remediation.namespace().unwrap_or_default();
-    if let Some(obstacle) = gather::unreadable_remediation(context, &namespace, machine.as_deref()) {
+    if let Some(obstacle) = others::unreadable_remediation(context, &namespace, machine.as_deref()) {
         return Err(obstacle);
     }
     let mut keys = vec![bmc_key(&host.host.bmc)];

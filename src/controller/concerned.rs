@@ -5,8 +5,10 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 
-use super::about::{begun, machine_name};
-use super::caches::{Caches, Guarded, MachineStores};
+use super::about::begun;
+use super::caches::{Caches, Guarded};
+use super::machine_key::machine_name;
+use super::machine_stores::MachineStores;
 use super::workload::{Change, ClusterKey};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};

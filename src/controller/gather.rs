@@ -1,11 +1,12 @@
 //! Facts from the caches and from memory.
 
 use jiff::Timestamp;
-use kube::{Resource as _, ResourceExt as _};
+use kube::ResourceExt as _;
 
-use super::about::{MachineKey, about, begun, machine_key, machine_link, owning_machine};
+use super::about::{about, begun};
 use super::caches::{self, Guarded};
 use super::context::Context;
+use super::machine_key::{MachineKey, machine_key, machine_link};
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use super::workload::ClusterKey;
@@ -15,10 +16,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
-use crate::core::intake::Remediation;
-use crate::core::journal::Journal;
 use crate::core::machine_api::MachineApi;
-use crate::core::phase::Reason;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
 /// where its Node is, and where what is decided on these facts has to be done.
@@ -268,56 +266,4 @@ pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str
         Some(Ok(object)) => Seen::Present(object.clone()),
         Some(Err(invalid)) => Seen::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
     }
-}
-
-/// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
-/// owner says that it is about another Machine.
-pub(crate) fn unreadable_remediation(
-    context: &Context,
-    namespace: &str,
-    machine: Option<&str>,
-) -> Option<Obstacle> {
-    let unreadable = context
-        .caches
-        .remediations
-        .find(|guarded| is_unreadable(guarded, namespace, machine))?;
-    Some(may_be_at_work(&unreadable, machine))
-}
-
-/// Whether a remediation cannot be read that may be about this Machine.
-pub(crate) fn is_unreadable(
-    guarded: &Guarded<PowerCycleRemediation>,
-    namespace: &str,
-    machine: Option<&str>,
-) -> bool {
-    let of_another = owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
-    guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
-}
-
-/// What such a remediation means for whatever else is to be done.
-pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
-    let name = unreadable.name_any();
-    let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
-    let detail = format!("PowerCycleRemediation {name} cannot be read, so it may be at work on {at}");
-    Obstacle::new(Reason::JournalUnreadable, detail)
-}
-
-/// What the intake knows of an earlier or present remediation.
-pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
-    Remediation {
-        name: remediation.name_any(),
-        phase: journal.map(|journal| journal.phase).unwrap_or_default(),
-        trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
-        power_cycled: journal.and_then(|journal| power_cycled(remediation, journal)),
-    }
-}
-
-/// When a remediation ended, if it had powered the host off. Where that is not written, it counts as if
-/// it had not ended before the end of time.
-fn power_cycled(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Timestamp> {
-    let acted = journal.phase.is_final() && journal.attempt > 0;
-    let created = || Some(remediation.metadata.creation_timestamp.as_ref()?.0);
-    let ended = || journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
-    acted.then(ended)
 }

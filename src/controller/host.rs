@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
-use super::about::{about, machine_key};
+use super::about::about;
 use super::api_call::ShellError;
 use super::caches::Guarded;
 use super::context::Context;
 use super::gather;
+use super::machine_key::machine_key;
 use super::memory::Memory;
 use crate::api::bmc_endpoint::CaSource;
 use crate::api::views::Machine;

@@ -7,9 +7,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
-use super::about::{MachineKey, machine_key};
 use super::api_call::{ShellError, within};
 use super::context::Context;
+use super::machine_key::{MachineKey, machine_key};
 use super::machines::{self, Live};
 use super::node_cluster::NodeCluster;
 use super::{gather, host, node_lease, producers};

@@ -4,10 +4,10 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::Value;
 
-use super::about::MachineKey;
 use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::gather;
+use super::machine_key::MachineKey;
 use super::served::not_served;
 use super::workload::ClusterKey;
 use crate::api::guarded::Guarded;

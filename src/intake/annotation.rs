@@ -15,7 +15,7 @@ use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, within};
+use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, others, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::phase::Reason;
@@ -119,7 +119,7 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     let checks = gather::health_checks(context, machine);
     let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
     let of_unknown =
-        gather::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
+        others::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
     if let Some(obstacle) = of_unknown {
         return skip(obstacle);
     }
@@ -137,7 +137,7 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     let remediations: Vec<Remediation> = readable
         .iter()
         .filter(|one| is_of(one))
-        .map(gather::earlier)
+        .map(others::earlier)
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();

@@ -9,6 +9,7 @@ use kube::{Client, Resource, ResourceExt as _};
 use super::metrics::Metrics;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
+use crate::api::views::cluster_api::Version;
 use crate::core::facts::Obstacle;
 use crate::core::journal::{Journal, Subject};
 use crate::core::phase::{Phase, Reason};
@@ -148,11 +149,20 @@ fn lost_lease(before: &Journal, after: &Journal) -> Option<Obstacle> {
     })
 }
 
+/// Group and version of the Machine: of Cluster API the newest, for the journal keeps the group only, and
+/// events are found by kind, name and UID.
+fn machine_version(subject: &Subject) -> String {
+    match &subject.machine_group {
+        None => format!("{}/{}", Machine::group(&()), Machine::version(&())),
+        Some(group) => format!("{group}/{}", Version::V1Beta2.as_str()),
+    }
+}
+
 /// The Machine, where people look; the Node where it has none.
 fn subject_reference(namespace: &str, subject: &Subject) -> ObjectReference {
     if let (Some(name), Some(uid)) = (&subject.machine, &subject.machine_uid) {
         return ObjectReference {
-            api_version: Some(format!("{}/{}", Machine::group(&()), Machine::version(&()))),
+            api_version: Some(machine_version(subject)),
             kind: Some(Machine::kind(&()).into_owned()),
             namespace: Some(namespace.to_owned()),
             name: Some(name.clone()),

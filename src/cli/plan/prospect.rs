@@ -14,7 +14,7 @@ use crate::api::remediation_policy::RemediationPolicySpec;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
 use crate::controller::{
-    self, ClusterKey, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, reference,
+    self, ClusterKey, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, others, reference,
 };
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
@@ -72,8 +72,8 @@ pub(super) fn ask(
     };
     let name = Some(known.name.as_str());
     let mut remediations = world.remediations.iter();
-    if let Some(unreadable) = remediations.find(|one| gather::is_unreadable(one, &known.namespace, name)) {
-        return held(&gather::may_be_at_work(unreadable, name));
+    if let Some(unreadable) = remediations.find(|one| others::is_unreadable(one, &known.namespace, name)) {
+        return held(&others::may_be_at_work(unreadable, name));
     }
     let earlier = earlier(world, machine);
     let triggered = Triggered {
@@ -200,7 +200,7 @@ fn earlier(world: &World, machine: &Machine) -> Vec<Remediation> {
         remediation.namespace() == machine.namespace()
             && is_meant(remediation, Some(&machine.name_any()), machine.node_name())
     });
-    of_machine.map(gather::earlier).collect()
+    of_machine.map(others::earlier).collect()
 }
 
 /// Whether the policy lets the BMC be spoken to, as far as its address tells; names are not resolved here.

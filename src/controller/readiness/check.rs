@@ -10,12 +10,13 @@ use super::asking::ask;
 use super::findings::NodeSeen;
 use crate::api::BMCEndpoint;
 use crate::api::views::Machine;
-use crate::controller::about::{MachineKey, about, machine_name};
+use crate::controller::about::about;
 use crate::controller::api_call::ShellError;
 use crate::controller::context::Context;
 use crate::controller::host::{self, ResolvedHost};
+use crate::controller::machine_key::{MachineKey, machine_name};
 use crate::controller::node_cluster::NodeCluster;
-use crate::controller::{acceptance, caches, gather};
+use crate::controller::{acceptance, caches, gather, others};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
@@ -263,5 +264,5 @@ pub(super) fn is_under_way(context: &Context, namespace: &str, subject: &Subject
         !phase.is_final()
             && remediation.namespace().as_deref() == Some(namespace)
             && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
-    }) || gather::unreadable_remediation(context, namespace, machine).is_some()
+    }) || others::unreadable_remediation(context, namespace, machine).is_some()
 }

@@ -10,7 +10,7 @@ use super::state::Remediations;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
-use crate::controller::{about, begun, gather};
+use crate::controller::{about, begun, gather, others};
 use crate::core::facts::{Obstacle, Origin, Seen};
 use crate::core::health::overlap::Check;
 use crate::core::health::target::Target;
@@ -90,9 +90,9 @@ impl Gathered {
         }
         let namespace = machine.namespace().unwrap_or_default();
         let mut unreadable = self.unreadable.iter();
-        let unreadable = unreadable.find(|one| gather::is_unreadable(one, &namespace, Some(name)));
+        let unreadable = unreadable.find(|one| others::is_unreadable(one, &namespace, Some(name)));
         if let Some(unreadable) = unreadable {
-            return Some(gather::may_be_at_work(unreadable, Some(name)));
+            return Some(others::may_be_at_work(unreadable, Some(name)));
         }
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| gather::health_check(check, machine)).collect();

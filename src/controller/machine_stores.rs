@@ -1,0 +1,75 @@
+//! The caches of one API's Machines and health checks.
+
+use futures::Stream;
+use kube::runtime::reflector::{self, ReflectHandle, Store};
+use kube::runtime::watcher;
+use tokio::task::JoinSet;
+
+use super::ShellError;
+use super::caches::{BUFFER, Guarded, drive, subscribe};
+use crate::api::PowerCycleRemediation;
+use crate::api::views::{Machine, MachineHealthCheck};
+
+/// Machines and their health checks, of one API. Empty where the server has none.
+#[derive(Clone)]
+pub(crate) struct MachineStores {
+    pub(crate) machines: Store<Guarded<Machine>>,
+    pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
+}
+
+/// What has changed of one API's Machines and health checks.
+pub(crate) struct MachineChanges {
+    pub(crate) machines: ReflectHandle<Guarded<Machine>>,
+    pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
+    pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
+    /// Health checks once more, for the intake.
+    pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
+    /// Remediations that the intake looks at.
+    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+}
+
+/// Machines and health checks of one API, from what is watched of them.
+pub(super) fn machine_stores(
+    (machine_events, check_events): (
+        impl Stream<Item = watcher::Result<watcher::Event<Guarded<Machine>>>> + Send + 'static,
+        impl Stream<Item = watcher::Result<watcher::Event<Guarded<MachineHealthCheck>>>> + Send + 'static,
+    ),
+    (machines_heard, checks_heard): (
+        impl FnMut(&watcher::Event<Guarded<Machine>>) + Send + 'static,
+        impl FnMut(&watcher::Event<Guarded<MachineHealthCheck>>) + Send + 'static,
+    ),
+    finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    tasks: &mut JoinSet<&'static str>,
+) -> Result<(MachineStores, MachineChanges), ShellError> {
+    let (machines, writer) = reflector::store_shared(BUFFER);
+    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
+    let heard = (|_: &_| {}, machines_heard);
+    drive(machine_events, "Machine", Machine::narrow, heard, writer, tasks);
+    let (health_checks, writer) = reflector::store_shared(BUFFER);
+    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
+    let (narrow, heard) = (MachineHealthCheck::narrow, (|_: &_| {}, checks_heard));
+    drive(check_events, "MachineHealthCheck", narrow, heard, writer, tasks);
+    let stores = MachineStores {
+        machines,
+        health_checks,
+    };
+    let changes = MachineChanges {
+        machines: machine_changes,
+        triggers,
+        health_checks: health_check_changes,
+        vouching,
+        finished,
+    };
+    Ok((stores, changes))
+}
+
+impl MachineStores {
+    /// Waits until both have been listed once.
+    ///
+    /// # Errors
+    /// When a watch ended instead.
+    pub(super) async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
+        self.machines.wait_until_ready().await?;
+        self.health_checks.wait_until_ready().await
+    }
+}
