@@ -16,7 +16,8 @@ use anyhow::{Context as _, Result};
 use baremetal_remediator::api::RemediationPolicy;
 use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
-use kube::api::{Api, DeleteParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject};
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
 use world::{World, objects};
@@ -79,6 +80,34 @@ async fn is_held_up(world: &World, daemon: &ChildDaemon, reason: Reason, says: &
     refusal::never_contacted(&host.bmc)
 }
 
+/// A policy that cannot be read says so itself, too.
+async fn says_that_it_cannot_be_read(world: &World) -> Result<()> {
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
+    let policies = Api::<DynamicObject>::all_with(world.client.clone(), &resource);
+    let said = |policy: &DynamicObject| {
+        let conditions = policy
+            .data
+            .pointer("/status/conditions")
+            .and_then(Value::as_array);
+        let mut conditions = conditions.into_iter().flatten();
+        let unreadable = |one: &&Value| one["type"] == "Accepted" && one["reason"] == "PolicyUnreadable";
+        let found = conditions.find(unreadable)?;
+        (json!(policy.metadata.generation) == found["observedGeneration"]).then(|| found["message"].clone())
+    };
+    let is_said = move |policy: Option<&DynamicObject>| policy.and_then(said).is_some();
+    let found = tokio::time::timeout(refusal::PATIENCE, await_condition(policies, "default", is_said))
+        .await
+        .context("the policy does not say that it cannot be read")??;
+    let message = found.as_ref().and_then(said).unwrap_or_default();
+    let message = message.as_str().context("no message")?;
+    refusal::useful(
+        message,
+        Reason::PolicyUnreadable,
+        &["spec.bmc.allowedNetworks[0]"],
+        "",
+    )
+}
+
 #[tokio::test]
 async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_once() -> Result<()> {
     let cluster = harness::control_plane().await?;
@@ -99,6 +128,9 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
         is_held_up(&world, &daemon, reason, &says)
             .await
             .with_context(|| format!("{policy:?}"))?;
+        if policy.is_some() && reason == Reason::PolicyUnreadable {
+            says_that_it_cannot_be_read(&world).await?;
+        }
     }
     assert!(objects::is_triggered(&world, &host.name).await?);
 

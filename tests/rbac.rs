@@ -19,7 +19,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
-use world::acts::hasty;
+use world::acts::{create_template, hasty};
 use world::node_health::{NodeHealthCheck, not_ready};
 use world::{HostOptions, World, WorldHost, cluster_api, escalation, node_lease, objects};
 
@@ -166,6 +166,7 @@ async fn exercise(world: &World) -> Result<()> {
     let ca = by_annotation.bmc.ca_pem();
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
     objects::create_bare_metal_host(world, through_metal3).await?;
+    create_template(world, "cycle", Value::Null, hasty()).await?;
     create_resident(world, &by_annotation.name).await?;
     let annotated = async {
         let remediation = world.falls_silent_and_is_reported(by_annotation).await?;

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// An object, or what is wrong with it.
 #[derive(Clone, Debug)]
@@ -19,17 +20,30 @@ pub struct Unreadable {
     pub error: String,
     /// Its metadata, as far as that can be read.
     pub metadata: ObjectMeta,
+    /// Its conditions, as far as they can be read: what we say of an object that cannot be read stands there.
+    pub conditions: Vec<Condition>,
+}
+
+impl Unreadable {
+    /// Of an object as the API server sent it, without its metadata.
+    pub fn new(error: String, metadata: ObjectMeta, object: &Value) -> Self {
+        let conditions = object.pointer("/status/conditions");
+        let conditions = conditions.map(Vec::<Condition>::deserialize);
+        Self {
+            error,
+            metadata,
+            conditions: conditions.and_then(Result::ok).unwrap_or_default(),
+        }
+    }
 }
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
+        let value = Value::deserialize(deserializer)?;
         Ok(Self(serde_path_to_error::deserialize(&value).map_err(|error| {
             let metadata = value.get("metadata").map(ObjectMeta::deserialize);
-            Unreadable {
-                error: error.to_string(),
-                metadata: metadata.and_then(Result::ok).unwrap_or_default(),
-            }
+            let metadata = metadata.and_then(Result::ok).unwrap_or_default();
+            Unreadable::new(error.to_string(), metadata, &value)
         })))
     }
 }

@@ -117,6 +117,15 @@ impl StrategySpec {
     /// # Errors
     /// [`Reason::SpecInvalid`], naming the field.
     pub fn validated(&self) -> Result<Strategy, Obstacle> {
+        self.validated_at("spec")
+    }
+
+    /// The same where the strategy stands elsewhere in its object; `place` is the path to it.
+    ///
+    /// # Errors
+    /// [`Reason::SpecInvalid`], naming the field.
+    pub fn validated_at(&self, place: &str) -> Result<Strategy, Obstacle> {
+        let positive = |field: &str, duration| positive(place, field, duration);
         let deadlines = &self.deadlines;
         let attempts = u32::try_from(self.retries.attempts)
             .ok()
@@ -125,32 +134,32 @@ impl StrategySpec {
             fencing: self.fencing_mode,
             host_control: self.host_control,
             deadlines: Deadlines {
-                pending: positive("spec.deadlines.pending", deadlines.pending)?,
-                power_off: positive("spec.deadlines.powerOff", deadlines.power_off)?,
-                fencing: positive("spec.deadlines.fencing", deadlines.fencing)?,
-                power_on: positive("spec.deadlines.powerOn", deadlines.power_on)?,
-                boot: positive("spec.deadlines.boot", deadlines.boot)?,
+                pending: positive("deadlines.pending", deadlines.pending)?,
+                power_off: positive("deadlines.powerOff", deadlines.power_off)?,
+                fencing: positive("deadlines.fencing", deadlines.fencing)?,
+                power_on: positive("deadlines.powerOn", deadlines.power_on)?,
+                boot: positive("deadlines.boot", deadlines.boot)?,
             },
             retries: Retries {
                 attempts: attempts
-                    .ok_or_else(|| invalid("spec.retries.attempts", "a number from 1 to 10"))?,
-                backoff: positive("spec.retries.backoff", self.retries.backoff)?,
-                max_backoff: positive("spec.retries.maxBackoff", self.retries.max_backoff)?,
+                    .ok_or_else(|| invalid(place, "retries.attempts", "a number from 1 to 10"))?,
+                backoff: positive("retries.backoff", self.retries.backoff)?,
+                max_backoff: positive("retries.maxBackoff", self.retries.max_backoff)?,
             },
             escalation: self.escalation,
         })
     }
 }
 
-fn positive(field: &str, duration: Duration) -> Result<SignedDuration, Obstacle> {
+fn positive(place: &str, field: &str, duration: Duration) -> Result<SignedDuration, Obstacle> {
     let length = SignedDuration::try_from(std::time::Duration::from(duration)).ok();
     length
         .filter(|length| !duration.is_negative() && length.is_positive())
-        .ok_or_else(|| invalid(field, "a positive duration such as 5m"))
+        .ok_or_else(|| invalid(place, field, "a positive duration such as 5m"))
 }
 
-fn invalid(field: &str, expected: &str) -> Obstacle {
-    Obstacle::new(Reason::SpecInvalid, format!("{field} must be {expected}"))
+fn invalid(place: &str, field: &str, expected: &str) -> Obstacle {
+    Obstacle::new(Reason::SpecInvalid, format!("{place}.{field} must be {expected}"))
 }
 
 fn to_go(duration: SignedDuration) -> Duration {

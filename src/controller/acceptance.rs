@@ -1,31 +1,31 @@
-//! Says on each BMCEndpoint and on the RemediationPolicy whether it can be used, before it is needed, and on
-//! the endpoint what the last check of its BMC found.
+//! Says on each BMCEndpoint, on each template and on the RemediationPolicy whether it can be used, before it is
+//! needed, and on the endpoint what the last check of its BMC found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::Api;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::json;
 
-use super::api_call::{ShellError, within};
+use super::api_call::ShellError;
 use super::bmc_access::protocol;
 use super::caches::{self, Guarded};
 use super::context::Context;
+use super::stated::state;
 use super::{host, readiness};
+use crate::api::guarded::Unreadable;
 use crate::api::remediation_policy::POLICY_NAME;
-use crate::api::{BMCEndpoint, RemediationPolicy};
+use crate::api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::bmc::Protocol;
 use crate::core::checker::standing::Standing;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
 use crate::intake::health_check::Stance;
-use crate::report::conditions::{self, ACCEPTED, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, READY, Statement};
+use crate::report::conditions::{ACCEPTED, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, READY, Statement};
 
 /// How soon an endpoint that depends on the policy is judged anew.
 const POLICY_CHANGES: Duration = Duration::from_secs(30);
@@ -35,8 +35,21 @@ pub(super) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
     context: Arc<Context>,
 ) -> Result<Action, ShellError> {
-    let Ok(endpoint) = &guarded.0 else {
-        return Ok(Action::await_change());
+    let api = api(&context, guarded.as_ref());
+    let endpoint = match &guarded.0 {
+        Ok(endpoint) => endpoint,
+        Err(invalid) => {
+            let statement = not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable);
+            state(
+                &context,
+                &api,
+                &invalid.metadata,
+                &invalid.conditions,
+                &[statement],
+            )
+            .await?;
+            return Ok(Action::await_change());
+        }
     };
     let verdict = judge_endpoint(&context, endpoint);
     let present = endpoint
@@ -44,17 +57,62 @@ pub(super) async fn endpoint(
         .as_ref()
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
-    let api =
-        Api::<BMCEndpoint>::namespaced(context.client.clone(), &endpoint.namespace().unwrap_or_default());
     let accepted = accepted(verdict, endpoint.metadata.generation);
     let ready = ready(&context, endpoint, present);
     let statements: Vec<Statement> = std::iter::once(accepted).chain(ready).collect();
-    state(&context, &api, endpoint, present, &statements).await?;
+    state(&context, &api, &endpoint.metadata, present, &statements).await?;
     // The policy is part of the verdict on an IPMI address, and its changes do not lead here.
     Ok(match host::resolve_endpoint(endpoint) {
         Ok(resolved) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
         Ok(_) | Err(_) => Action::await_change(),
     })
+}
+
+/// Objects beside this one. What could not be read cannot be read from an answer either.
+fn api<K>(context: &Context, object: &Guarded<K>) -> Api<Guarded<K>>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default())
+}
+
+/// What is said of an object that cannot be read, and that is therefore not used.
+fn not_accepted(invalid: &Unreadable, kind: &str, reason: Reason) -> Statement {
+    let detail = format!("the {kind} cannot be read: {}", invalid.error);
+    accepted(Err(Obstacle::new(reason, detail)), invalid.metadata.generation)
+}
+
+/// Looks at one template: what is wrong with it would else be told only by the requests that are not made
+/// from it, in the events of whoever tries.
+pub(super) async fn template(
+    guarded: Arc<Guarded<PowerCycleRemediationTemplate>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let (present, verdict) = match &guarded.0 {
+        Ok(template) => (
+            template
+                .status
+                .as_ref()
+                .map(|status| status.conditions.as_slice()),
+            template.spec.validated(),
+        ),
+        Err(invalid) => {
+            let detail = format!("the template cannot be read: {}", invalid.error);
+            let unreadable = Obstacle::new(Reason::SpecInvalid, detail);
+            (Some(invalid.conditions.as_slice()), Err(unreadable))
+        }
+    };
+    let metadata = guarded.meta();
+    let usable = verdict
+        .clone()
+        .map(|_| "remediations can be made from it".to_owned());
+    let statement = accepted(usable, metadata.generation);
+    let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
+    let is_news = state(&context, &api, metadata, present, &[statement]).await?;
+    if is_news && let Err(obstacle) = verdict {
+        context.reporter.warn(&guarded.object_ref(&()), &obstacle).await;
+    }
+    Ok(Action::await_change())
 }
 
 fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> Statement {
@@ -134,8 +192,21 @@ pub(super) async fn policy(
     guarded: Arc<Guarded<RemediationPolicy>>,
     context: Arc<Context>,
 ) -> Result<Action, ShellError> {
-    let Ok(policy) = &guarded.0 else {
-        return Ok(Action::await_change());
+    let api = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
+    let policy = match &guarded.0 {
+        Ok(policy) => policy,
+        Err(invalid) => {
+            let statement = not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable);
+            state(
+                &context,
+                &api,
+                &invalid.metadata,
+                &invalid.conditions,
+                &[statement],
+            )
+            .await?;
+            return Ok(Action::await_change());
+        }
     };
     let verdict = if policy.spec.bmc.allowed_networks.is_empty() {
         Err(Obstacle::new(
@@ -150,7 +221,6 @@ pub(super) async fn policy(
         .as_ref()
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
-    let api = Api::<RemediationPolicy>::all(context.client.clone());
     let generation = policy.metadata.generation;
     let mut statements = vec![accepted(verdict, generation)];
     // Until that was looked at, what an earlier process said holds.
@@ -158,7 +228,8 @@ pub(super) async fn policy(
         statements.extend(health_checks(&stance, generation));
     }
     context.checker.policy_is(&policy.metadata);
-    state(&context, &api, policy, present, &statements).await
+    state(&context, &api, &policy.metadata, present, &statements).await?;
+    Ok(Action::await_change())
 }
 
 /// Who evaluates health checks.
@@ -192,40 +263,6 @@ fn health_checks(stance: &Stance, generation: Option<i64>) -> [Statement; 2] {
         }
     };
     [checker, served]
-}
-
-/// Writes the conditions when they say something else than those that stand.
-async fn state<K>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-    present: &[Condition],
-    statements: &[Statement],
-) -> Result<Action, ShellError>
-where
-    K: Resource + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
-{
-    let present = context.stated.newest(object.meta(), present);
-    let Some(conditions) = conditions::state(statements, &present, context.clock.now()) else {
-        return Ok(Action::await_change());
-    };
-    let generation = object.meta().generation;
-    let change = json!({ "status": { "observedGeneration": generation, "conditions": conditions } });
-    let (name, parameters) = (object.name_any(), PatchParams::default());
-    let patch = Patch::Merge(&change);
-    match within(
-        "writing a condition",
-        api.patch_status(&name, &parameters, &patch),
-    )
-    .await
-    {
-        Ok(written) => {
-            context.stated.note(written.meta(), conditions);
-            Ok(Action::await_change())
-        }
-        Err(error) if error.is_not_found() => Ok(Action::await_change()),
-        Err(error) => Err(error),
-    }
 }
 
 /// What to do after a failed write: nothing depends on it, so there is no hurry.

@@ -1,32 +1,23 @@
 //! The caches: one watch a kind, narrowed before it is stored, shared by everyone who reads it.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use kube::api::Api;
-use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Client, Resource};
-use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::ShellError;
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use super::served::{self, ServedClusterApi};
+pub(super) use super::watching::{BUFFER, WATCH_TIMEOUT, drive, subscribe};
+use super::watching::{drive_own, listener, strip, watch_all};
 pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::core::machine_api::MachineApi;
-use crate::intake::health_check::wake::{Wake, Wakes};
-
-/// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
-pub(super) const WATCH_TIMEOUT: u32 = 60;
-
-/// Objects on their way from the watch to a slow subscriber.
-pub(super) const BUFFER: usize = 256;
+use crate::intake::health_check::wake::Wakes;
 
 /// The caches of everything that is watched.
 #[derive(Clone)]
@@ -34,6 +25,7 @@ pub(crate) struct Caches {
     pub(crate) remediations: Store<Guarded<PowerCycleRemediation>>,
     pub(crate) policies: Store<Guarded<RemediationPolicy>>,
     pub(crate) endpoints: Store<Guarded<BMCEndpoint>>,
+    pub(crate) templates: Store<Guarded<PowerCycleRemediationTemplate>>,
     pub(crate) openshift: MachineStores,
     pub(crate) cluster_api: MachineStores,
     pub(crate) clusters: Store<Guarded<Cluster>>,
@@ -55,6 +47,7 @@ pub(crate) struct Changes {
     pub(crate) new_policies: ReflectHandle<Guarded<RemediationPolicy>>,
     pub(crate) endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     pub(crate) new_endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
+    pub(crate) templates: ReflectHandle<Guarded<PowerCycleRemediationTemplate>>,
     pub(crate) openshift: MachineChanges,
     pub(crate) cluster_api: MachineChanges,
     pub(crate) clusters: ReflectHandle<Guarded<Cluster>>,
@@ -88,25 +81,15 @@ pub(crate) fn start(
 
     let (policies, writer) = reflector::store_shared(BUFFER);
     let (policy_changes, new_policies) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(
-        watch_all(client),
-        "RemediationPolicy",
-        strip::<RemediationPolicy>,
-        (|_| {}, |_| {}),
-        writer,
-        tasks,
-    );
+    drive_own(client, "RemediationPolicy", writer, tasks);
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
     let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive(
-        watch_all(client),
-        "BMCEndpoint",
-        strip::<BMCEndpoint>,
-        (|_| {}, |_| {}),
-        writer,
-        tasks,
-    );
+    drive_own(client, "BMCEndpoint", writer, tasks);
+
+    let (templates, writer) = reflector::store_shared(BUFFER);
+    let template_changes = subscribe(&writer)?;
+    drive_own(client, "PowerCycleRemediationTemplate", writer, tasks);
 
     let (machines, checks) = (served::openshift(client, tasks), served::openshift(client, tasks));
     let heard = (listener(wakes.machines), listener(wakes.health_checks));
@@ -133,6 +116,7 @@ pub(crate) fn start(
         remediations,
         policies,
         endpoints,
+        templates,
         openshift,
         cluster_api: of_clusters,
         clusters,
@@ -145,6 +129,7 @@ pub(crate) fn start(
         new_policies,
         endpoints: endpoint_changes,
         new_endpoints,
+        templates: template_changes,
         openshift: openshift_changes,
         cluster_api: of_cluster_changes,
         clusters: cluster_changes,
@@ -152,66 +137,6 @@ pub(crate) fn start(
         returning,
     };
     Ok((caches, changes))
-}
-
-pub(super) fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    writer.subscribe().ok_or(ShellError::Incomplete {
-        object: "cache",
-        field: "its subscribers",
-    })
-}
-
-/// Watches all objects of a kind that is always served.
-fn watch_all<K>(client: &Client) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + use<K>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
-    watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
-}
-
-pub(super) fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
-    move |event| wake.note(event)
-}
-
-/// Keeps one cache for ever. Of what is watched one listener hears before the cache has it, the other after.
-pub(super) fn drive<K>(
-    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-    kind: &'static str,
-    narrow: fn(&mut K),
-    (mut before, mut after): (
-        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
-        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
-    ),
-    writer: Writer<Guarded<K>>,
-    tasks: &mut JoinSet<&'static str>,
-) where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
-{
-    let events = events
-        .modify(move |object| match &mut object.0 {
-            Ok(object) => narrow(object),
-            Err(invalid) => invalid.metadata.managed_fields = None,
-        })
-        .inspect_ok(move |event| before(event))
-        .reflect_shared(writer);
-    tasks.spawn(async move {
-        let mut events = std::pin::pin!(events);
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => after(&event),
-                Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
-            }
-        }
-        kind
-    });
-}
-
-fn strip<K: Resource>(object: &mut K) {
-    object.meta_mut().managed_fields = None;
 }
 
 impl Caches {

@@ -18,7 +18,7 @@ use super::machine_stores::MachineStores;
 use super::workload::Change;
 use super::{acceptance, leftover, readiness, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
 use crate::intake::health_check;
 use crate::intake::health_check::wake::{Waker, Woke};
@@ -40,6 +40,7 @@ pub(super) fn drive(
         Judged {
             endpoints: changes.new_endpoints,
             policies: changes.new_policies,
+            templates: changes.templates,
             policy_again,
         },
         tasks,
@@ -134,7 +135,7 @@ fn take_in(
     });
 }
 
-/// Starts those that say whether endpoints and the policy can be used, and whether BMCs are ready.
+/// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
 fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
     let (endpoints, policies) = (context.caches.endpoints.clone(), context.caches.policies.clone());
     let (one, one_again) = mpsc::unbounded();
@@ -163,12 +164,22 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
         policies.for_each(|_| std::future::ready(())).await;
         "RemediationPolicy"
     });
+    let templates = Controller::for_shared_stream(changes.templates, context.caches.templates.clone()).run(
+        acceptance::template,
+        acceptance::error_policy,
+        Arc::clone(context),
+    );
+    tasks.spawn(async move {
+        templates.for_each(|_| std::future::ready(())).await;
+        "PowerCycleRemediationTemplate"
+    });
 }
 
 /// Changes of what is judged before it is needed.
 struct Judged {
     endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
     policies: ReflectHandle<Guarded<RemediationPolicy>>,
+    templates: ReflectHandle<Guarded<PowerCycleRemediationTemplate>>,
     /// There is something else to say on the policy.
     policy_again: mpsc::UnboundedReceiver<()>,
 }

@@ -42,6 +42,7 @@ mod run;
 mod served;
 mod served_schema;
 mod stated;
+mod watching;
 mod workload;
 mod writing;
 

@@ -6,7 +6,9 @@ use kube::CustomResourceExt as _;
 use serde_json::{Map, Value};
 
 use super::api_call::{ShellError, within};
-use crate::api::{BMCEndpoint, GROUP, PowerCycleRemediation, RemediationPolicy};
+use crate::api::{
+    BMCEndpoint, GROUP, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy,
+};
 
 /// Fields of our kinds that the installed CustomResourceDefinitions lack, as `Kind.path`.
 ///
@@ -23,6 +25,7 @@ pub(super) async fn missing_fields(client: &Client) -> Result<Vec<String>, Shell
     let served: Value = within("reading the served schemas", client.request(request)).await?;
     let definitions = [
         PowerCycleRemediation::crd(),
+        PowerCycleRemediationTemplate::crd(),
         BMCEndpoint::crd(),
         RemediationPolicy::crd(),
     ];

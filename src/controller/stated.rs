@@ -1,9 +1,18 @@
-//! Conditions that were written and that the cache has not seen yet, so that none is written twice.
+//! Conditions of our own objects: written where they say something new, and none twice because the cache has not
+//! seen it yet.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Resource;
+use kube::api::{Api, Patch, PatchParams};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::api_call::{ShellError, within};
+use super::context::Context;
+use crate::report::conditions::{self, Statement};
 
 /// By the UID of the object: its resourceVersion after the write, and what was written.
 #[derive(Debug, Default)]
@@ -34,6 +43,36 @@ impl Stated {
             }
             None => present.to_vec(),
         }
+    }
+}
+
+/// Writes the conditions of an object when they say something else than those that stand; answers whether they
+/// do. An object that is not there any more has none.
+pub(super) async fn state<K>(
+    context: &Context,
+    api: &Api<K>,
+    object: &ObjectMeta,
+    present: &[Condition],
+    statements: &[Statement],
+) -> Result<bool, ShellError>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let present = context.stated.newest(object, present);
+    let Some(conditions) = conditions::state(statements, &present, context.clock.now()) else {
+        return Ok(false);
+    };
+    let change = json!({ "status": { "observedGeneration": object.generation, "conditions": conditions } });
+    let (name, parameters) = (object.name.clone().unwrap_or_default(), PatchParams::default());
+    let patch = Patch::Merge(&change);
+    let patched = api.patch_status(&name, &parameters, &patch);
+    match within("writing a condition", patched).await {
+        Ok(written) => {
+            context.stated.note(written.meta(), conditions);
+            Ok(true)
+        }
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -131,7 +131,7 @@ reasons! {
     PolicyUnreadable => "Correct the RemediationPolicy named \"default\".",
     /// The pause switch is on.
     PolicyPaused => "Set spec.paused of the RemediationPolicy \"default\" to false to go on.",
-    /// The spec of the remediation contradicts itself.
+    /// The spec of the remediation, or of the template that it would be made from, cannot be followed.
     SpecInvalid => "Correct the field that the message names.",
 
     // The Machine and what triggered.

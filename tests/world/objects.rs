@@ -31,7 +31,7 @@ pub fn machine(world: &World, name: &str, has_node: bool) -> Value {
     })
 }
 
-pub(super) fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+pub fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     Api::namespaced_with(world.client.clone(), &world.namespace, &resource)
 }

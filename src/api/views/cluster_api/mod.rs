@@ -107,10 +107,7 @@ fn guarded<W: DeserializeOwned, K>(
 ) -> Guarded<K> {
     Guarded(match serde_path_to_error::deserialize(&object.data) {
         Ok(wire) => Ok(read(object.metadata, wire)),
-        Err(error) => Err(Unreadable {
-            error: error.to_string(),
-            metadata: object.metadata,
-        }),
+        Err(error) => Err(Unreadable::new(error.to_string(), object.metadata, &object.data)),
     })
 }
 

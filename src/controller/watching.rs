@@ -1,0 +1,103 @@
+//! One watch keeps one cache: narrowed before it is stored, begun anew when it falls silent.
+
+use std::fmt::Debug;
+
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use kube::api::Api;
+use kube::runtime::reflector::ReflectHandle;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+use super::ShellError;
+use crate::api::guarded::Guarded;
+use crate::intake::health_check::wake::Wake;
+
+/// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
+pub(super) const WATCH_TIMEOUT: u32 = 60;
+
+/// Objects on their way from the watch to a slow subscriber.
+pub(super) const BUFFER: usize = 256;
+
+pub(super) fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    writer.subscribe().ok_or(ShellError::Incomplete {
+        object: "cache",
+        field: "its subscribers",
+    })
+}
+
+/// Watches all objects of a kind that is always served.
+pub(super) fn watch_all<K>(
+    client: &Client,
+) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+    watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
+}
+
+/// Keeps the cache of one of our kinds that nobody listens to but its subscribers.
+pub(super) fn drive_own<K>(
+    client: &Client,
+    kind: &'static str,
+    writer: Writer<Guarded<K>>,
+    tasks: &mut JoinSet<&'static str>,
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    drive(
+        watch_all(client),
+        kind,
+        strip::<K>,
+        (|_: &_| {}, |_: &_| {}),
+        writer,
+        tasks,
+    );
+}
+
+pub(super) fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
+    move |event| wake.note(event)
+}
+
+/// Keeps one cache for ever. Of what is watched one listener hears before the cache has it, the other after.
+pub(super) fn drive<K>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
+    kind: &'static str,
+    narrow: fn(&mut K),
+    (mut before, mut after): (
+        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
+        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
+    ),
+    writer: Writer<Guarded<K>>,
+    tasks: &mut JoinSet<&'static str>,
+) where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+{
+    let events = events
+        .modify(move |object| match &mut object.0 {
+            Ok(object) => narrow(object),
+            Err(invalid) => invalid.metadata.managed_fields = None,
+        })
+        .inspect_ok(move |event| before(event))
+        .reflect_shared(writer);
+    tasks.spawn(async move {
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => after(&event),
+                Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
+            }
+        }
+        kind
+    });
+}
+
+pub(super) fn strip<K: Resource>(object: &mut K) {
+    object.meta_mut().managed_fields = None;
+}
