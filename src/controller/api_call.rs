@@ -79,6 +79,35 @@ pub(crate) async fn within<T>(
     }
 }
 
+/// An object that was asked for by its name. Only a server that names it says that it does not exist; one that
+/// does not serve its kind, or not now, answers 404, too.
+///
+/// # Errors
+/// Any other answer.
+pub(crate) fn present<K>(answer: Result<K, kube::Error>, name: &str) -> Result<Option<K>, kube::Error> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(kube::Error::Api(status)) if is_about(&status, name) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_about(status: &kube::core::Status, name: &str) -> bool {
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| details.name == name)
+}
+
+/// The objects of a kind, in a namespace or in all.
+pub(crate) fn objects<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
 /// Lists objects page by page and keeps those that are wanted. All pages together have the time of one
 /// call: a list is part of a look that must not be held up.
 ///

@@ -187,6 +187,14 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
     };
     let name = &key.name;
     let found: Vec<_> = match key.api {
+        // What was never listed is not known to be absent.
+        Some(api) if !context.caches.of(api).is_listed() => {
+            let group = api.group();
+            return Seen::Unreadable(format!(
+                "the Machines of {group} are not known, so neither is Machine {name}: the API server does not \
+                 serve that API, or has not listed them yet"
+            ));
+        }
         Some(api) => of(api).into_iter().collect(),
         None => MachineApi::ALL.into_iter().filter_map(of).collect(),
     };

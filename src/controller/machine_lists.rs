@@ -1,9 +1,9 @@
 //! Machines and what belongs to them, of both APIs, listed live: for commands that are run once.
 
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 
-use super::api_call::{ShellError, list, within};
+use super::api_call::{ShellError, list, objects, within};
 use super::served::{ServedClusterApi, has_openshift_machines};
 use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::{Cluster, FromClusterApi};
@@ -106,9 +106,6 @@ where
         + serde::de::DeserializeOwned
         + std::fmt::Debug,
 {
-    let api: Api<Guarded<K>> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
+    let api = objects::<Guarded<K>>(client, namespace);
     list(call, &api, &ListParams::default(), |_| true).await
 }

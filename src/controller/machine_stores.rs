@@ -1,6 +1,6 @@
 //! The caches of one API's Machines and health checks.
 
-use futures::Stream;
+use futures::{FutureExt as _, Stream};
 use kube::runtime::reflector::{self, ReflectHandle, Store};
 use kube::runtime::watcher;
 use tokio::task::JoinSet;
@@ -64,6 +64,12 @@ pub(super) fn machine_stores(
 }
 
 impl MachineStores {
+    /// Whether the Machines have been listed once.
+    pub(super) fn is_listed(&self) -> bool {
+        let listed = self.machines.wait_until_ready().now_or_never();
+        listed.is_some_and(|listed| listed.is_ok())
+    }
+
     /// Waits until both have been listed once.
     ///
     /// # Errors

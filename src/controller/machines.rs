@@ -4,7 +4,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::Value;
 
-use super::api_call::{ShellError, within};
+use super::api_call::{ShellError, present, within};
 use super::context::Context;
 use super::gather;
 use super::machine_key::MachineKey;
@@ -79,7 +79,7 @@ async fn machine(
     match api {
         MachineApi::OpenShift => {
             let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &key.namespace);
-            machines.get_opt(&key.name).await
+            present(machines.get(&key.name).await, &key.name)
         }
         MachineApi::ClusterApi => match context
             .cluster_api

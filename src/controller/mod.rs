@@ -48,7 +48,7 @@ mod writing;
 
 pub(crate) use about::{about, begun, is_meant};
 pub use api_call::ShellError;
-pub(crate) use api_call::{client, list, within};
+pub(crate) use api_call::{client, list, objects, within};
 pub(crate) use bmc_conversation::rejected_before;
 pub(crate) use bmc_obstacle::obstacle;
 pub use clock::Clock;

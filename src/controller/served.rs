@@ -8,21 +8,21 @@ use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt as _, Stream, StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
-use kube::core::{DynamicObject, Status};
+use kube::core::DynamicObject;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use super::api_call::{ShellError, within};
+use super::api_call::{ShellError, present, within};
 use super::caches::{BUFFER, WATCH_TIMEOUT};
 use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::{FromClusterApi, Kind, Version};
 use crate::core::machine_api::MachineApi;
 
 /// How often a group that is not served is asked for again.
-const ASK_AGAIN: Duration = Duration::from_secs(15);
+const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// What the server has of Cluster API, as it was seen last; shared by everyone who asks it.
 #[derive(Clone, Debug, Default)]
@@ -63,17 +63,13 @@ pub(crate) struct Dynamic {
 }
 
 impl Dynamic {
-    /// Reads one object. Only a server that names it says that it does not exist; one that does not serve
-    /// the version any more answers 404, too.
+    /// Reads one object.
     ///
     /// # Errors
     /// The API server's answer.
     pub(crate) async fn get<K: FromClusterApi>(&self, name: &str) -> Result<Option<Guarded<K>>, kube::Error> {
-        match self.api.get(name).await {
-            Ok(object) => Ok(Some(K::read(self.version, object))),
-            Err(kube::Error::Api(status)) if names(&status, name) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let object = present(self.api.get(name).await, name)?;
+        Ok(object.map(|object| K::read(self.version, object)))
     }
 
     /// Reads all objects.
@@ -88,12 +84,6 @@ impl Dynamic {
             .map(|object| K::read(self.version, object))
             .collect())
     }
-}
-
-/// Whether this is the answer about an object of this name that does not exist.
-fn names(status: &Status, name: &str) -> bool {
-    let details = status.details.as_ref();
-    status.code == 404 && details.is_some_and(|details| details.name == name)
 }
 
 /// The answer of a server that has no Cluster API, or not now.

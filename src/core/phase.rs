@@ -140,7 +140,7 @@ reasons! {
     /// The Machine was replaced by another of the same name.
     MachineReplaced => "Delete this remediation; it was meant for an earlier Machine.",
     /// The Machine cannot be read.
-    MachineUnreadable => "Correct the field of the Machine that the message names.",
+    MachineUnreadable => "Correct what the message names: the field of the Machine, or whether its API is served.",
     /// The Machine is being deleted.
     MachineDeleting => "Nothing to do; the deletion decides the host's fate.",
     /// The Machine is in phase Failed, which its health check answers by deletion.

@@ -258,10 +258,7 @@ impl Cluster {
             + serde::de::DeserializeOwned
             + std::fmt::Debug,
     {
-        let api: Api<Guarded<K>> = match namespace {
-            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
-            None => Api::all(self.client.clone()),
-        };
+        let api = crate::controller::objects::<Guarded<K>>(&self.client, namespace);
         let all = ListParams::default();
         let found = crate::controller::list("listing objects", &api, &all, |_| true).await;
         let found = found

@@ -15,7 +15,7 @@ use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use crate::controller::{ClusterKey, MachineLists, ShellError, client, gather, list, within};
+use crate::controller::{ClusterKey, MachineLists, ShellError, client, gather, list, objects, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::machine_api::MachineApi;
 
@@ -157,10 +157,7 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    let api: Api<Guarded<K>> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
+    let api = objects::<Guarded<K>>(client, namespace);
     said(list(what, &api, &ListParams::default(), |_| true)).await
 }
 

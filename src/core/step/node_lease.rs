@@ -57,6 +57,18 @@ impl Step<'_> {
                 return ControlFlow::Break(self.obstructed(strategy, &failure.obstacle, Some(retry)));
             }
         }
+        // The Machine has another Node by now: what is held of the one before goes first.
+        let held = self.journal.held_node_lease();
+        if held.is_some_and(|held| held.node != node.name) {
+            let act = match self.owed_node_lease() {
+                Owed::Act(act) => act,
+                Owed::Nothing | Owed::Paid | Owed::Later(_) => {
+                    self.journal.node_lease = None;
+                    Act::Observe(Observation::NodeLease)
+                }
+            };
+            return ControlFlow::Break(self.within_deadline(strategy, |step: Self| step.act(act)));
+        }
         let read = facts.observed.node_lease.as_ref();
         let known = read.is_some() || facts.observed.node_lease_failure.is_some();
         if !known && facts.leases_were_unused && self.journal.held_node_lease().is_none() {

@@ -40,6 +40,35 @@ fn it_is_taken_before_the_power_off_and_given_back_at_the_end() {
 }
 
 #[test]
+fn what_is_held_of_the_node_that_the_machine_had_before_goes_first() {
+    let mut sim = Sim::among_others();
+    sim.run_until(takes);
+    sim.run_until(Sim::lease_is_ours);
+    if let Some(held) = &mut sim.journal.node_lease {
+        held.node = "worker-0".to_owned();
+    }
+
+    sim.run_until(|sim| {
+        matches!(
+            sim.decide().act,
+            Some(Act::Effect(Effect::ReleaseNodeLease { .. }))
+        )
+    });
+    let Some(Act::Effect(Effect::ReleaseNodeLease { node, .. })) = sim.decide().act else {
+        panic!("{} is never given back", "worker-0");
+    };
+    assert_eq!((node.as_str(), sim.power_offs()), ("worker-0", 0));
+    sim.run_until(takes);
+    let held = sim.decide().journal.node_lease.expect("it is written down first");
+    assert_eq!(held.node, "worker-1");
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.world.node_lease, NodeLease::Free);
+    assert_eq!(sim.counts.lease_writes, 4, "two are taken and given back");
+}
+
+#[test]
 fn where_nobody_agrees_by_leases_the_last_look_is_enough() {
     for (known, reads) in [(true, 0), (false, 1)] {
         let mut sim = Sim::new();
