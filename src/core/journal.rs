@@ -52,6 +52,9 @@ pub struct Journal {
     /// What is done about the Machine after the last attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalating>,
+    /// Why the remediation fails as soon as it is known what became of its last power-off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Box<Failing>>,
     /// Why earlier attempts failed, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
@@ -279,6 +282,15 @@ pub struct FailedAttempt {
     pub at: Timestamp,
 }
 
+/// Why the last attempt failed, kept while the power of its host is being settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failing {
+    /// The reason, in CamelCase.
+    pub reason: String,
+    /// The story, as the message of the failure begins.
+    pub detail: String,
+}
+
 /// One step of the story.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineEntry {
@@ -297,12 +309,14 @@ pub struct TimelineEntry {
 const TIMELINE_LIMIT: usize = 60;
 
 impl Journal {
-    /// Enters a phase: sets its start and deadline and writes it into the timeline.
+    /// Enters a phase: sets its start and deadline and writes it into the timeline. A failure that was put off
+    /// is so no more.
     pub fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp, deadline: Option<Timestamp>) {
         self.phase = phase;
         self.phase_started = Some(now);
         self.deadline = deadline;
         self.reason = reason.as_str().to_owned();
+        self.failing = None;
         if phase.is_final() {
             self.next_attempt = None;
         }

@@ -13,6 +13,7 @@ use crate::core::journal::{Subject, Verb};
 use crate::core::machine_api::MachineApi;
 use crate::core::observed::PowerRead;
 use crate::core::phase::{Phase, Reason};
+use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
 
 impl Step<'_> {
@@ -66,7 +67,16 @@ impl Step<'_> {
             (Ok(_), Hold::Claim(claim)) => self.take_node_lease(machine, claim),
             (Ok(identity), Hold::Enough) => {
                 let subject = describe(machine, node, host, boot_id, read, &identity);
-                self.begin_power_off(strategy, subject, cause)
+                match read.power {
+                    // What an earlier attempt sent may still be carried out, and would count as this one's.
+                    PowerState::On => {
+                        self.once_settled(strategy, |step| step.begin_power_off(strategy, subject, cause))
+                    }
+                    PowerState::Off
+                    | PowerState::PoweringOn
+                    | PowerState::PoweringOff
+                    | PowerState::Unknown => self.begin_power_off(strategy, subject, cause),
+                }
             }
         }
     }

@@ -1,12 +1,14 @@
 //! How remediations end, and what is still owed to the world after that.
 
+use std::ops::ControlFlow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::sending::{Delivery, SETTLE};
 use super::{Step, after};
 use crate::core::decision::Decision;
 use crate::core::facts::Obstacle;
-use crate::core::journal::FailedAttempt;
+use crate::core::journal::{FailedAttempt, Failing};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
@@ -148,7 +150,7 @@ impl Step<'_> {
         }
         let attempts = u32::try_from(self.journal.attempt).unwrap_or(u32::MAX);
         if attempts >= strategy.retries.attempts || self.facts.deletion_requested {
-            return self.fail(obstacle);
+            return self.fail_once_settled(strategy, obstacle);
         }
         let next = self.soon(strategy.retries.pause_after(attempts));
         self.enter(Phase::Pending, Reason::RetryBackoff, None);
@@ -160,6 +162,43 @@ impl Step<'_> {
             obstacle.reason.as_str()
         );
         self.rest(Some(next))
+    }
+
+    /// There is no further attempt. A host that the power-off may have left off, or may yet switch off, is read
+    /// on and powered on for as long as a power-on may take; only then the remediation fails.
+    fn fail_once_settled(mut self, strategy: &Strategy, obstacle: &Obstacle) -> Decision {
+        if !self.journal.may_have_left_off() {
+            return self.fail(obstacle);
+        }
+        self.enter(Phase::Pending, obstacle.reason, Some(strategy.deadlines.power_on));
+        self.journal.next_attempt = Some(self.now);
+        let failing = Failing {
+            reason: obstacle.reason.as_str().to_owned(),
+            detail: obstacle.detail.clone(),
+        };
+        self.journal.message = told_before(self.journal.attempt, &failing, "the host has to be seen On");
+        self.journal.failing = Some(Box::new(failing.clone()));
+        self.settle_and_fail(strategy, &failing)
+    }
+
+    /// The last attempt failed: its host is seen to, and nothing is begun.
+    pub(super) fn settle_and_fail(self, strategy: &Strategy, failing: &Failing) -> Decision {
+        let Some(reason) = Reason::named(&failing.reason) else {
+            return self.journal_unreadable("a failure of a reason that there is not");
+        };
+        let limit = self.journal.deadline;
+        let limit = limit.unwrap_or_else(|| self.pending_deadline(strategy));
+        let (attempt, known) = (self.journal.attempt, self.journal.message.clone());
+        match self.settle_power(strategy, limit) {
+            ControlFlow::Continue(step) => step.fail(&Obstacle::new(reason, failing.detail.clone())),
+            ControlFlow::Break(mut decision) => {
+                let journal = &mut decision.journal;
+                if journal.failing.is_some() && journal.message != known {
+                    journal.message = told_before(attempt, failing, &journal.message);
+                }
+                decision
+            }
+        }
     }
 
     /// Whether a power-off of ours may have been carried out and was not seen undone.
@@ -194,4 +233,10 @@ impl Step<'_> {
             .is_some_and(|read| read.power == PowerState::Off);
         self.journal.phase == Phase::PoweringOff && off && obstacle.reason != Reason::IdentityMismatch
     }
+}
+
+/// What is waited for before a remediation fails, and why it does.
+fn told_before(attempt: i32, failing: &Failing, what: &str) -> String {
+    let (detail, reason) = (failing.detail.trim_end_matches('.'), &failing.reason);
+    format!("attempt {attempt} was the last and failed: {detail} ({reason}); before it ends: {what}")
 }

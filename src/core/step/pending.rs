@@ -29,6 +29,9 @@ impl Step<'_> {
         if self.journal.attempt > 0 && self.came_back() {
             return self.finish(strategy);
         }
+        if let Some(failing) = self.journal.failing.clone() {
+            return self.settle_and_fail(strategy, &failing);
+        }
         if let Some(next) = self.journal.next_attempt
             && next > self.now
             && !self.facts.told_to_stop
@@ -44,20 +47,14 @@ impl Step<'_> {
         }
         let facts = self.facts;
         match subject::examine(facts, &facts.world, self.now) {
-            Verdict::Recovered => self.recovered(strategy),
+            Verdict::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
             // It was us who removed the trigger, because the Node was healthy.
             Verdict::Withdrawn(_)
                 if facts.observed.trigger_cleared.is_some() && self.journal.failed_attempts.is_empty() =>
             {
                 self.recovered(strategy)
             }
-            Verdict::Withdrawn(obstacle) => {
-                let limit = self.pending_deadline(strategy);
-                match self.settle_power(strategy, limit) {
-                    ControlFlow::Continue(step) => step.withdrawn(&obstacle),
-                    ControlFlow::Break(decision) => decision,
-                }
-            }
+            Verdict::Withdrawn(obstacle) => self.once_settled(strategy, |step| step.withdrawn(&obstacle)),
             Verdict::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
             Verdict::Unhealthy {
                 machine,
@@ -65,7 +62,9 @@ impl Step<'_> {
                 cause,
                 silence_only,
             } => match self.standing_objection(node, silence_only) {
-                Some((obstacle, until)) => self.held_up(strategy, &obstacle, Some(until)),
+                Some((obstacle, until)) => {
+                    self.once_settled(strategy, |step| step.held_up(strategy, &obstacle, Some(until)))
+                }
                 None => self.approach(strategy, machine, node, &cause),
             },
         }
@@ -114,11 +113,18 @@ impl Step<'_> {
         obstacle: &Obstacle,
         until: Option<Timestamp>,
     ) -> Decision {
+        self.once_settled(strategy, |step| match step.stand_aside() {
+            ControlFlow::Continue(step) => step.held_up(strategy, obstacle, until),
+            ControlFlow::Break(decision) => decision,
+        })
+    }
+
+    /// Goes on once no power-off of ours may stand any more, or when the time for an attempt to begin is over.
+    pub(super) fn once_settled(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
         let limit = self.pending_deadline(strategy);
-        let settled = self.settle_power(strategy, limit);
-        match settled.map_continue(Self::stand_aside) {
-            ControlFlow::Continue(ControlFlow::Continue(step)) => step.held_up(strategy, obstacle, until),
-            ControlFlow::Continue(ControlFlow::Break(decision)) | ControlFlow::Break(decision) => decision,
+        match self.settle_power(strategy, limit) {
+            ControlFlow::Continue(step) => go_on(step),
+            ControlFlow::Break(decision) => decision,
         }
     }
 
@@ -171,11 +177,7 @@ impl Step<'_> {
         if unasked || self.now < self.pending_deadline(strategy) {
             return go_on(self);
         }
-        let limit = self.pending_deadline(strategy);
-        match self.settle_power(strategy, limit) {
-            ControlFlow::Continue(step) => step.never_begun(),
-            ControlFlow::Break(decision) => decision,
-        }
+        self.once_settled(strategy, Self::never_begun)
     }
 
     /// The time to begin is over.
@@ -228,11 +230,7 @@ impl Step<'_> {
         if self.journal.attempt == 0 {
             return self.let_go();
         }
-        let limit = self.pending_deadline(strategy);
-        match self.settle_power(strategy, limit) {
-            ControlFlow::Continue(step) => step.leave(strategy),
-            ControlFlow::Break(decision) => decision,
-        }
+        self.once_settled(strategy, |step| step.leave(strategy))
     }
 }
 

@@ -82,7 +82,13 @@ impl Step<'_> {
         // A command that was sent before may still be carried out: no second one, only reads.
         let untouched = intent.sends == 1;
         match verdict {
-            Verdict::Recovered if untouched => self.recovered(strategy),
+            Verdict::Recovered if untouched && self.journal.failed_attempts.is_empty() => {
+                self.recovered(strategy)
+            }
+            Verdict::Recovered if untouched => {
+                let detail = "the Node was healthy at the last look before the power-off";
+                self.back_to_pending(&Obstacle::new(Reason::Recovered, detail), Some(now))
+            }
             Verdict::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
             Verdict::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
             Verdict::Unhealthy { .. } | Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {

@@ -44,7 +44,7 @@ impl Step<'_> {
                 let obstacle = failure.obstacle.clone();
                 return ControlFlow::Break(self.waiting_until(&obstacle, Some(at.min(limit))));
             }
-            return ControlFlow::Break(self.observe(Observation::Power));
+            return self.ask_unless_in_vain(limit);
         }
         // The word that led here is not enough; it has to be read again.
         let since = self.journal.phase_started.unwrap_or(Timestamp::MIN);
@@ -52,14 +52,10 @@ impl Step<'_> {
         let Some(read) = read.filter(|read| read.began >= since) else {
             // A phase that began in the future, by a predecessor's clock, must not make us hurry.
             let at = read.map(|read| after(read.began, proof::READ_SPACING));
-            let failed = self.facts.observed.write_failure.as_ref();
-            if self.now >= limit && failed.is_some_and(|failed| failed.at >= limit) {
-                return ControlFlow::Continue(self);
-            }
             return match at.filter(|at| *at > self.now && since > self.now) {
                 Some(_) if self.now >= limit => ControlFlow::Continue(self),
                 Some(at) => ControlFlow::Break(self.rest_until(at)),
-                None => ControlFlow::Break(self.observe(Observation::Power)),
+                None => self.ask_unless_in_vain(limit),
             };
         };
         let obstacle = match (proof::wrong_host(read, &subject), read.power) {
@@ -84,12 +80,21 @@ impl Step<'_> {
         };
         let at = after(read.began, SETTLING_INTERVAL);
         if at <= self.now {
-            return ControlFlow::Break(self.observe(Observation::Power));
+            return self.ask_unless_in_vain(limit);
         }
         if self.now >= limit {
             return ControlFlow::Continue(self);
         }
         ControlFlow::Break(self.waiting_until(&obstacle, Some(at.min(limit))))
+    }
+
+    /// Reads the power; not for ever where the BMC cannot even be asked, which no failed read shows.
+    fn ask_unless_in_vain(self, limit: Timestamp) -> ControlFlow<Decision, Self> {
+        let failed = self.facts.observed.write_failure.as_ref();
+        if self.now >= limit && failed.is_some_and(|failed| failed.at >= limit) {
+            return ControlFlow::Continue(self);
+        }
+        ControlFlow::Break(self.observe(Observation::Power))
     }
 
     fn pause_of(consecutive: u32) -> SignedDuration {

@@ -12,6 +12,12 @@ use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRea
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::{IPMI_SYSTEM, PowerState};
 
+/// How long after a command that counts as perhaps carried out it is carried out: less than the 20 s after
+/// which it counts as lost.
+const LATE: i64 = 15_000;
+
+const UUID_OF_ANOTHER: &str = "00000000-0000-0000-0000-0cc47a000001";
+
 impl Sim {
     pub(super) fn observe(&mut self, observation: Observation, fault: Fault) {
         let began = at(self.world.now);
@@ -76,13 +82,18 @@ impl Sim {
             self.saw_off = Some(self.journal.attempt);
         }
         let power = PowerState::from_literal(word);
+        let uuid = if fault == Fault::AnotherHost {
+            Some(UUID_OF_ANOTHER.to_owned())
+        } else {
+            self.world.bmc.uuid.clone()
+        };
         let command_failure = self.world.command_failure(power);
         self.observed.note_read(PowerRead {
             began,
             ended,
             power,
             said: word.unwrap_or("null").to_owned(),
-            uuid: self.world.bmc.uuid.clone(),
+            uuid,
             system: self.world.bmc.system.clone(),
             session: None,
             command_failure,
@@ -153,10 +164,12 @@ impl Sim {
         let failed = matches!(fault, Fault::TaskFails { .. });
         self.world.bmc.failed_to = failed.then_some(verb == Verb::PowerOn);
         if !lost {
-            self.world.command(verb == Verb::PowerOn, Cause::Us { attempt });
+            let late = if fault == Fault::CarriedOutLate { LATE } else { 0 };
+            self.world
+                .command_after(late, verb == Verb::PowerOn, Cause::Us { attempt });
         }
         let answer = match fault {
-            Fault::AnswerLost | Fault::CommandLost => Answer::Unknown(unreachable()),
+            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => Answer::Unknown(unreachable()),
             Fault::Refused => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, "no")),
             Fault::None
             | Fault::CrashBeforeJournal
@@ -164,7 +177,8 @@ impl Sim {
             | Fault::CrashAfterAct
             | Fault::TooLate
             | Fault::TaskFails { .. }
-            | Fault::Says(_) => {
+            | Fault::Says(_)
+            | Fault::AnotherHost => {
                 if self.world.bmc.reachable {
                     Answer::Acknowledged
                 } else {

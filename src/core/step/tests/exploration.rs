@@ -27,6 +27,28 @@ fn every_pair_of_faults_with_the_taint() {
     explore("taint", Sim::new(), 2, 50_000);
 }
 
+#[test]
+fn every_pair_of_faults_in_the_only_attempt() {
+    let mut sim = Sim::new();
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    explore("one attempt, taint", sim.clone(), 2, 50_000);
+    sim.taint_supported = false;
+    explore("one attempt, node deletion", sim, 1, 1_000);
+}
+
+/// A power-off may be carried out 20 s after it was sent; here the phase ends, and the next attempt begins, before.
+#[test]
+fn every_pair_of_faults_with_deadlines_shorter_than_commands_take() {
+    for attempts in [1, 2] {
+        let mut sim = Sim::new();
+        let strategy = sim.strategy.as_mut().expect("valid");
+        strategy.deadlines.power_off = SignedDuration::from_secs(5);
+        strategy.retries.attempts = attempts;
+        strategy.retries.backoff = SignedDuration::from_secs(2);
+        explore("short deadlines", sim, 2, 20_000);
+    }
+}
+
 /// Takes minutes: `make explore` runs it, in release mode.
 #[cfg(feature = "deep-exploration")]
 #[test]

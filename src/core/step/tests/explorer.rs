@@ -108,6 +108,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::Refused,
             Fault::Says("PoweringOff"),
             Fault::Says("On"),
+            Fault::AnotherHost,
         ]),
         Some(Act::Observe(
             Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
@@ -117,6 +118,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
             Fault::CrashAfterAct,
             Fault::AnswerLost,
+            Fault::CarriedOutLate,
             Fault::CommandLost,
             Fault::TaskFails { obeyed: true },
             Fault::TaskFails { obeyed: false },
@@ -222,6 +224,7 @@ impl Explorer {
             }
             if turn == Turn::Over {
                 self.runs += 1;
+                run.sim.world.settle();
                 self.check_end(&run);
                 return;
             }
@@ -267,10 +270,14 @@ impl Explorer {
             | Fault::CrashAfterJournal
             | Fault::CrashAfterAct
             | Fault::AnswerLost
+            | Fault::CarriedOutLate
             | Fault::CommandLost => true,
-            Fault::None | Fault::Refused | Fault::TooLate | Fault::TaskFails { .. } | Fault::Says(_) => {
-                self.menu == Menu::Everything
-            }
+            Fault::None
+            | Fault::Refused
+            | Fault::TooLate
+            | Fault::TaskFails { .. }
+            | Fault::Says(_)
+            | Fault::AnotherHost => self.menu == Menu::Everything,
         }
     }
 

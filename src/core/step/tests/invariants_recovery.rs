@@ -160,7 +160,7 @@ fn invariant_8_a_host_that_goes_off_after_the_deadline_of_a_deleted_remediation_
 }
 
 /// A host that obeys only the last of several power-offs, sent just before the deadline, and obeys slowly.
-fn obeys_late() -> Sim {
+pub(super) fn obeys_late() -> Sim {
     let mut sim = Sim::new();
     sim.world.bmc.obeys_off = false;
     sim.run_until(|sim| sim.power_offs() == 1);

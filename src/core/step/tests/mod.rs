@@ -19,6 +19,7 @@ mod generators;
 mod invariants_intent;
 mod invariants_recovery;
 mod invariants_release;
+mod last_attempt;
 mod node_lease;
 mod node_lease_acts;
 mod node_lease_exploration;

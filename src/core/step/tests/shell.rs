@@ -29,6 +29,8 @@ pub(super) enum Fault {
     CrashAfterAct,
     /// A command is carried out, its answer lost.
     AnswerLost,
+    /// A command is carried out after most of the time that a BMC is given for it; its answer is lost.
+    CarriedOutLate,
     /// A command is lost on its way.
     CommandLost,
     /// A command or a write is refused, a read fails.
@@ -41,6 +43,8 @@ pub(super) enum Fault {
     TooLate,
     /// The BMC says this once.
     Says(&'static str),
+    /// Another BMC answers once.
+    AnotherHost,
 }
 
 /// What the run cost.

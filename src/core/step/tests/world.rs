@@ -236,6 +236,11 @@ impl World {
     }
 
     pub(super) fn command(&mut self, on: bool, cause: Cause) {
+        self.command_after(0, on, cause);
+    }
+
+    /// The same, where the BMC begins with it only after so many milliseconds.
+    pub(super) fn command_after(&mut self, late: i64, on: bool, cause: Cause) {
         let (obeys, delay) = match (on, cause) {
             (true, Cause::Us { .. }) => (self.bmc.obeys_on, self.host.on_delay),
             (false, Cause::Us { .. }) => (self.bmc.obeys_off, self.host.off_delay),
@@ -243,7 +248,7 @@ impl World {
         };
         let on_the_way = self.host.change.is_some_and(|(_, to, _)| to == on);
         if obeys && self.host.on != on && !on_the_way {
-            self.host.change = Some((self.now + delay, on, cause));
+            self.host.change = Some((self.now + late + delay, on, cause));
         } else if obeys && self.host.on == on {
             self.host.change = None;
         }
@@ -284,6 +289,13 @@ impl World {
     pub(super) fn tainted_by_us(&mut self) {
         self.edit_node(|node| node.out_of_service = OutOfService::Ours("pcr-uid".to_owned()));
         self.evict_at = Some(self.now + self.eviction);
+    }
+
+    /// Whatever the BMC has begun with comes about.
+    pub(super) fn settle(&mut self) {
+        if let Some((due, ..)) = self.host.change {
+            self.advance(due.max(self.now));
+        }
     }
 
     /// When something happens next by itself, and whether watchers of objects notice.
