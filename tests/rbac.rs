@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Phase;
+use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::{AuditEvent, Cursor};
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -21,7 +21,7 @@ use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
 use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, WorldHost, cluster_api, escalation, node_lease, objects};
+use world::{HostOptions, World, WorldHost, cluster_api, escalation, metal3_provider, node_lease, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -167,6 +167,7 @@ async fn exercise(world: &World) -> Result<()> {
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
     objects::create_bare_metal_host(world, through_metal3).await?;
     create_template(world, "cycle", Value::Null, hasty()).await?;
+    metal3_provider::create_bare_machine(world, "of-metal3", "blue").await?;
     create_resident(world, &by_annotation.name).await?;
     let annotated = async {
         let remediation = world.falls_silent_and_is_reported(by_annotation).await?;
@@ -237,6 +238,7 @@ async fn exercise(world: &World) -> Result<()> {
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
     world.remediation_gone(&name, LONG).await?;
+    objects::event(world, "of-metal3", Reason::HostNotFound.as_str()).await?;
     evaluates_health_checks(world).await
 }
 

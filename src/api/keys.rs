@@ -86,7 +86,7 @@ pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 pub const OUT_OF_SERVICE_VALUE: &str = "nodeshutdown";
 
 /// Machine to BareMetalHost, `namespace/name`, where there is no providerID.
-pub const BARE_METAL_HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
+pub const BARE_METAL_HOST_ANNOTATION: &str = crate::core::metal3::HOST_ANNOTATION;
 
 /// metal3's pause of a BareMetalHost; presence counts.
 pub const BARE_METAL_HOST_PAUSED: &str = "baremetalhost.metal3.io/paused";

@@ -16,7 +16,7 @@ use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::bmc::{BmcAddress, Fingerprint, ServerTrust};
 use crate::core::facts::{Host, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::metal3::{HostReference, host_reference};
+use crate::core::metal3::{HostReference, Signposts, host_reference};
 use crate::core::phase::Reason;
 use crate::metal3;
 
@@ -83,10 +83,18 @@ pub(crate) async fn resolve(
 /// The obstacle, when the reference is malformed.
 pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obstacle> {
     let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
-    host_reference(
-        machine.spec.provider_id.as_deref(),
-        annotation.map(String::as_str),
-    )
+    host_reference(Signposts {
+        namespace: &machine.namespace().unwrap_or_default(),
+        provider_id: machine.spec.provider_id.as_deref(),
+        annotation: annotation.map(String::as_str),
+        metal3_machine: metal3_machine(machine),
+    })
+}
+
+/// The Metal3Machine of a Machine of Cluster API.
+fn metal3_machine(machine: &Machine) -> Option<&str> {
+    let infrastructure = machine.spec.cluster_api.as_ref()?.infrastructure.as_ref()?;
+    (infrastructure.kind == "Metal3Machine").then_some(infrastructure.name.as_str())
 }
 
 /// Resolves the host of a Machine that refers to no BareMetalHost, or of a Node.

@@ -13,6 +13,7 @@ use crate::api::remediation_policy::BmcRules;
 use crate::api::views::Node;
 use crate::core::facts::{Look, Obstacle};
 use crate::core::journal::SavedNode;
+use crate::core::metal3::HostReference;
 use crate::core::observed::Observed;
 use crate::metal3::HostView;
 
@@ -35,8 +36,8 @@ pub(crate) struct Memory {
     pub(crate) asked_by: Option<Asked>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
-    /// The BareMetalHost, and when it was read.
-    pub(crate) bare_metal_host: Option<(Timestamp, Result<HostView, Obstacle>)>,
+    /// The BareMetalHost as it was read, when, and what led to it.
+    pub(crate) bare_metal_host: Option<(Timestamp, HostReference, Result<HostView, Obstacle>)>,
     /// How often the clock had jumped when something was seen last.
     pub(crate) clock_jumps: u64,
     /// Whether this process has looked after the session that a predecessor may have left.

@@ -1,6 +1,9 @@
 //! Whether the power of a host that a BareMetalHost describes may be touched.
 //! Source: `baremetal-operator` `docs/baremetalhost-states.md`, and the refusal list of this project.
 
+#[cfg(test)]
+mod tests;
+
 use super::facts::Obstacle;
 use super::phase::Reason;
 use super::strategy::HostControl;
@@ -36,15 +39,40 @@ pub struct BareMetalHost {
     pub reboot_key: Option<String>,
 }
 
-/// Where a Machine's providerID or annotation says its BareMetalHost is.
+/// Where a Machine says its BareMetalHost is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostReference {
     /// Namespace.
     pub namespace: String,
-    /// Name.
-    pub name: String,
+    /// Name, or where it stands.
+    pub name: HostName,
     /// UID, when the reference has one.
     pub uid: Option<String>,
+}
+
+/// What a BareMetalHost is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostName {
+    /// So, by the Machine itself.
+    Known(String),
+    /// As the annotation [`HOST_ANNOTATION`] on the Metal3Machine of this name says, in the same namespace.
+    OnMetal3Machine(String),
+}
+
+/// Annotation with `namespace/name` of the BareMetalHost: on Machines of OpenShift, and on Metal3Machines.
+pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
+
+/// What a Machine says about its BareMetalHost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signposts<'a> {
+    /// Namespace of the Machine.
+    pub namespace: &'a str,
+    /// `spec.providerID`.
+    pub provider_id: Option<&'a str>,
+    /// The annotation [`HOST_ANNOTATION`].
+    pub annotation: Option<&'a str>,
+    /// With Cluster API, the Metal3Machine that `spec.infrastructureRef` names.
+    pub metal3_machine: Option<&'a str>,
 }
 
 /// Whom `spec.consumerRef` of the BareMetalHost has to name.
@@ -61,37 +89,68 @@ pub struct Consumer {
 /// Scheme of the providerIDs that name a BareMetalHost, on OpenShift.
 const PROVIDER_SCHEME: &str = "baremetalhost:///";
 
-/// The same with Cluster API. An older form names a UID only, which leads to no host by its name.
+/// The same with Cluster API. An older form, which clusters that were made by it keep, is followed by nothing but
+/// the UID of the host. Source: cluster-api-provider-metal3 `config/crd/bases`, `spec.providerID` of Metal3Machine.
 const METAL3_SCHEME: &str = "metal3://";
 
 /// Reads the reference to a BareMetalHost: `baremetalhost:///namespace/name[/uid]` or
-/// `metal3://namespace/name/metal3machine` in the providerID, else the annotation `namespace/name`. `None`: the
-/// Machine has no BareMetalHost.
+/// `metal3://namespace/name/metal3machine` in the providerID, the annotation `namespace/name`, else what the
+/// Metal3Machine says, whatever the providerID may be. `None`: the Machine has no BareMetalHost.
 ///
 /// # Errors
 /// The obstacle, when a reference is there but malformed.
 /// Sources: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`;
 /// cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`.
-pub fn host_reference(
-    provider_id: Option<&str>,
-    annotation: Option<&str>,
-) -> Result<Option<HostReference>, Obstacle> {
-    match (provider_id, annotation) {
-        (Some(id), _) => match id.strip_prefix(PROVIDER_SCHEME) {
-            Some(path) => parse(path, "spec.providerID", "baremetalhost:///namespace/name/uid").map(Some),
-            None => id
-                .strip_prefix(METAL3_SCHEME)
-                .map(through_cluster_api)
-                .transpose(),
-        },
-        (None, Some(annotation)) => {
+pub fn host_reference(signposts: Signposts<'_>) -> Result<Option<HostReference>, Obstacle> {
+    let on_metal3_machine = |uid: Option<&str>| {
+        signposts.metal3_machine.map(|metal3_machine| HostReference {
+            namespace: signposts.namespace.to_owned(),
+            name: HostName::OnMetal3Machine(metal3_machine.to_owned()),
+            uid: uid.map(ToOwned::to_owned),
+        })
+    };
+    let id = signposts.provider_id.unwrap_or_default();
+    if let Some(path) = id.strip_prefix(PROVIDER_SCHEME) {
+        return parse(path, "spec.providerID", "baremetalhost:///namespace/name/uid").map(Some);
+    }
+    if let Some(path) = id.strip_prefix(METAL3_SCHEME) {
+        return match on_metal3_machine(Some(path)).filter(|_| !path.is_empty() && !path.contains('/')) {
+            Some(reference) => Ok(Some(reference)),
+            None => by_cluster_api(path).map(Some),
+        };
+    }
+    match signposts.annotation.filter(|_| signposts.provider_id.is_none()) {
+        Some(annotation) => {
             parse(annotation, "annotation metal3.io/BareMetalHost", "namespace/name").map(Some)
         }
-        (None, None) => Ok(None),
+        None => Ok(on_metal3_machine(None)),
     }
 }
 
-fn through_cluster_api(path: &str) -> Result<HostReference, Obstacle> {
+/// The name of the BareMetalHost in the annotation of a Metal3Machine. Its namespace, if it names one, is not
+/// looked at, as upstream does not: the host is beside the Metal3Machine.
+/// Source: cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`, `getHost`.
+///
+/// # Errors
+/// The obstacle, when there is no such name.
+pub fn annotated_host(metal3_machine: &str, annotation: Option<&str>) -> Result<String, Obstacle> {
+    let Some(annotation) = annotation else {
+        let detail = format!("Metal3Machine {metal3_machine} has no annotation {HOST_ANNOTATION}");
+        return Err(Obstacle::new(Reason::HostNotFound, detail));
+    };
+    match annotation.split('/').collect::<Vec<_>>().as_slice() {
+        [name] | [_, name] if !name.is_empty() => Ok((*name).to_owned()),
+        _ => {
+            let detail = format!(
+                "annotation {HOST_ANNOTATION} of Metal3Machine {metal3_machine} is \"{annotation}\", expected the \
+                 form namespace/name"
+            );
+            Err(Obstacle::new(Reason::HostUnreadable, detail))
+        }
+    }
+}
+
+fn by_cluster_api(path: &str) -> Result<HostReference, Obstacle> {
     let reference = parse(path, "spec.providerID", "metal3://namespace/name/metal3machine")?;
     // What follows is the Metal3Machine, and no UID of the host.
     Ok(HostReference {
@@ -105,14 +164,14 @@ fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obsta
     match parts.as_slice() {
         [namespace, name] if !namespace.is_empty() && !name.is_empty() => Ok(HostReference {
             namespace: (*namespace).to_owned(),
-            name: (*name).to_owned(),
+            name: HostName::Known((*name).to_owned()),
             uid: None,
         }),
         [namespace, name, uid] if !namespace.is_empty() && !name.is_empty() && !uid.is_empty() => {
             let uid = Some((*uid).to_owned());
             Ok(HostReference {
                 namespace: (*namespace).to_owned(),
-                name: (*name).to_owned(),
+                name: HostName::Known((*name).to_owned()),
                 uid,
             })
         }

@@ -1,8 +1,9 @@
 //! Hosts that a BareMetalHost describes: its BMC, and whether its power may be touched now.
 
+mod provider;
+
 use jiff::{SignedDuration, Timestamp};
-use kube::api::{Api, ApiResource, DynamicObject};
-use kube::core::GroupVersionKind;
+use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
 use crate::api::PowerCycleRemediation;
@@ -11,7 +12,7 @@ use crate::api::views::{BareMetalHost, Machine};
 use crate::bmc::ServerTrust;
 use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
 use crate::core::facts::{Host, Obstacle};
-use crate::core::metal3::{self, Consumer, HostReference};
+use crate::core::metal3::{self, Consumer, HostName, HostReference};
 use crate::core::phase::Reason;
 use crate::core::strategy::HostControl;
 
@@ -47,10 +48,13 @@ pub(crate) async fn resolve(
         .as_ref()
         .is_some_and(|status| status.journal.intent.is_some());
     let read = match &memory.bare_metal_host {
-        Some((at, Ok(view))) if begun || now.duration_since(*at) <= HOST_AGE => Ok(view.clone()),
+        Some((_, _, Ok(view))) if begun => Ok(view.clone()),
+        Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
+            Ok(view.clone())
+        }
         Some(_) | None => {
             let view = read(&context.client, machine, reference).await?;
-            memory.bare_metal_host = Some((now, view.clone()));
+            memory.bare_metal_host = Some((now, reference.clone(), view.clone()));
             view
         }
     };
@@ -193,9 +197,17 @@ async fn read(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
+    let called = match &reference.name {
+        HostName::Known(name) => Ok(name.clone()),
+        HostName::OnMetal3Machine(name) => provider::host_name(client, &reference.namespace, name).await?,
+    };
+    let called = match called {
+        Ok(called) => called,
+        Err(obstacle) => return Ok(Err(obstacle)),
+    };
     let hosts = Api::<Guarded<BareMetalHost>>::namespaced(client.clone(), &reference.namespace);
-    let name = format!("BareMetalHost {}/{}", reference.namespace, reference.name);
-    let host = match within("reading the BareMetalHost", hosts.get(&reference.name)).await {
+    let name = format!("BareMetalHost {}/{called}", reference.namespace);
+    let host = match within("reading the BareMetalHost", hosts.get(&called)).await {
         Ok(Guarded(Ok(host))) => host,
         Ok(Guarded(Err(invalid))) => {
             let detail = format!("{name} cannot be read: {}", invalid.error);
@@ -218,78 +230,6 @@ async fn read(
         address: host.spec.bmc.address.clone(),
         secret: host.spec.bmc.credentials_name.clone(),
         unverified: host.spec.bmc.disable_certificate_verification,
-        remediated_by: metal3_remediation(client, machine).await?,
+        remediated_by: provider::remediation(client, machine).await?,
     }))
-}
-
-/// Versions of Metal3Remediation; the older one is deprecated.
-/// Source: cluster-api-provider-metal3 `config/crd/bases/infrastructure.cluster.x-k8s.io_metal3remediations.yaml`.
-const METAL3_REMEDIATION: [&str; 2] = ["v1beta2", "v1beta1"];
-
-/// The Metal3Remediation of a Machine; it bears the Machine's name.
-/// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`.
-async fn metal3_remediation(client: &Client, machine: &Machine) -> Result<Option<String>, ShellError> {
-    let namespace = machine.namespace().unwrap_or_default();
-    let name = machine.name_any();
-    for version in METAL3_REMEDIATION {
-        let kind = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, "Metal3Remediation");
-        let resource = ApiResource::from_gvk(&kind);
-        let remediations = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
-        match within("reading the Metal3Remediation", remediations.get(&name)).await {
-            Ok(found) => return Ok(Some(found.name_any())),
-            // Also where the version or the kind is not served: OpenShift has metal3 without it.
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::extract::Path;
-    use axum::http::StatusCode;
-    use axum::response::IntoResponse as _;
-    use axum::routing::get;
-    use axum::{Json, Router};
-    use kube::config::Config;
-    use serde_json::json;
-
-    use super::*;
-
-    /// A server that has a Metal3Remediation in one version, or in none.
-    async fn server(version: Option<&'static str>) -> Client {
-        let answer = move |Path((asked, name)): Path<(String, String)>| async move {
-            if version != Some(asked.as_str()) {
-                return (StatusCode::NOT_FOUND, "404 page not found\n").into_response();
-            }
-            let version = format!("infrastructure.cluster.x-k8s.io/{asked}");
-            let metadata = json!({"name": name, "namespace": "metal"});
-            Json(json!({"apiVersion": version, "kind": "Metal3Remediation", "metadata": metadata}))
-                .into_response()
-        };
-        let path =
-            "/apis/infrastructure.cluster.x-k8s.io/{version}/namespaces/metal/metal3remediations/{name}";
-        let router = Router::new().route(path, get(answer));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_metal3_remediation_is_seen_in_whichever_version_it_is_served() {
-        let machine: Machine =
-            serde_json::from_value(json!({"metadata": {"name": "one", "namespace": "metal"}, "spec": {}}))
-                .unwrap();
-        for (version, found) in [
-            (Some("v1beta1"), Some("one")),
-            (Some("v1beta2"), Some("one")),
-            (None, None),
-        ] {
-            let client = server(version).await;
-            let seen = metal3_remediation(&client, &machine).await.unwrap();
-            assert_eq!(seen.as_deref(), found, "{version:?}");
-        }
-    }
 }

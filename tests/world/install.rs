@@ -31,6 +31,12 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
     install_with(cluster, &USUAL).await
 }
 
+/// The same with Metal3Machines.
+pub async fn install_with_metal3_provider(cluster: &Cluster) -> Result<()> {
+    let [one, two, three, four] = USUAL;
+    install_with(cluster, &[one, two, three, four, ForeignCrd::Metal3Provider]).await
+}
+
 /// The same with other kinds of others: whoever is first in the process decides.
 pub async fn install_with(cluster: &Cluster, foreign: &[ForeignCrd]) -> Result<()> {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();

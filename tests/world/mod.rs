@@ -21,6 +21,7 @@ pub mod escalation;
 pub mod host;
 pub mod install;
 pub mod machine_api;
+pub mod metal3_provider;
 pub mod metered;
 pub mod node_health;
 pub mod node_health_operator;
@@ -55,7 +56,7 @@ pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
     allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without, ensure_namespace,
-    install, read_documents, repository,
+    install, install_with_metal3_provider, read_documents, repository,
 };
 
 use install::allow_secrets;

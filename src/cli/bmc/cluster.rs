@@ -13,12 +13,12 @@ use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
 use crate::controller::{
-    ClusterKey, MachineLists, ShellError, bmc_access, client_of, cluster_networks, resolve_endpoint, within,
+    ClusterKey, MachineLists, ShellError, bmc_access, client_of, cluster_networks, reference,
+    resolve_endpoint, within,
 };
 use crate::core::facts::{NodeReport, Obstacle};
-use crate::core::metal3::host_reference;
 use crate::core::phase::Reason;
-use crate::{api, metal3};
+use crate::metal3;
 
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {
@@ -173,12 +173,7 @@ impl Cluster {
     }
 
     async fn behind_metal3(&self, machine: Machine) -> anyhow::Result<Option<ClusterHost>> {
-        let annotation = machine.annotations().get(api::keys::BARE_METAL_HOST_ANNOTATION);
-        let reference = host_reference(
-            machine.spec.provider_id.as_deref(),
-            annotation.map(String::as_str),
-        );
-        let described = match reference {
+        let described = match reference(&machine) {
             Ok(None) => return Ok(None),
             Err(obstacle) => Err(obstacle),
             Ok(Some(reference)) => metal3::describe(&self.client, &machine, &reference)

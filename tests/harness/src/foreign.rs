@@ -1,7 +1,7 @@
 //! The custom resource definitions of others that the daemon reads.
 //!
-//! OpenShift's and medik8s' are fixtures of ours, narrowed to what is read. Those of Metal3 and
-//! Cluster API are the originals, fetched by `foreign-crds/fetch.sh`. A folder named by
+//! OpenShift's, medik8s' and that of Cluster API's provider Metal3 are fixtures of ours, narrowed to what is read.
+//! Those of Metal3 and Cluster API are the originals, fetched by `foreign-crds/fetch.sh`. A folder named by
 //! `FOREIGN_CRDS_DIR` replaces any of them with a definition of the same name.
 
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub enum ForeignCrd {
     ClusterApi,
     /// medik8s' NodeHealthCheck.
     NodeHealthCheck,
+    /// Metal3Machine of Cluster API's provider Metal3.
+    Metal3Provider,
 }
 
 const OPENSHIFT: [&str; 3] = [
@@ -33,6 +35,9 @@ const OPENSHIFT: [&str; 3] = [
 ];
 const NODE_HEALTH_CHECK: [&str; 1] = [include_str!(
     "../foreign-crds/fixtures/remediation.medik8s.io_nodehealthchecks.yaml"
+)];
+const METAL3_PROVIDER: [&str; 1] = [include_str!(
+    "../foreign-crds/fixtures/infrastructure.cluster.x-k8s.io_metal3machines.yaml"
 )];
 const METAL3: [&str; 3] = [
     "metal3/metal3.io_baremetalhosts.yaml",
@@ -53,6 +58,7 @@ impl ForeignCrd {
         match self {
             Self::OpenShift => parse_all(&OPENSHIFT),
             Self::NodeHealthCheck => parse_all(&NODE_HEALTH_CHECK),
+            Self::Metal3Provider => parse_all(&METAL3_PROVIDER),
             Self::Metal3 => read_all(fetched, &METAL3),
             Self::ClusterApi => read_all(fetched, &CLUSTER_API),
         }
