@@ -199,7 +199,7 @@ async fn write_journal(
     now: Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
     let written = journal::write(&context.client, remediation, after, now).await?;
-    if let Some(intent) = after.intent.as_ref().filter(|_| after.intent != before.intent) {
+    if let Some(intent) = after.new_intent(before) {
         let key = IntentKey {
             verb: intent.verb,
             attempt: after.attempt,

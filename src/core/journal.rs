@@ -341,6 +341,16 @@ impl Journal {
         self.reason == reason.as_str()
     }
 
+    /// The intent, where it is not the one that stood in the journal before, with perhaps another date.
+    pub fn new_intent(&self, before: &Self) -> Option<&Intent> {
+        let which = |journal: &Self| {
+            let intent = journal.intent.as_ref()?;
+            Some((intent.verb, journal.attempt, intent.sends, intent.not_after))
+        };
+        let intent = self.intent.as_ref();
+        intent.filter(|_| which(self) != which(before))
+    }
+
     /// Whether a power-off of ours may stand that was never seen undone.
     pub fn may_have_left_off(&self) -> bool {
         let intent = self.intent.as_ref();

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, after};
+use super::{INTENT_LIFETIME, Step, after};
 use crate::core::decision::{Decision, Observation};
 use crate::core::journal::{OffEvidence, Release};
 use crate::core::strategy::Strategy;
@@ -36,7 +36,10 @@ impl Step<'_> {
         evidence: &OffEvidence,
     ) -> Decision {
         if let Err(at) = self.watch_due() {
-            let off_since = evidence.reads.first().map_or(release.decided, |read| read.began);
+            // What a predecessor dated in our future does not count.
+            let first = evidence.reads.first().map(|read| read.began);
+            let off_since = first.filter(|first| *first <= self.now);
+            let off_since = off_since.unwrap_or(release.decided);
             let off_long_enough = after(off_since, MINIMUM_OFF).max(self.last_late_command());
             if self.is_clean(release) {
                 if self.now >= off_long_enough {
@@ -78,7 +81,9 @@ impl Step<'_> {
     /// may have been sent by both.
     fn last_late_command(&self) -> Timestamp {
         let intent = self.journal.intent.as_ref().filter(|intent| intent.sends > 1);
-        intent.map_or(Timestamp::MIN, |intent| intent.not_after)
+        intent.map_or(Timestamp::MIN, |intent| {
+            intent.not_after.min(after(intent.journalled, INTENT_LIFETIME))
+        })
     }
 
     /// Goes on reading the host at its times.

@@ -22,12 +22,7 @@ const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
 impl Step<'_> {
     /// A final phase: only debts are paid.
     pub(super) fn ended(mut self) -> Decision {
-        if self
-            .facts
-            .leadership
-            .act_until
-            .is_none_or(|until| until <= self.now)
-        {
+        if !self.leads() {
             return self.rest(None);
         }
         if let Some(retry) = self.write_retry(self.refusal_pause()) {

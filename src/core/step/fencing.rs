@@ -153,7 +153,8 @@ impl Step<'_> {
                 // What is released on is what stands in the journal, also when a predecessor had
                 // proven Off before us.
                 let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.began);
-                if self.now.duration_since(journalled) > proof::MAX_AGE {
+                let age = self.now.duration_since(journalled);
+                if age.is_negative() || age > proof::MAX_AGE {
                     self.journal.evidence = Some(self.evidence(evidence.acknowledged, reads, silent));
                 }
                 self.release(subject, release.by, newest)

@@ -7,6 +7,7 @@ mod approaching;
 mod asked;
 mod booting;
 mod clearing;
+mod clock;
 mod ending;
 mod escalating;
 mod escalation_outlook;
@@ -102,13 +103,13 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn decide(mut self, strategy: &Strategy) -> Decision {
+        if self.leads() {
+            clock::bring_back(&mut self.journal, self.now);
+        }
         if self.journal.phase.is_final() {
             return self.ended();
         }
-        let Some(act_until) = self.facts.leadership.act_until else {
-            return self.rest(None);
-        };
-        if act_until <= self.now {
+        if !self.leads() {
             return self.rest(None);
         }
         if let Some(retry) = self.write_retry(WRITE_RETRY) {
@@ -128,6 +129,12 @@ impl Step<'_> {
             Phase::Booting => self.booting(strategy),
             Phase::Succeeded | Phase::Cancelled | Phase::Failed => self.ended(),
         }
+    }
+
+    /// Whether this process may act.
+    fn leads(&self) -> bool {
+        let act_until = self.facts.leadership.act_until;
+        act_until.is_some_and(|until| until > self.now)
     }
 
     /// Whether no attempt is under way.
@@ -217,9 +224,13 @@ fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
     start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }
 
-/// A duration as a person reads it in a story.
+/// A duration as a person reads it in a story; none where a predecessor's clock was ahead.
 fn seconds(duration: SignedDuration) -> String {
-    let tenths = duration.as_millis().checked_div(100).unwrap_or(0);
+    let tenths = duration
+        .max(SignedDuration::ZERO)
+        .as_millis()
+        .checked_div(100)
+        .unwrap_or(0);
     let (whole, tenth) = (
         tenths.checked_div(10).unwrap_or(0),
         tenths.checked_rem(10).unwrap_or(0),

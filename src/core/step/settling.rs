@@ -50,13 +50,7 @@ impl Step<'_> {
         let since = self.journal.phase_started.unwrap_or(Timestamp::MIN);
         let read = self.fresh_read(IDENTITY_AGE);
         let Some(read) = read.filter(|read| read.began >= since) else {
-            // A phase that began in the future, by a predecessor's clock, must not make us hurry.
-            let at = read.map(|read| after(read.began, proof::READ_SPACING));
-            return match at.filter(|at| *at > self.now && since > self.now) {
-                Some(_) if self.now >= limit => ControlFlow::Continue(self),
-                Some(at) => ControlFlow::Break(self.rest_until(at)),
-                None => self.ask_unless_in_vain(limit),
-            };
+            return self.ask_unless_in_vain(limit);
         };
         let obstacle = match (proof::wrong_host(read, &subject), read.power) {
             (None, PowerState::Off) => {

@@ -175,6 +175,7 @@ impl Sim {
             | Fault::CrashBeforeJournal
             | Fault::CrashAfterJournal
             | Fault::CrashAfterAct
+            | Fault::CrashToClockBehind
             | Fault::TooLate
             | Fault::TaskFails { .. }
             | Fault::Says(_)

@@ -1,6 +1,6 @@
 //! How the shell of the tests has Machines replaced, and what must be true of the world when it does.
 
-use super::shell::{API_LATENCY, Fault, Sim, millis};
+use super::shell::{API_LATENCY, Fault, Sim};
 use super::world::at;
 use crate::core::decision::{Effect, OfMachine};
 use crate::core::facts::{Machine, NodeCondition, Seen};
@@ -91,9 +91,7 @@ impl Sim {
 
     /// By the truth, and not by what was read.
     fn was_off_in_last_attempt(&self) -> bool {
-        let began = self.journal.timeline.iter().rev();
-        let began = began.clone().find(|entry| entry.phase == Phase::PoweringOff);
-        let Some(began) = began.map(|entry| millis(entry.at)) else {
+        let Some(began) = self.attempt_began else {
             return false;
         };
         let edges = &self.world.host.edges;

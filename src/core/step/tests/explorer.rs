@@ -100,11 +100,13 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
     if decision.journal != sim.journal {
         faults.extend([Fault::CrashBeforeJournal, Fault::CrashAfterJournal]);
     }
+    if decision.act.is_some() {
+        faults.extend([Fault::CrashAfterAct, Fault::CrashToClockBehind]);
+    }
     match &decision.act {
         // A crash while waiting is a crash before what comes after the wait.
         None => {}
         Some(Act::Observe(Observation::Power)) => faults.extend([
-            Fault::CrashAfterAct,
             Fault::Refused,
             Fault::Says("PoweringOff"),
             Fault::Says("On"),
@@ -113,10 +115,9 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         Some(Act::Observe(
             Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
         )) => {
-            faults.extend([Fault::CrashAfterAct, Fault::Refused]);
+            faults.extend([Fault::Refused]);
         }
         Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
-            Fault::CrashAfterAct,
             Fault::AnswerLost,
             Fault::CarriedOutLate,
             Fault::CommandLost,
@@ -126,7 +127,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::TooLate,
         ]),
         Some(Act::Effect(Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. })) => {
-            faults.extend([Fault::CrashAfterAct, Fault::AnswerLost, Fault::Refused]);
+            faults.extend([Fault::AnswerLost, Fault::Refused]);
         }
         Some(Act::Effect(
             Effect::TaintNode { .. }
@@ -134,7 +135,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             | Effect::AskOwner(_)
             | Effect::DeleteMachine(_),
         )) => {
-            faults.extend([Fault::CrashAfterAct, Fault::Refused, Fault::TooLate]);
+            faults.extend([Fault::Refused, Fault::TooLate]);
         }
         Some(Act::Effect(
             Effect::AddFinalizer
@@ -142,7 +143,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
             | Effect::ClearTrigger { .. },
-        )) => faults.extend([Fault::CrashAfterAct, Fault::Refused]),
+        )) => faults.extend([Fault::Refused]),
     }
     faults
 }
@@ -273,6 +274,7 @@ impl Explorer {
             | Fault::CarriedOutLate
             | Fault::CommandLost => true,
             Fault::None
+            | Fault::CrashToClockBehind
             | Fault::Refused
             | Fault::TooLate
             | Fault::TaskFails { .. }

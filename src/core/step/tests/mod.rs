@@ -5,6 +5,7 @@
 
 mod acts;
 mod arbitrary;
+mod clocks;
 mod cluster_api;
 mod cost;
 mod crashes;

@@ -11,7 +11,7 @@ use crate::core::facts::{
 use crate::core::journal::Journal;
 use crate::core::node_lease::Holders;
 use crate::core::observed::{IntentKey, Observed};
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 use crate::core::step::step;
 use crate::core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, Strategy};
 
@@ -39,6 +39,8 @@ pub(super) enum Fault {
     TaskFails {
         obeyed: bool,
     },
+    /// The same, and the successor's clock is behind.
+    CrashToClockBehind,
     /// The act is begun after its `not_after`.
     TooLate,
     /// The BMC says this once.
@@ -100,6 +102,8 @@ pub(super) struct Sim {
     pub(super) process_started: i64,
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
+    /// When the last attempt was journalled.
+    pub(super) attempt_began: Option<i64>,
     /// This process has read Off in this attempt.
     pub(super) saw_off: Option<i32>,
     /// A power-off was sent to a host that had been read Off in the same attempt and had come on.
@@ -143,6 +147,7 @@ impl Sim {
             process_started: -3_600_000,
             sent: Vec::new(),
             released_at: Vec::new(),
+            attempt_began: None,
             saw_off: None,
             second_power_off: false,
             unheld_power_off: false,
@@ -251,8 +256,20 @@ impl Sim {
             Some(Act::Effect(effect)) => self.perform(effect, fault),
             None => return self.wait(decision.look_again.map(millis)),
         }
-        if fault == Fault::CrashAfterAct {
-            return self.crash();
+        match fault {
+            Fault::CrashAfterAct => return self.crash(),
+            Fault::CrashToClockBehind => self.crash_to_a_clock_that_is_behind(),
+            Fault::None
+            | Fault::CrashBeforeJournal
+            | Fault::CrashAfterJournal
+            | Fault::AnswerLost
+            | Fault::CarriedOutLate
+            | Fault::CommandLost
+            | Fault::Refused
+            | Fault::TaskFails { .. }
+            | Fault::TooLate
+            | Fault::Says(_)
+            | Fault::AnotherHost => {}
         }
         Turn::Acted
     }
@@ -266,12 +283,15 @@ impl Sim {
     fn write_journal(&mut self, journal: Journal) {
         self.counts.journal_writes += 1;
         self.pass(API_LATENCY);
-        if journal.intent != self.journal.intent {
-            self.observed.own_intent = journal.intent.as_ref().map(|intent| IntentKey {
+        if let Some(intent) = journal.new_intent(&self.journal) {
+            self.observed.own_intent = Some(IntentKey {
                 verb: intent.verb,
                 attempt: journal.attempt,
                 sends: intent.sends,
             });
+        }
+        if journal.phase == Phase::PoweringOff && self.journal.phase != Phase::PoweringOff {
+            self.attempt_began = Some(self.world.now);
         }
         self.journal = journal;
     }
