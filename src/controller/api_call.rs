@@ -108,7 +108,7 @@ where
     }
 }
 
-/// Lists objects page by page and keeps those that are wanted. All pages together have the time of one
+/// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and keeps those that are wanted. All pages together have the time of one
 /// call: a list is part of a look that must not be held up.
 ///
 /// # Errors
@@ -124,7 +124,8 @@ where
 {
     let pages = async {
         let mut kept = Vec::new();
-        let mut ask = wanted.clone().limit(PAGE);
+        let page = wanted.limit.unwrap_or(PAGE);
+        let mut ask = wanted.clone().limit(page);
         loop {
             let page = api.list(&ask).await?;
             kept.extend(page.items.into_iter().filter(&keep));

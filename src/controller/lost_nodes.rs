@@ -23,6 +23,14 @@ pub(crate) struct LostNodes {
     seen: Arc<Mutex<HashMap<String, Seen>>>,
 }
 
+/// Nodes that are remembered of one cluster, at the most: a workload cluster may show others in each list, and end
+/// none. One that is not remembered is not lost yet.
+const MOST: usize = 20_000;
+
+/// The longest name and UID that are remembered, in bytes. Names have 253 at the most, UIDs 36
+/// (Kubernetes, "Object Names and IDs").
+const LONGEST: usize = 512;
+
 /// A loss and when it was seen first.
 #[derive(Debug)]
 struct Seen {
@@ -83,6 +91,11 @@ impl LostNodes {
             known.listed = true;
             return;
         }
+        let uid = loss.0.as_ref().map_or(0, String::len);
+        let is_full = held.len() >= MOST && !held.contains_key(&name);
+        if is_full || name.len().saturating_add(uid) > LONGEST {
+            return;
+        }
         let (since, listed) = (now, true);
         held.insert(name, Seen { loss, since, listed });
     }
@@ -110,7 +123,7 @@ mod tests {
     use kube::runtime::watcher::Event;
     use serde_json::json;
 
-    use super::{Clock, Guarded, LostNodes, Node, Timestamp};
+    use super::{Clock, Guarded, LONGEST, LostNodes, MOST, Node, Timestamp};
 
     fn node(ready: &str, since: &str, heartbeat: &str) -> Node {
         serde_json::from_value(json!({
@@ -197,6 +210,23 @@ mod tests {
         note(&nodes, &Event::Init, 30);
         note(&nodes, &Event::InitDone, 30);
         assert!(nodes.held().is_empty());
+    }
+
+    #[test]
+    fn lists_that_never_end_fill_no_memory() {
+        let nodes = LostNodes::new(Clock::start());
+        let mut other = lost();
+        for number in 0..=MOST {
+            other.metadata.name = Some(number.to_string());
+            apply(&nodes, &other, 10);
+        }
+        assert_eq!(nodes.held().len(), MOST);
+        assert_eq!(since(&nodes, &other), None, "one too many");
+        other.metadata.name = Some("n".repeat(LONGEST));
+        note(&nodes, &Event::Init, 20);
+        note(&nodes, &Event::InitDone, 20);
+        apply(&nodes, &other, 20);
+        assert!(nodes.held().is_empty(), "no Node has such a name");
     }
 
     #[test]

@@ -61,4 +61,4 @@ pub(crate) use machine_lists::MachineLists;
 pub(crate) use memory::Memory;
 pub(crate) use prepare::supports_out_of_service;
 pub use run::{RunOptions, run};
-pub(crate) use workload::{ClusterKey, client_of};
+pub(crate) use workload::{ClusterKey, NODES_PAGE, client_of};

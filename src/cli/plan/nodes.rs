@@ -8,7 +8,9 @@ use kube::{Client, ResourceExt as _};
 
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
-use crate::controller::{ClusterKey, ShellError, client_of, list, supports_out_of_service, within};
+use crate::controller::{
+    ClusterKey, NODES_PAGE, ShellError, client_of, list, supports_out_of_service, within,
+};
 use crate::core::facts::Obstacle;
 use crate::core::node_lease;
 use crate::core::phase::Reason;
@@ -30,10 +32,10 @@ impl Nodes {
     pub(super) async fn read(client: &Client) -> Result<Self, ShellError> {
         let nodes = Api::<Guarded<Node>>::all(client.clone());
         let leases = Api::<Lease>::namespaced(client.clone(), node_lease::NAMESPACE);
-        let all = ListParams::default();
+        let (all, in_pages) = (ListParams::default(), ListParams::default().limit(NODES_PAGE));
         let (version, nodes, leases) = tokio::try_join!(
             within("asking for the server's version", client.apiserver_version()),
-            list("listing Nodes", &nodes, &all, |_| true),
+            list("listing Nodes", &nodes, &in_pages, |_| true),
             async { Ok(list("listing medik8s' Leases", &leases, &all, |_| true).await) },
         )?;
         Ok(Self {

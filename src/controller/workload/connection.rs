@@ -10,6 +10,8 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, reflector};
 use kube::{Client, ResourceExt as _};
 
+use super::load::Load;
+use super::meter::NODES_PAGE;
 use super::{Change, ClusterKey, Shared, kubeconfig, unreachable};
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
@@ -61,10 +63,9 @@ pub(super) struct Keeper {
     pub(super) shared: Weak<Shared>,
 }
 
-/// What the Secret held.
+/// What the Secret held. Whatever else changes about it, such as its labels, says nothing about the connection.
 #[derive(PartialEq, Eq)]
 struct Credentials {
-    version: Option<String>,
     kubeconfig: String,
 }
 
@@ -78,7 +79,6 @@ async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, S
     let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
     let kubeconfig = String::from_utf8(value.0.clone());
     Ok(Credentials {
-        version: secret.resource_version(),
         kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
     })
 }
@@ -136,7 +136,9 @@ impl Keeper {
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
     async fn watch(&self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
         let (store, writer) = reflector::store();
-        let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+        let config = watcher::Config::default()
+            .timeout(WATCH_TIMEOUT)
+            .page_size(NODES_PAGE);
         let noting = self.lost_nodes.clone();
         let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
             .modify(|node| match &mut node.0 {
@@ -155,15 +157,25 @@ impl Keeper {
         };
         let mut recheck = tokio::time::interval(SECRET_RECHECK);
         recheck.reset();
+        let mut load = Load::default();
         loop {
             let is_over = tokio::select! {
-                event = events.next() => self.noted(&nodes, event),
+                event = events.next() => self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event),
                 _ = recheck.tick() => self.is_over(credentials).await,
             };
             if is_over {
                 return;
             }
         }
+    }
+
+    /// Weighs what the watch says; answers whether that is more than may be kept.
+    fn is_too_much(&self, load: &mut Load, event: Option<&watcher::Result<Event<Guarded<Node>>>>) -> bool {
+        let too_much = matches!(event, Some(Ok(event)) if load.is_exceeded_by(event));
+        if too_much {
+            self.troubled(&Load::why());
+        }
+        too_much
     }
 
     /// Notes what the watch says; answers whether it has to be begun anew.
@@ -222,17 +234,4 @@ impl Keeper {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::Pauses;
-
-    #[test]
-    fn pauses_grow_until_a_connection_has_held() {
-        let mut pauses = Pauses::new();
-        let mut after = |held| pauses.after(Duration::from_secs(held)).as_secs();
-        let grown: Vec<u64> = [0, 0, 1, 29, 0, 0].map(&mut after).to_vec();
-        assert_eq!(grown, [2, 4, 8, 16, 30, 30]);
-        assert_eq!([30, 0].map(after), [2, 4]);
-    }
-}
+mod tests;

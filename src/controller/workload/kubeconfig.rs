@@ -7,6 +7,8 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{AuthInfo, Cluster, Config, KubeConfigOptions, Kubeconfig};
 
+use super::bounded;
+
 /// A connection that says nothing for so long is given up; the watch is begun anew every minute.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
@@ -25,7 +27,7 @@ pub(super) async fn client(text: &str) -> Result<Client, String> {
     config.connect_timeout = Some(Duration::from_secs(5));
     config.read_timeout = Some(READ_TIMEOUT);
     config.proxy_url = None;
-    Client::try_from(config).map_err(|_| "its certificates or keys cannot be used".to_owned())
+    bounded::client(config).map_err(|_| "its certificates or keys cannot be used".to_owned())
 }
 
 /// Refuses what would do more than name an API server and say who asks.

@@ -2,12 +2,18 @@
 //! `<cluster>-kubeconfig` in the namespace of the Cluster. Each is looked after by a task of its own, so
 //! that one that does not answer holds up nobody else's.
 //!
+//! Of what an API answers no more is read and kept than is bounded here (`meter`, `load`).
+//!
 //! A cluster is connected to when somebody asks for its Nodes, and let go when nobody did for a while.
 
+mod bounded;
 mod connection;
 mod kubeconfig;
+mod load;
+mod meter;
 
 pub(crate) use connection::client_of;
+pub(crate) use meter::NODES_PAGE;
 
 use std::collections::BTreeMap;
 use std::fmt;
