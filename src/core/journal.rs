@@ -351,6 +351,11 @@ impl Journal {
         intent.filter(|_| which(self) != which(before))
     }
 
+    /// Whether a person's pause is why it stands there.
+    pub fn is_paused(&self) -> bool {
+        Reason::named(&self.reason).is_some_and(Reason::is_pause)
+    }
+
     /// Whether a power-off of ours may stand that was never seen undone.
     pub fn may_have_left_off(&self) -> bool {
         let intent = self.intent.as_ref();

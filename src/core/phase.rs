@@ -103,6 +103,14 @@ macro_rules! reasons {
     };
 }
 
+impl Reason {
+    /// Whether a person has paused what asks for the remediation, or what it is about. That lasts as long as they
+    /// want, and no deadline runs meanwhile.
+    pub fn is_pause(self) -> bool {
+        [Self::PolicyPaused, Self::MachinePaused, Self::HealthCheckPaused].contains(&self)
+    }
+}
+
 reasons! {
     // On the way.
     /// The signal was taken up and is being checked.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::escalation_outlook::{Outlook, bar_of_machine};
 use super::{RECHECK, Step, after, subject};
 use crate::core::decision::{Decision, Effect, Observation, OfMachine};
-use crate::core::facts::{Look, Machine, Obstacle, Policy, Seen};
+use crate::core::facts::{Look, Machine, Obstacle, Seen};
 use crate::core::journal::{Escalating, EscalationKind, Subject};
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
@@ -152,8 +152,9 @@ impl Step<'_> {
                 self.observe(Observation::Look)
             };
         }
-        self.count_anew_where_it_was_paused(&look.world.policy);
-        match self.outlook(escalation.kind, &subject, look) {
+        let outlook = self.outlook(escalation.kind, &subject, look);
+        self.count_anew_after_a_pause_of_it(&outlook);
+        match outlook {
             Outlook::Due(machine) => self.carry_out(escalation, machine, look),
             Outlook::Waits(obstacle, until) => self.escalation_waits(escalation, &obstacle, until),
             Outlook::Done(how) => self.escalated(escalation, &how),
@@ -178,7 +179,7 @@ impl Step<'_> {
         })
     }
 
-    /// Waits; not for longer than an attempt may be held up, unless the administrator paused everything.
+    /// Waits; not for longer than an attempt may be held up, unless a person's pause is what it waits for.
     fn escalation_waits(
         mut self,
         escalation: &Escalating,
@@ -191,7 +192,7 @@ impl Step<'_> {
             held_up_since.unwrap_or(escalation.decided),
             strategy.deadlines.pending,
         );
-        if obstacle.reason != Reason::PolicyPaused && self.now >= limit {
+        if !obstacle.reason.is_pause() && self.now >= limit {
             let why = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.give_up_escalation(&why);
         }
@@ -210,13 +211,11 @@ impl Step<'_> {
         self.journal.because(obstacle.reason, message);
     }
 
-    /// A pause of the policy does not use up the time that an escalation may be held up.
-    fn count_anew_where_it_was_paused(&mut self, policy: &Seen<Policy>) {
-        let paused = matches!(policy, Seen::Present(policy) if policy.paused);
-        if let Some(escalation) = &mut self.journal.escalation
-            && self.journal.reason == Reason::PolicyPaused.as_str()
-            && !paused
-        {
+    /// A pause does not use up the time that an escalation may be held up.
+    fn count_anew_after_a_pause_of_it(&mut self, outlook: &Outlook<'_>) {
+        let still = matches!(outlook, Outlook::Waits(obstacle, _) if obstacle.reason.is_pause());
+        let was_paused = self.journal.is_paused();
+        if let Some(escalation) = self.journal.escalation.as_mut().filter(|_| was_paused && !still) {
             escalation.held_up_since = self.now;
         }
     }

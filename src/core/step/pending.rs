@@ -38,15 +38,16 @@ impl Step<'_> {
         {
             return self.rest(Some(next));
         }
-        self.count_anew_after_a_pause();
+        let facts = self.facts;
+        let verdict = subject::examine(facts, &facts.world, self.now);
+        self.count_anew_after_a_pause(&verdict);
         if let Err(obstacle) = &self.facts.strategy {
             return self.obstructed(strategy, obstacle, None);
         }
         if !self.facts.has_finalizer {
             return self.perform(Effect::AddFinalizer);
         }
-        let facts = self.facts;
-        match subject::examine(facts, &facts.world, self.now) {
+        match verdict {
             Verdict::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
             // It was us who removed the trigger, because the Node was healthy.
             Verdict::Withdrawn(_)
@@ -129,15 +130,12 @@ impl Step<'_> {
     }
 
     /// A pause does not use up the time that an attempt may be held up.
-    fn count_anew_after_a_pause(&mut self) {
-        let world = &self.facts.world;
-        let over = if self.journal.is_because(Reason::PolicyPaused) && subject::policy(world).is_ok() {
-            "the RemediationPolicy is not paused any more"
-        } else if self.journal.is_because(Reason::MachinePaused) && subject::is_unpaused(world) {
-            "the Machine and its Cluster are not paused any more"
-        } else {
+    fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
+        let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause());
+        if still || !self.journal.is_paused() {
             return;
-        };
+        }
+        let over = format!("{} does not hold it up any more", self.journal.reason);
         self.journal.next_attempt = Some(self.now);
         self.journal.because(Reason::Accepted, over);
     }
@@ -149,10 +147,9 @@ impl Step<'_> {
         obstacle: &Obstacle,
         until: Option<Timestamp>,
     ) -> Decision {
-        // A pause is the administrator's decision and not a failure, however long it lasts, unless it
-        // would hide that we left a host off.
-        let paused = matches!(obstacle.reason, Reason::PolicyPaused | Reason::MachinePaused);
-        let patient = paused && !self.journal.may_have_left_off();
+        // A pause is a person's decision and not a failure, however long it lasts, unless it would hide
+        // that we left a host off.
+        let patient = obstacle.reason.is_pause() && !self.journal.may_have_left_off();
         if !patient && self.now >= self.pending_deadline(strategy) {
             let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));

@@ -204,11 +204,6 @@ pub(crate) fn node_obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obst
     node(Some(machine), None, seen).err()
 }
 
-/// Whether the Machine is there and not paused.
-pub(super) fn is_unpaused(world: &World) -> bool {
-    matches!(&world.machine, Seen::Present(machine) if machine.pause.is_none())
-}
-
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
 fn node<'a>(
     machine: Option<&Machine>,

@@ -2,9 +2,10 @@
 
 use super::escalation_acts::set;
 use super::shell::{Fault, Sim, Turn};
+use super::waits::PAUSES;
 use super::world::Kubelet;
 use crate::core::decision::{Act, Effect};
-use crate::core::facts::{Obstacle, Origin, Policy, Seen};
+use crate::core::facts::{Obstacle, Origin, Seen};
 use crate::core::journal::EscalationKind;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
@@ -156,22 +157,24 @@ fn a_proof_that_was_taken_back_bars_it() {
 
 #[test]
 fn a_pause_holds_it_up_for_as_long_as_it_lasts() {
-    let mut sim = deletion();
-    run_until_due(&mut sim);
-    sim.world.objects.policy = Seen::Present(Policy { paused: true });
-    let began = sim.world.now;
-    sim.run_until(|sim| sim.world.now > began + 3 * 3_600_000);
-    assert_eq!(
-        (sim.escalations, sim.journal.reason.as_str()),
-        (0, "PolicyPaused")
-    );
+    for (reason, pause) in PAUSES {
+        let mut sim = deletion();
+        run_until_due(&mut sim);
+        pause(&mut sim, true);
+        let began = sim.world.now;
+        sim.run_until(|sim| sim.world.now > began + 3 * 3_600_000);
+        assert_eq!(
+            (sim.escalations, sim.journal.reason.as_str()),
+            (0, reason.as_str())
+        );
 
-    sim.world.objects.policy = Seen::Present(Policy { paused: false });
-    sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x"));
-    sim.run_until(|sim| sim.journal.reason == "AnotherRemediationActive");
-    sim.another_at_work = None;
-    sim.run();
-    assert!(is_done(&sim), "{}", sim.journal.message);
+        pause(&mut sim, false);
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x"));
+        sim.run_until(|sim| sim.journal.reason == "AnotherRemediationActive");
+        sim.another_at_work = None;
+        sim.run();
+        assert!(is_done(&sim), "{reason:?}: {}", sim.journal.message);
+    }
 }
 
 #[test]

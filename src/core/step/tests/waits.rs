@@ -3,25 +3,87 @@
 use super::shell::Sim;
 use super::world::at;
 use crate::core::decision::Effect;
-use crate::core::facts::{Obstacle, Policy, Seen};
+use crate::core::facts::{Obstacle, Origin, Policy, Seen};
 use crate::core::phase::{Phase, Reason};
 
 fn paused(paused: bool) -> Seen<Policy> {
     Seen::Present(Policy { paused })
 }
 
+/// Pauses something, or sets it going again.
+type Pause = fn(&mut Sim, bool);
+
+/// What a person may pause.
+pub(super) const PAUSES: [(Reason, Pause); 3] = [
+    (Reason::PolicyPaused, |sim, on| {
+        sim.world.objects.policy = paused(on);
+    }),
+    (Reason::MachinePaused, |sim, on| {
+        let pause = on.then(|| "carries cluster.x-k8s.io/paused".to_owned());
+        sim.world.edit_machine(|machine| machine.pause = pause);
+    }),
+    (Reason::HealthCheckPaused, |sim, on| {
+        sim.world.edit_check(|check| check.paused = on);
+    }),
+];
+
 #[test]
 fn a_pause_does_not_use_up_the_time_to_begin() {
-    let mut sim = Sim::new();
-    sim.world.objects.policy = paused(true);
-    sim.run_until(|sim| sim.world.now > 3_600_000);
-    assert_eq!(sim.journal.reason, Reason::PolicyPaused.as_str());
-    assert_eq!(sim.counts.journal_writes, 1);
+    for origin in [Origin::Annotation, Origin::Request] {
+        for (reason, pause) in PAUSES {
+            let mut sim = Sim::new();
+            sim.origin = origin;
+            pause(&mut sim, true);
+            sim.run_until(|sim| sim.world.now > 3_600_000);
+            assert_eq!(sim.journal.reason, reason.as_str());
+            assert_eq!(sim.counts.journal_writes, 1);
 
-    sim.world.objects.policy = paused(false);
-    sim.run();
+            pause(&mut sim, false);
+            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint yet"));
+            sim.run_until(|sim| sim.journal.is_because(Reason::HostNotFound));
+            sim.host = Sim::new().host;
+            sim.run();
 
-    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+            let story = &sim.journal.message;
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{reason:?}: {story}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_up_during_a_long_pause_is_given_its_own_time() {
+    for (reason, pause) in PAUSES {
+        let mut sim = Sim::new();
+        pause(&mut sim, true);
+        sim.run_until(|sim| sim.world.now > 3_600_000);
+
+        let node = std::mem::replace(&mut sim.world.objects.node, Seen::Unreadable("spec".to_owned()));
+        sim.run_until(|sim| sim.journal.is_because(Reason::NodeUnreadable));
+        sim.world.objects.node = node;
+        sim.run_until(|sim| sim.journal.is_because(reason));
+        pause(&mut sim, false);
+        sim.run();
+
+        let story = &sim.journal.message;
+        assert_eq!(sim.journal.phase, Phase::Succeeded, "{reason:?}: {story}");
+    }
+}
+
+#[test]
+fn a_pause_between_attempts_does_not_hide_a_host_that_was_left_off() {
+    for (reason, pause) in PAUSES {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.power_offs() == 1);
+        sim.world.bmc.reachable = false;
+        sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+        pause(&mut sim, true);
+
+        sim.run();
+
+        let story = &sim.journal.message;
+        assert_eq!(sim.journal.phase, Phase::Failed, "{reason:?}: {story}");
+        assert!(story.contains("left off"), "{reason:?}: {story}");
+    }
 }
 
 #[test]
