@@ -50,14 +50,14 @@ pub struct RemediationPolicySpec {
     /// Rules for talking to BMCs.
     #[schemars(default)]
     pub bmc: BmcRules,
-    /// Whether the daemon itself evaluates OpenShift's MachineHealthChecks that ask for power cycles.
+    /// Whether the daemon itself evaluates MachineHealthChecks that ask for power cycles.
     #[schemars(default)]
     pub health_checker: HealthChecker,
 }
 
-/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`) with the strategy
-/// external-baremetal and without a template, as machine-api-operator does: it puts the trigger on unhealthy
-/// Machines and writes the status of the checks.
+/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`, `cluster.x-k8s.io`) with the
+/// strategy external-baremetal and without a template, as machine-api-operator does: it puts the trigger on
+/// unhealthy Machines and writes the status of the checks. Decided for each API by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HealthChecker {
     /// While the platform's controller does not run: the Lease of its leader is absent or not renewed, or a

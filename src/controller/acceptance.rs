@@ -15,17 +15,15 @@ use super::bmc_access::protocol;
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::stated::state;
-use super::{host, readiness};
+use super::{evaluators, host, readiness};
 use crate::api::guarded::Unreadable;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::bmc::Protocol;
-use crate::core::checker::standing::Standing;
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
-use crate::intake::health_check::Stance;
-use crate::report::conditions::{ACCEPTED, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, READY, Statement};
+use crate::report::conditions::{ACCEPTED, READY, Statement};
 
 /// How soon an endpoint that depends on the policy is judged anew.
 const POLICY_CHANGES: Duration = Duration::from_secs(30);
@@ -224,45 +222,13 @@ pub(super) async fn policy(
     let generation = policy.metadata.generation;
     let mut statements = vec![accepted(verdict, generation)];
     // Until that was looked at, what an earlier process said holds.
-    if let Some(stance) = context.checker.stance() {
-        statements.extend(health_checks(&stance, generation));
-    }
+    statements.extend(evaluators::statements(
+        |api| context.checker.stance(api),
+        generation,
+    ));
     context.checker.policy_is(&policy.metadata);
     state(&context, &api, &policy.metadata, present, &statements).await?;
     Ok(Action::await_change())
-}
-
-/// Who evaluates health checks.
-fn health_checks(stance: &Stance, generation: Option<i64>) -> [Statement; 2] {
-    let checker = match &stance.standing {
-        Standing::In(why) => {
-            Statement::verdict(HEALTH_CHECKER, Ok((Reason::StandingIn, why.clone())), generation)
-        }
-        Standing::Aside(why) if why.reason == Reason::PlatformControllerUnknown => {
-            Statement::unknown(HEALTH_CHECKER, why, generation)
-        }
-        Standing::Aside(why) => Statement::verdict(HEALTH_CHECKER, Err(why.clone()), generation),
-    };
-    let obstacles = stance.unserved.obstacles();
-    let served = match (obstacles.first(), &stance.standing) {
-        (Some(first), _) => Statement {
-            message: obstacles
-                .iter()
-                .map(Obstacle::for_people)
-                .collect::<Vec<_>>()
-                .join(" "),
-            ..Statement::verdict(HEALTH_CHECKS_SERVED, Err(first.clone()), generation)
-        },
-        (None, Standing::Aside(why)) if stance.unserved.is_unknown() => {
-            Statement::unknown(HEALTH_CHECKS_SERVED, why, generation)
-        }
-        (None, Standing::Aside(_) | Standing::In(_)) => {
-            let all = "no health check that asks for power cycles is known to be evaluated by nobody";
-            let served = Ok((Reason::HealthChecksServed, all.to_owned()));
-            Statement::verdict(HEALTH_CHECKS_SERVED, served, generation)
-        }
-    };
-    [checker, served]
 }
 
 /// What to do after a failed write: nothing depends on it, so there is no hurry.

@@ -92,20 +92,22 @@ pub(crate) fn start(
     drive_own(client, "PowerCycleRemediationTemplate", writer, tasks);
 
     let (machines, checks) = (served::openshift(client, tasks), served::openshift(client, tasks));
-    let heard = (listener(wakes.machines), listener(wakes.health_checks));
+    let of = wakes.openshift;
+    let heard = (listener(of.machines), listener(of.health_checks));
     let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks)?;
     let (machines, checks) = (
         served::cluster_api(client, cluster_api, tasks),
         served::cluster_api(client, cluster_api, tasks),
     );
-    let unheard = (|_: &_| {}, |_: &_| {});
-    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), unheard, finished_too, tasks)?;
+    let of = wakes.cluster_api;
+    let heard = (listener(of.machines), listener(of.health_checks));
+    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, finished_too, tasks)?;
 
     let (clusters, writer) = reflector::store_shared(BUFFER);
     let cluster_changes = subscribe(&writer)?;
     let events = served::cluster_api(client, cluster_api, tasks);
-    let unheard = (|_: &_| {}, |_: &_| {});
-    drive(events, "Cluster", Cluster::narrow, unheard, writer, tasks);
+    let heard = (|_: &_| {}, listener(wakes.clusters));
+    drive(events, "Cluster", Cluster::narrow, heard, writer, tasks);
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);

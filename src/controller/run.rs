@@ -79,7 +79,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     };
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();
-    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too]);
+    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too], waker.clone());
     let caches = (caches, lost_nodes, networks);
     let clusters = (cluster_api, workload);
     let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));

@@ -44,6 +44,12 @@ impl ServedClusterApi {
         Ok(version)
     }
 
+    /// Group and the newest version that the server has.
+    pub(crate) fn group_version(&self) -> Option<String> {
+        let version = self.version()?;
+        Some(format!("{}/{}", MachineApi::ClusterApi.group(), version.as_str()))
+    }
+
     /// The objects of a kind in all namespaces or in one; `None` where the server has none.
     pub(crate) fn api(&self, client: &Client, kind: Kind, namespace: Option<&str>) -> Option<Dynamic> {
         let version = self.version()?;

@@ -149,6 +149,8 @@ reasons! {
     MachineReplaced => "Delete this remediation; it was meant for an earlier Machine.",
     /// The Machine cannot be read.
     MachineUnreadable => "Correct what the message names: the field of the Machine, or whether its API is served.",
+    /// The Cluster of a MachineHealthCheck does not exist or cannot be read.
+    ClusterUnreadable => "Correct spec.clusterName of the MachineHealthCheck, or the Cluster that the message names.",
     /// The Machine is being deleted.
     MachineDeleting => "Nothing to do; the deletion decides the host's fate.",
     /// The Machine is in phase Failed, which its health check answers by deletion.
@@ -292,6 +294,8 @@ reasons! {
     HealthChecksServed => "Nothing to do.",
     /// MachineHealthChecks ask for power cycles, and no controller evaluates them.
     HealthChecksUnserved => "Set spec.healthChecker of the RemediationPolicy \"default\" to Auto, or let the platform's controller run.",
+    /// MachineHealthChecks ask for power cycles by an annotation that their controller does not know.
+    StrategyNotKnown => "Name a PowerCycleRemediationTemplate in the remediation template of the MachineHealthCheck.",
     /// NodeHealthChecks with our template are disabled, because MachineHealthChecks exist.
     DisabledByMachineHealthChecks => "Delete the MachineHealthChecks, or use them instead of the NodeHealthCheck: \
         the NodeHealthCheck operator serves none while there are others.",

@@ -34,6 +34,8 @@ pub const ACCEPTED: &str = "Accepted";
 pub const READY: &str = "Ready";
 /// Of the policy: whether the daemon evaluates MachineHealthChecks itself.
 pub const HEALTH_CHECKER: &str = "HealthChecker";
+/// The same about those of Cluster API, where the server has them.
+pub const CLUSTER_API_HEALTH_CHECKER: &str = "ClusterAPIHealthChecker";
 /// Of the policy: whether somebody evaluates each health check that asks for power cycles.
 pub const HEALTH_CHECKS_SERVED: &str = "HealthChecksServed";
 

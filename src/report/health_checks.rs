@@ -8,6 +8,7 @@ use super::metrics::{CheckLabels, Metrics};
 use crate::core::checker::notice::{Notice, Weight};
 use crate::core::checker::pass::Numbers;
 use crate::core::checker::standing::Standing;
+use crate::core::machine_api::MachineApi;
 
 impl Reporter {
     /// Tells people of something that a pass over a health check found.
@@ -75,13 +76,16 @@ impl Reporter {
     }
 
     /// Says that our health checker stands in, or does not any more.
-    pub fn health_checker_stands(&self, standing: &Standing) {
-        self.metrics.standing_in.set(i64::from(standing.is_in()));
+    pub fn health_checker_stands(&self, api: MachineApi, standing: &Standing) {
+        let group = api.group();
+        let gauge = self.metrics.standing_in.get_or_create(&[("api", group)]);
+        gauge.set(i64::from(standing.is_in()));
         let reason = standing.reason().as_str();
         match standing {
-            Standing::In(why) => tracing::info!(reason, "evaluating MachineHealthChecks: {why}"),
+            Standing::In(why) => tracing::info!(group, reason, "evaluating MachineHealthChecks: {why}"),
             Standing::Aside(obstacle) => {
                 tracing::info!(
+                    group,
                     reason,
                     "not evaluating MachineHealthChecks: {}",
                     obstacle.for_people()
@@ -90,12 +94,8 @@ impl Reporter {
         }
     }
 
-    /// Notes how many health checks ask for power cycles in vain.
-    pub fn unserved(&self, machine_checks: usize, node_checks: usize) {
-        let kinds = [
-            ("MachineHealthCheck", machine_checks),
-            ("NodeHealthCheck", node_checks),
-        ];
+    /// Notes how many health checks of each kind ask for power cycles in vain.
+    pub fn unserved(&self, kinds: [(&'static str, usize); 2]) {
         for (kind, number) in kinds {
             let gauge = self.metrics.unserved.get_or_create(&[("kind", kind)]);
             gauge.set(i64::try_from(number).unwrap_or(i64::MAX));

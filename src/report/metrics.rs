@@ -38,7 +38,7 @@ pub struct Metrics {
     pub(super) certificate_expiry: Family<HostLabels, Gauge>,
     pub(super) checks: Family<OneLabel, Counter>,
     pub(super) check_duration: Histogram,
-    pub(super) standing_in: Gauge,
+    pub(super) standing_in: Family<OneLabel, Gauge>,
     pub(super) unserved: Family<OneLabel, Gauge>,
     pub(super) nodes_covered: Family<CheckLabels, Gauge>,
     pub(super) short_circuit: Family<CheckLabels, Gauge>,
@@ -69,10 +69,10 @@ impl Default for Metrics {
             "How long checks of BMCs took",
             check_duration.clone(),
         );
-        let standing_in = Gauge::default();
+        let standing_in = Family::<OneLabel, Gauge>::default();
         registry.register(
             "health_checker_standing_in",
-            "1 while this process evaluates MachineHealthChecks, else 0",
+            "1 while this process evaluates the MachineHealthChecks of an API, else 0",
             standing_in.clone(),
         );
         let unserved = Family::<OneLabel, Gauge>::default();

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::world::{self, World, objects};
 use crate::{
-    CLUSTER, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, status, triggered,
-    without_an_endpoint,
+    CLUSTER, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, standing_in, status,
+    triggered, without_an_endpoint,
 };
 
 /// Where machine-api-operator's health checker has its Lease.
@@ -90,8 +90,8 @@ async fn it_stands_aside_while_the_lease_of_the_platforms_controller_is_renewed(
     renew(&world, 2).await?;
     let said = policy_says(&world, "HealthChecker", "False", "PlatformControllerRuns").await?;
     assert!(said.message.contains("is renewed"), "{}", said.message);
-    let standing_in = "baremetal_remediator_health_checker_standing_in";
-    daemon.metric_becomes(standing_in, Some("0")).await?;
+    let standing_in = standing_in("machine.openshift.io");
+    daemon.metric_becomes(&standing_in, Some("0")).await?;
     daemon
         .metric_becomes(&metric(&world, "nodes_covered", "workers"), None)
         .await?;

@@ -11,6 +11,7 @@
 mod world;
 
 mod aside;
+mod cluster_api;
 mod left_alone;
 mod standing_in;
 
@@ -142,4 +143,9 @@ async fn policy_says(world: &World, kind: &str, status: &str, reason: &str) -> R
 fn metric(world: &World, name: &str, check: &str) -> String {
     let namespace = &world.namespace;
     format!("mapi_machinehealthcheck_{name}{{name=\"{check}\",namespace=\"{namespace}\"}}")
+}
+
+/// How the metrics call whether it stands in for the controller of an API.
+fn standing_in(group: &str) -> String {
+    format!("baremetal_remediator_health_checker_standing_in{{api=\"{group}\"}}")
 }

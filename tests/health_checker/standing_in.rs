@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::world::{self, HostOptions, World, objects, truth};
 use crate::{
-    CLUSTER, LONG, allowed, check_for_slowness, daemon, metric, policy_says, reports_slowness, status,
-    triggered, without_an_endpoint,
+    CLUSTER, LONG, allowed, check_for_slowness, daemon, metric, policy_says, reports_slowness, standing_in,
+    status, triggered, without_an_endpoint,
 };
 
 #[tokio::test]
@@ -53,8 +53,8 @@ async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> Resu
         let name = metric(&world, name, "workers");
         daemon.metric_becomes(&name, Some(number)).await?;
     }
-    let standing_in = "baremetal_remediator_health_checker_standing_in";
-    daemon.metric_becomes(standing_in, Some("1")).await?;
+    let standing_in = standing_in("machine.openshift.io");
+    daemon.metric_becomes(&standing_in, Some("1")).await?;
     policy_says(&world, "HealthChecker", "True", "StandingIn").await?;
 
     // What a reboot does not cure.

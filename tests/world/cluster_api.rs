@@ -2,6 +2,8 @@
 //! requests as its MachineHealthCheck controller makes them.
 #![allow(clippy::indexing_slicing, reason = "what is indexed was built here")]
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use harness::Cluster;
@@ -9,12 +11,16 @@ use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use super::{HostOptions, World, WorldHost, objects};
 
 const GROUP: &str = "cluster.x-k8s.io";
 const VERSION: &str = "v1beta2";
+
+/// How long what a controller writes may take.
+const PATIENCE: Duration = Duration::from_secs(75);
 
 /// Label of the workers that the health checks of these worlds select.
 const ROLE: &str = "example.org/role";
@@ -134,8 +140,8 @@ pub fn kubeconfig_of(cluster: &Cluster) -> Result<String> {
     Ok(std::fs::read_to_string(cluster.admin_kubeconfig_file()?)?)
 }
 
-/// A health check over the workers of a Cluster that asks by this template; by the strategy annotation where
-/// that is null.
+/// A health check over the workers of a Cluster that asks by the template of this; by the strategy annotation
+/// where that has none.
 pub async fn create_health_check(world: &World, name: &str, cluster: &str, remediation: Value) -> Result<()> {
     let condition = |status: &str| json!({"type": "Ready", "status": status, "timeoutSeconds": 1});
     let mut check = json!({
@@ -146,16 +152,42 @@ pub async fn create_health_check(world: &World, name: &str, cluster: &str, remed
             "checks": {"unhealthyNodeConditions": [condition("Unknown"), condition("False")]},
         },
     });
-    if remediation.is_null() {
+    if remediation["templateRef"].is_null() {
         check["metadata"]["annotations"] =
             json!({keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL});
-    } else {
+    }
+    if !remediation.is_null() {
         check["spec"]["remediation"] = remediation;
     }
     health_checks(world)
         .create(&PostParams::default(), &serde_json::from_value(check)?)
         .await?;
     Ok(())
+}
+
+/// Waits until the status of a health check is as wanted.
+pub async fn health_check_says(
+    world: &World,
+    name: &str,
+    wanted: impl Fn(&Value) -> bool + Send,
+) -> Result<Value> {
+    let checks = health_checks(world);
+    let status = |check: Option<&DynamicObject>| check.map(|check| check.data["status"].clone());
+    let is = |check: Option<&DynamicObject>| status(check).is_some_and(|status| wanted(&status));
+    let wait = await_condition(checks.clone(), name, is);
+    let Ok(found) = tokio::time::timeout(PATIENCE, wait).await else {
+        anyhow::bail!(
+            "{name} did not get there: {:?}",
+            status(Some(&checks.get(name).await?))
+        );
+    };
+    status(found?.as_ref()).context("no status")
+}
+
+/// A condition of an object of v1beta2.
+pub fn condition<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+    let mut conditions = status["conditions"].as_array()?.iter();
+    conditions.find(|condition| condition["type"] == kind)
 }
 
 /// Marks the Machine of a host, as a health checker does where the strategy annotation asks for it.
@@ -165,6 +197,12 @@ pub async fn trigger(world: &World, machine: &str) -> Result<()> {
         .patch(machine, &PatchParams::default(), &patch)
         .await?;
     Ok(())
+}
+
+/// Whether the Machine of a host carries the mark.
+pub async fn is_triggered(world: &World, machine: &str) -> Result<bool> {
+    let machine = machines(world).get(machine).await?;
+    Ok(machine.annotations().contains_key(keys::TRIGGER_ANNOTATION))
 }
 
 /// Reference to one of our templates.

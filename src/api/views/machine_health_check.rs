@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::Duration;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{LabelsKept, Machine, lenient, narrow};
 use crate::api::keys;
@@ -98,6 +99,9 @@ pub struct MachineHealthCheckStatus {
     /// Conditions in OpenShift's shape.
     #[serde(default, deserialize_with = "lenient")]
     pub conditions: Option<Vec<OpenShiftCondition>>,
+    /// The whole status as it stands on a MachineHealthCheck of Cluster API.
+    #[serde(skip)]
+    pub cluster_api: Option<Value>,
 }
 
 /// A condition of OpenShift's machine API. Source: openshift/api `machine/v1beta1/types_machine.go`.
@@ -130,6 +134,12 @@ impl MachineHealthCheck {
             &[keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION],
             LabelsKept::Only(&[]),
         );
+        // Names thousands of Machines; read only where it is ours to write.
+        if !self.asks_for_power_cycles()
+            && let Some(status) = &mut self.status
+        {
+            status.cluster_api = None;
+        }
     }
 
     /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which

@@ -21,6 +21,7 @@ use crate::controller::lost_nodes::LostNodes;
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::prepare::supports_out_of_service;
 use crate::core::facts::Obstacle;
+use crate::intake::health_check::wake::Wake;
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
@@ -60,6 +61,8 @@ pub(super) struct Keeper {
     pub(super) client: Client,
     /// Outlives connections: a Node does not come back to life because a watch was begun anew.
     pub(super) lost_nodes: LostNodes,
+    /// Tells the health checker what matters to it, and outlives connections, too.
+    pub(super) wake: Wake<Node>,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -99,7 +102,7 @@ pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, 
 
 impl Keeper {
     /// Runs until nobody wants the cluster any more.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
         let mut pauses = Pauses::new();
         loop {
             let Some(shared) = self.shared.upgrade() else {
@@ -134,7 +137,7 @@ impl Keeper {
     }
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
-    async fn watch(&self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
+    async fn watch(&mut self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
         let (store, writer) = reflector::store();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
@@ -179,7 +182,10 @@ impl Keeper {
     }
 
     /// Notes what the watch says; answers whether it has to be begun anew.
-    fn noted(&self, nodes: &NodeCluster, event: Option<watcher::Result<Event<Guarded<Node>>>>) -> bool {
+    fn noted(&mut self, nodes: &NodeCluster, event: Option<watcher::Result<Event<Guarded<Node>>>>) -> bool {
+        if let Some(Ok(event)) = &event {
+            self.wake.note(event);
+        }
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };

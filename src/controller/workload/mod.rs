@@ -32,6 +32,7 @@ use crate::api::keys;
 use crate::api::views::{Machine, Node};
 use crate::core::facts::Obstacle;
 use crate::core::phase::Reason;
+use crate::intake::health_check::wake::{Wake, Waker, Woke};
 
 /// How long after it was asked for last a cluster is still watched.
 const KEPT_FOR: Duration = Duration::from_mins(30);
@@ -77,6 +78,8 @@ struct Shared {
     clock: Clock,
     entries: Mutex<BTreeMap<ClusterKey, Entry>>,
     listeners: Vec<mpsc::UnboundedSender<Change>>,
+    /// The health checker.
+    waker: Waker,
 }
 
 struct Entry {
@@ -105,12 +108,18 @@ impl Drop for Shared {
 
 impl WorkloadClusters {
     /// None is connected to yet. `listeners` are told what changes.
-    pub(crate) fn new(client: Client, clock: Clock, listeners: Vec<mpsc::UnboundedSender<Change>>) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        clock: Clock,
+        listeners: Vec<mpsc::UnboundedSender<Change>>,
+        waker: Waker,
+    ) -> Self {
         Self(Arc::new(Shared {
             client,
             clock,
             entries: Mutex::default(),
             listeners,
+            waker,
         }))
     }
 
@@ -175,6 +184,7 @@ impl WorkloadClusters {
             key: key.clone(),
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
+            wake: Wake::of_workload(&self.0.waker, &key.namespace),
             shared: Arc::downgrade(&self.0),
         };
         Entry {
@@ -201,6 +211,8 @@ impl Shared {
         }
         drop(entries);
         self.tell(&Change::Cluster(key.clone()));
+        // Who hears no more has ended, and the daemon with it.
+        let _ = self.waker.send(Woke::Namespace(key.namespace.clone()));
     }
 
     fn tell(&self, change: &Change) {
@@ -264,7 +276,8 @@ mod tests {
             namespace: "metal".to_owned(),
             name: "blue".to_owned(),
         };
-        let clusters = WorkloadClusters::new(client, Clock::start(), vec![tell]);
+        let (waker, _) = tokio::sync::mpsc::unbounded_channel();
+        let clusters = WorkloadClusters::new(client, Clock::start(), vec![tell], waker);
         (clusters, key, told)
     }
 

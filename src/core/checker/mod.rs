@@ -1,7 +1,7 @@
 //! Our own health checker: whether it stands in for the platform's, and what it does when it does.
 //!
-//! It does what machine-api-operator's controller does with the strategy external-baremetal: it puts the
-//! trigger on Machines. Everything after that is the path of any trigger, so it may be stopped, and the
+//! It does what machine-api-operator's controller does with the strategy external-baremetal, also for the
+//! MachineHealthChecks of Cluster API: it puts the trigger on Machines. Everything after that is the path of any trigger, so it may be stopped, and the
 //! platform's controller may take over, at any moment.
 //! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
 

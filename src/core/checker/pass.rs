@@ -14,8 +14,17 @@ pub const DETECTED_UNHEALTHY: &str = "DetectedUnhealthy";
 pub const EXTERNAL_ANNOTATION_ADDED: &str = "ExternalAnnotationAdded";
 /// Event on a Machine that could not be given the trigger.
 pub const EXTERNAL_ANNOTATION_FAILED: &str = "ExternalAnnotationFailed";
+/// Event on a Machine of Cluster API that was given the trigger.
+/// Source: cluster-api `internal/controllers/machinehealthcheck/machinehealthcheck_controller.go`.
+pub const MACHINE_MARKED_UNHEALTHY: &str = "MachineMarkedUnhealthy";
 /// Event on a health check whose limit, or another check, forbids to remediate.
 pub const REMEDIATION_RESTRICTED: &str = "RemediationRestricted";
+
+/// What is said of a health check that carries the annotation `cluster.x-k8s.io/paused`. This and the following
+/// as Cluster API says it. Source: cluster-api `util/paused/paused.go`.
+const CHECK_PAUSED: &str = "MachineHealthCheck has the cluster.x-k8s.io/paused annotation";
+/// What is said of one whose Cluster is paused.
+const CLUSTER_PAUSED: &str = "Cluster spec.paused is set to true";
 
 /// What a pass comes to for one health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +36,8 @@ pub struct Outcome {
     pub notices: Vec<Notice>,
     /// Its status; `None` for a paused one, which is left as it is.
     pub status: Option<Status>,
+    /// What pauses it, if anything does.
+    pub paused: Option<&'static str>,
     /// How many Machines it selects, and whether its limit has stopped it; for metrics.
     pub numbers: Option<Numbers>,
 }
@@ -43,9 +54,11 @@ pub struct Numbers {
 /// The status of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Unless it is malformed: what it selects, how many of those are healthy, and how many more may become
-    /// unhealthy.
+    /// Unless it is malformed, or its Cluster is unknown: what it selects, how many of those are healthy, and
+    /// how many more may become unhealthy.
     pub counts: Option<StatusCounts>,
+    /// The Machines that are counted, by name.
+    pub targets: Vec<String>,
     /// The condition `RemediationAllowed`: that it is True, or why it is False.
     pub allowed: Result<(), Denied>,
 }
@@ -85,8 +98,15 @@ pub fn outcome(
         Ok((_, assessment)) => assessment,
     };
     let numbers = Some(numbers(assessment));
-    if assessed.check.paused {
+    let paused = match &assessment.stopped {
+        Some(Stopped::CheckPaused) => Some(CHECK_PAUSED),
+        Some(Stopped::ClusterPaused) => Some(CLUSTER_PAUSED),
+        Some(Stopped::ClusterUnreadable(detail)) => return of_unknown_cluster(detail),
+        Some(Stopped::TooManyUnhealthy) | None => None,
+    };
+    if paused.is_some() {
         return Outcome {
+            paused,
             numbers,
             ..Outcome::default()
         };
@@ -105,6 +125,7 @@ pub fn outcome(
         triggers,
         notices,
         status: Some(status(assessment)),
+        paused,
         numbers,
     }
 }
@@ -127,7 +148,23 @@ pub fn malformed(check: &Check) -> Option<Notice> {
 }
 
 fn of_malformed(check: &Check) -> Outcome {
-    let notice = malformed(check);
+    denied(malformed(check))
+}
+
+/// Nobody knows whether the Cluster is paused, or how far it is.
+fn of_unknown_cluster(detail: &str) -> Outcome {
+    let obstacle = Obstacle::new(Reason::ClusterUnreadable, detail);
+    denied(Some(Notice {
+        on: On::Check,
+        weight: Weight::Warning,
+        reason: obstacle.reason.as_str(),
+        key: detail.to_owned(),
+        note: obstacle.for_people(),
+    }))
+}
+
+/// Nothing is selected, and the notice says why.
+fn denied(notice: Option<Notice>) -> Outcome {
     let denied = notice.as_ref().map(|notice| Denied {
         reason: notice.reason,
         message: notice.note.clone(),
@@ -135,6 +172,7 @@ fn of_malformed(check: &Check) -> Outcome {
     Outcome {
         status: denied.map(|denied| Status {
             counts: None,
+            targets: Vec::new(),
             allowed: Err(denied),
         }),
         notices: notice.into_iter().collect(),
@@ -151,7 +189,9 @@ fn numbers(assessment: &Assessment) -> Numbers {
 
 fn status(assessment: &Assessment) -> Status {
     let (counts, allowance) = (assessment.counts, &assessment.allowance);
+    let counted = assessment.machines.iter().filter(|one| one.verdict.is_expected());
     Status {
+        targets: counted.map(|one| one.name.clone()).collect(),
         counts: Some(StatusCounts {
             expected: counts.expected,
             healthy: counts.healthy,
@@ -196,9 +236,12 @@ fn grace(assessment: &Assessment) -> Vec<Notice> {
         .collect()
 }
 
-/// That the limit forbids, and once for as long as it does.
+/// That the limit forbids, and once for as long as it does. A range may forbid because too few are unhealthy,
+/// and then there is nothing to say while none is.
 fn restricted(assessment: &Assessment) -> Option<Notice> {
-    (assessment.stopped == Some(Stopped::TooManyUnhealthy)).then(|| Notice {
+    let counts = assessment.counts;
+    let restricts = assessment.stopped == Some(Stopped::TooManyUnhealthy) && counts.healthy < counts.expected;
+    restricts.then(|| Notice {
         on: On::Check,
         weight: Weight::Warning,
         reason: REMEDIATION_RESTRICTED,

@@ -1,6 +1,6 @@
 //! What a pass is made on: everything of one namespace, as the caches have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
@@ -9,17 +9,19 @@ use super::judged::{self, UnderWay};
 use super::state::Remediations;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
-use crate::controller::caches::{self, Caches, Guarded};
-use crate::controller::{about, begun, gather, others};
+use crate::controller::caches::{Caches, Guarded};
+use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, others};
 use crate::core::facts::{Obstacle, Origin, Seen};
 use crate::core::health::overlap::Check;
-use crate::core::health::target::Target;
+use crate::core::health::target::{NodeState, Target};
 use crate::core::health::vouching;
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
-use crate::core::step::{machine_obstacle, node_obstacle, trigger_obstacle};
+use crate::core::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
 
-/// Everything of one namespace.
+/// Everything of one API and one namespace.
 pub(super) struct Gathered {
+    api: MachineApi,
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
@@ -27,20 +29,18 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn of(caches: &Caches, namespace: &str) -> Self {
+    pub(super) fn of(caches: &Caches, api: MachineApi, namespace: &str) -> Self {
         let namespace = Some(namespace.to_owned());
-        let machines = caches
-            .openshift
-            .machines
-            .state_filter(|one| one.namespace() == namespace);
+        let of_api = caches.of(api);
+        let machines = of_api.machines.state_filter(|one| one.namespace() == namespace);
         let remediations = caches
             .remediations
             .state_filter(|one| one.namespace() == namespace);
         let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
+            api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
-            checks: caches
-                .openshift
+            checks: of_api
                 .health_checks
                 .state_filter(|one| one.namespace() == namespace),
             remediations,
@@ -49,24 +49,44 @@ impl Gathered {
     }
 
     /// The checks that ask for power cycles.
-    pub(super) fn checks(&self) -> Vec<Check> {
-        self.checks
-            .iter()
-            .filter_map(|guarded| judged::asking(guarded))
+    pub(super) fn checks(&self, context: &Context) -> Vec<Check> {
+        let cluster = |key: &ClusterKey| gather::cluster(context, key).map(|cluster| cluster.state);
+        let checks = self.checks.iter();
+        checks
+            .filter_map(|guarded| judged::asking(guarded, cluster))
             .collect()
     }
 
     /// The Machines.
-    pub(super) fn targets(&self, caches: &Caches) -> Vec<Target> {
-        let under_way = UnderWay::among(self.readable_remediations());
-        let node = |_: &Machine, name: &str| {
-            let found = caches::find(&caches.nodes, None, name);
-            judged::node(name, found.as_deref())
+    pub(super) fn targets(&self, context: &Context) -> Vec<Target> {
+        let under_way = UnderWay::among(self.api, self.readable_remediations());
+        let clusters = self.node_clusters(context);
+        let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
+            Some(Ok(nodes)) => judged::node(name, nodes.find(name).as_deref()),
+            Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
+            None => NodeState::Unreachable("its cluster was not looked for".to_owned()),
         };
         let machines = self.machines.values();
         machines
             .map(|machine| judged::target(machine, node, under_way.is_about(machine)))
             .collect()
+    }
+
+    /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
+    fn node_clusters(
+        &self,
+        context: &Context,
+    ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
+        let readable = self
+            .machines
+            .values()
+            .filter_map(|machine| machine.0.as_ref().ok());
+        let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
+        let nodes = |key: &Option<ClusterKey>| match key {
+            None => Ok(context.own_nodes()),
+            Some(key) => context.workload.nodes(key),
+        };
+        keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }
 
     fn readable_remediations(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
@@ -82,10 +102,12 @@ impl Gathered {
 
     /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
     /// of a remediation, would.
-    pub(super) fn refusal(&self, caches: &Caches, name: &str) -> Option<Obstacle> {
+    pub(super) fn refusal(&self, context: &Context, name: &str) -> Option<Obstacle> {
         let machine = self.machine(name)?;
-        let facts = machine.facts();
-        if let Some(obstacle) = machine_obstacle(&facts).or_else(|| trigger_obstacle(&facts)) {
+        let cluster = ClusterKey::of(machine).map(|key| gather::cluster(context, &key));
+        let facts = gather::machine_facts(machine, cluster.as_ref());
+        let of_machine = machine_obstacle(&facts).or_else(|| pause_obstacle(&facts));
+        if let Some(obstacle) = of_machine.or_else(|| trigger_obstacle(&facts)) {
             return Some(obstacle);
         }
         let namespace = machine.namespace().unwrap_or_default();
@@ -96,9 +118,12 @@ impl Gathered {
         }
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| gather::health_check(check, machine)).collect();
+        let nodes = match context.nodes_of_machine(machine) {
+            Ok(nodes) => nodes,
+            Err(obstacle) => return Some(obstacle),
+        };
         let node = machine.node_name().map_or(Seen::Absent, |name| {
-            let node = caches::find(&caches.nodes, None, name);
-            gather::seen(node.as_deref(), "Node", name).map(|node| node.facts())
+            gather::seen(nodes.find(name).as_deref(), "Node", name).map(|node| node.facts())
         });
         vouching(&checks).err().or_else(|| node_obstacle(&facts, &node))
     }

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::controller::{about, begun};
+use crate::controller::{ClusterKey, about, begun};
 use crate::core::facts::Seen;
 use crate::core::health::overlap::Check;
 use crate::core::health::problem::{Problem, RuleError};
@@ -15,10 +15,28 @@ use crate::core::health::rules::{Malformed, Scope};
 use crate::core::health::target::{ClusterState, NodeState, Target};
 use crate::core::machine_api::MachineApi;
 
-/// A check of OpenShift that asks for power cycles by the strategy, which is what our health checker
-/// evaluates; `None` for another.
-pub(super) fn asking(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
-    check(guarded, MachineHealthCheck::asks_for_power_cycles, Seen::Absent)
+/// Whether a check asks for power cycles by the strategy, which is what our health checker evaluates. Of one
+/// that cannot be read nobody knows.
+pub(super) fn may_ask(guarded: &Guarded<MachineHealthCheck>) -> bool {
+    let readable = guarded.0.as_ref();
+    readable.map_or(true, MachineHealthCheck::asks_for_power_cycles)
+}
+
+/// Such a check; `None` for another.
+pub(super) fn asking(
+    guarded: &Guarded<MachineHealthCheck>,
+    cluster: impl Fn(&ClusterKey) -> Seen<ClusterState>,
+) -> Option<Check> {
+    let cluster = cluster_of(guarded).map_or(Seen::Absent, |key| cluster(&key));
+    check(guarded, MachineHealthCheck::asks_for_power_cycles, cluster)
+}
+
+/// The Cluster that a check of Cluster API is for.
+pub(crate) fn cluster_of(guarded: &Guarded<MachineHealthCheck>) -> Option<ClusterKey> {
+    Some(ClusterKey {
+        name: guarded.0.as_ref().ok()?.cluster()?.to_owned(),
+        namespace: guarded.namespace()?,
+    })
 }
 
 /// A check, if it is wanted. `cluster` is its Cluster, where it belongs to one.
@@ -85,7 +103,7 @@ pub(crate) fn node(name: &str, found: Option<&Guarded<Node>>) -> NodeState {
     }
 }
 
-/// Which Machines of OpenShift, and which Nodes, the remediations of a namespace are about that have not ended.
+/// Which Machines of one API, and which Nodes, the remediations of a namespace are about that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     machines: BTreeSet<String>,
@@ -94,12 +112,15 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     /// Those of `remediations`, all of one namespace, that have not ended.
-    pub(super) fn among<'a>(remediations: impl Iterator<Item = &'a PowerCycleRemediation>) -> Self {
+    pub(super) fn among<'a>(
+        api: MachineApi,
+        remediations: impl Iterator<Item = &'a PowerCycleRemediation>,
+    ) -> Self {
         let mut under_way = Self::default();
         for remediation in remediations.filter(|one| is_under_way(one)) {
             let about = about(remediation);
             // Both APIs may have a Machine of that name.
-            if about.machine_api == Some(MachineApi::ClusterApi) {
+            if about.machine_api.is_some_and(|other| other != api) {
                 continue;
             }
             under_way.machines.extend(about.machine);

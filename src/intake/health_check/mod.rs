@@ -1,9 +1,10 @@
-//! Our own health checker. Where it stands in for the platform's controller, it evaluates OpenShift's
-//! MachineHealthChecks that ask for power cycles, by [`crate::core::health`], and puts the trigger on unhealthy
+//! Our own health checker. Where it stands in for the platform's controller, it evaluates the
+//! MachineHealthChecks, of OpenShift and of Cluster API, that ask for power cycles, by [`crate::core::health`], and puts the trigger on unhealthy
 //! Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
 
 mod gathered;
 pub(crate) mod judged;
+mod look_out;
 mod pass;
 mod platform;
 mod queue;
@@ -16,3 +17,4 @@ pub(crate) mod wake;
 
 pub(crate) use run::run;
 pub(crate) use state::{Checker, Stance};
+pub(crate) use unserved::Unserved;

@@ -18,9 +18,12 @@ use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError};
 use crate::core::checker::notice::{Notice, On, Weight};
 use crate::core::checker::pass::{
-    EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, Outcome, malformed, outcome,
+    EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, Outcome, malformed,
+    outcome,
 };
+use crate::core::facts::Seen;
 use crate::core::health::overlap::{Evaluation, evaluate};
+use crate::core::machine_api::MachineApi;
 
 /// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
 const SHORTEST: Duration = Duration::from_millis(20);
@@ -31,24 +34,35 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 /// Pause after a write that failed.
 const RETRY: Duration = Duration::from_secs(10);
 
+/// The passes over the health checks of one API.
+pub(super) struct Passes {
+    pub(super) context: Arc<Context>,
+    pub(super) api: MachineApi,
+}
+
 /// Looks at one health check.
 pub(super) async fn reconcile(
     guarded: Arc<Guarded<MachineHealthCheck>>,
-    context: Arc<Context>,
+    passes: Arc<Passes>,
 ) -> Result<Action, ShellError> {
-    let Some(check) = judged::asking(&guarded) else {
+    let Passes { context, api } = passes.as_ref();
+    let Some(check) = judged::asking(&guarded, |_| Seen::Absent) else {
         return Ok(Action::await_change());
     };
-    let key = (guarded.namespace().unwrap_or_default(), guarded.name_any());
-    if !context.checker.is_in() {
+    let key = CheckKey {
+        api: *api,
+        namespace: guarded.namespace().unwrap_or_default(),
+        name: guarded.name_any(),
+    };
+    if !context.checker.is_in(*api) {
         let notices = malformed(&check).into_iter().collect();
-        tell(&context, &key, &guarded, None, notices);
+        tell(context, &key, &guarded, None, notices);
         // The numbers are those of whoever evaluates it.
-        context.reporter.check_gone(&key);
+        forget_numbers(context, &key);
         return Ok(Action::await_change());
     }
-    let mut judged = judge(&context, &key);
-    let (mut notices, mut retry) = put_triggers(&context, &key, &mut judged).await;
+    let mut judged = judge(context, &key);
+    let (mut notices, mut retry) = put_triggers(context, &key, &mut judged).await;
     let Judged {
         gathered,
         mut outcome,
@@ -56,15 +70,15 @@ pub(super) async fn reconcile(
         look_again,
     } = judged;
     notices.append(&mut outcome.notices);
-    tell(&context, &key, &guarded, Some(&gathered), notices);
-    if let (Some(wanted), Ok(check)) = (&outcome.status, &guarded.0)
-        && context.checker.is_in()
+    tell(context, &key, &guarded, Some(&gathered), notices);
+    if let Ok(check) = &guarded.0
+        && context.checker.is_in(*api)
     {
-        match status::write(&context.client, check, wanted, now).await {
+        match status::write(context, *api, check, &outcome, now).await {
             Ok(()) => {}
             Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
             Err(error) => {
-                tracing::warn!(check = %format_args!("{}/{}", key.0, key.1), error = %crate::report::chain(&error), "the status was not written; it is tried again");
+                tracing::warn!(check = %key, error = %crate::report::chain(&error), "the status was not written; it is tried again");
                 retry = Some(sooner(retry, RETRY));
             }
         }
@@ -83,11 +97,11 @@ struct Judged {
 /// Judges a check by what the caches have now.
 fn judge(context: &Context, key: &CheckKey) -> Judged {
     let now = context.clock.now();
-    let gathered = Gathered::of(&context.caches, &key.0);
-    let (checks, targets) = (gathered.checks(), gathered.targets(&context.caches));
+    let gathered = Gathered::of(&context.caches, key.api, &key.namespace);
+    let (checks, targets) = (gathered.checks(context), gathered.targets(context));
     let evaluation = evaluate(&checks, &targets, now);
-    let refusal = |machine: &str| gathered.refusal(&context.caches, machine);
-    let outcome = outcome(&evaluation, &key.1, refusal);
+    let refusal = |machine: &str| gathered.refusal(context, machine);
+    let outcome = outcome(&evaluation, &key.name, refusal);
     count(context, key, &gathered, &evaluation, &outcome);
     let look_again = evaluation.look_again;
     Judged {
@@ -119,11 +133,11 @@ async fn put_triggers(
             continue;
         };
         // It may have changed since: what the platform's controller does is left to it.
-        if !context.checker.is_in() {
+        if !context.checker.is_in(key.api) {
             break;
         }
-        let put = trigger::put(&context.client, machine).await;
-        notices.extend(put_notice(machine, put.as_ref().err()));
+        let put = trigger::put(context, machine).await;
+        notices.extend(put_notice(key, machine, put.as_ref().err()));
         match put {
             Ok(()) => {}
             Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
@@ -139,13 +153,17 @@ fn is_overtaken(error: &ShellError) -> bool {
 }
 
 /// What people are told of a trigger that was put, or was not.
-fn put_notice(machine: &Machine, error: Option<&ShellError>) -> Option<Notice> {
+fn put_notice(check: &CheckKey, machine: &Machine, error: Option<&ShellError>) -> Option<Notice> {
+    let marked = match check.api {
+        MachineApi::OpenShift => EXTERNAL_ANNOTATION_ADDED,
+        MachineApi::ClusterApi => MACHINE_MARKED_UNHEALTHY,
+    };
     let (weight, reason, key, note) = match error {
         None => (
             Weight::Normal,
-            EXTERNAL_ANNOTATION_ADDED,
+            marked,
             machine.resource_version().unwrap_or_default(),
-            "unhealthy for longer than its MachineHealthCheck allows; the trigger was set".to_owned(),
+            format!("unhealthy by MachineHealthCheck {check}; the trigger was set"),
         ),
         Some(error) if is_overtaken(error) => return None,
         Some(error) => (
@@ -171,16 +189,24 @@ fn count(
     evaluation: &Evaluation<'_>,
     outcome: &Outcome,
 ) {
-    let mut assessed = evaluation.checks.iter().filter(|one| one.check.name == key.1);
+    let Some(labels) = key.in_metrics() else { return };
+    let mut assessed = evaluation.checks.iter().filter(|one| one.check.name == key.name);
     let Some(Ok((_, assessment))) = assessed.next().map(|one| &one.assessment) else {
-        context.reporter.check_numbers(key, None);
+        context.reporter.check_numbers(&labels, None);
         return;
     };
     let selected: BTreeSet<&str> = assessment.machines.iter().map(|one| one.name.as_str()).collect();
     let selects = |machine: &str| selected.contains(machine);
     let succeeded = context.checker.succeeded(key, &gathered.remediations_of(selects));
-    context.reporter.check_numbers(key, outcome.numbers);
-    context.reporter.check_succeeded(key, succeeded);
+    context.reporter.check_numbers(&labels, outcome.numbers);
+    context.reporter.check_succeeded(&labels, succeeded);
+}
+
+/// Nothing more is counted of a check here.
+pub(super) fn forget_numbers(context: &Context, key: &CheckKey) {
+    if let Some(labels) = key.in_metrics() {
+        context.reporter.check_gone(&labels);
+    }
 }
 
 /// Tells people what they were not told in the pass before, without holding up the next one.
@@ -193,8 +219,8 @@ fn tell(
 ) {
     let news = context.checker.news(key, notices);
     let regarding = |notice: &Notice| match &notice.on {
-        On::Check => Some(guarded.object_ref(&())),
-        On::Machine(name) => Some(gathered?.machine(name)?.object_ref(&())),
+        On::Check => Some(reference(context, key.api, guarded)),
+        On::Machine(name) => Some(gathered?.machine(name)?.reference()),
     };
     let news: Vec<(Notice, ObjectReference)> = news
         .into_iter()
@@ -212,6 +238,22 @@ fn tell(
             reporter.notice(&regarding, &notice).await;
         }
     });
+}
+
+/// For events about a check.
+pub(super) fn reference(
+    context: &Context,
+    api: MachineApi,
+    guarded: &Guarded<MachineHealthCheck>,
+) -> ObjectReference {
+    let reference = guarded.object_ref(&());
+    match api {
+        MachineApi::OpenShift => reference,
+        MachineApi::ClusterApi => ObjectReference {
+            api_version: context.cluster_api.group_version(),
+            ..reference
+        },
+    }
 }
 
 fn sooner(one: Option<Duration>, other: Duration) -> Duration {
@@ -236,7 +278,7 @@ fn next(look_again: Option<Timestamp>, retry: Option<Duration>, now: Timestamp) 
 pub(super) fn error_policy(
     guarded: Arc<Guarded<MachineHealthCheck>>,
     error: &ShellError,
-    _: Arc<Context>,
+    _: Arc<Passes>,
 ) -> Action {
     tracing::warn!(check = %guarded.name_any(), error = %crate::report::chain(error), "health check not evaluated; it is tried again");
     Action::requeue(RETRY)

@@ -10,9 +10,32 @@ use tokio::sync::Notify;
 use super::unserved::Unserved;
 use crate::core::checker::notice::{Notice, Told};
 use crate::core::checker::standing::Standing;
+use crate::core::machine_api::MachineApi;
 
-/// Namespace and name of a health check.
-pub(crate) type CheckKey = (String, String);
+/// A health check.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CheckKey {
+    pub(crate) api: MachineApi,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl CheckKey {
+    /// Namespace and name, as the metrics of machine-api-operator label it. Of the checks of Cluster API their
+    /// status is the measure, which kube-state-metrics exports.
+    pub(super) fn in_metrics(&self) -> Option<(String, String)> {
+        match self.api {
+            MachineApi::OpenShift => Some((self.namespace.clone(), self.name.clone())),
+            MachineApi::ClusterApi => None,
+        }
+    }
+}
+
+impl std::fmt::Display for CheckKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
 
 /// What the health checker remembers.
 #[derive(Default)]
@@ -24,13 +47,13 @@ pub(crate) struct Checker {
 
 #[derive(Default)]
 struct State {
-    stance: Option<Stance>,
+    stances: BTreeMap<MachineApi, Stance>,
     checks: BTreeMap<CheckKey, Remembered>,
     /// UID and generation of the policy that was heard of last.
     policy: Option<(Option<String>, Option<i64>)>,
 }
 
-/// Whether it stands in, and for whom nobody does.
+/// Whether it stands in for the controller of one API, and for whom nobody does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stance {
     pub(crate) standing: Standing,
@@ -46,9 +69,10 @@ struct Remembered {
 }
 
 impl Checker {
-    /// Whether it stands in, and for whom nobody does; nothing before that was looked at.
-    pub(crate) fn stance(&self) -> Option<Stance> {
-        self.state().stance.clone()
+    /// Whether it stands in, and for whom nobody does; nothing before that was looked at, or where the API is
+    /// not served.
+    pub(crate) fn stance(&self, api: MachineApi) -> Option<Stance> {
+        self.state().stances.get(&api).cloned()
     }
 
     /// Has looked at whether it stands in, soon.
@@ -66,17 +90,15 @@ impl Checker {
     }
 
     /// Whether it stands in.
-    pub(super) fn is_in(&self) -> bool {
+    pub(super) fn is_in(&self, api: MachineApi) -> bool {
         let state = self.state();
-        state
-            .stance
-            .as_ref()
-            .is_some_and(|stance| stance.standing.is_in())
+        let stance = state.stances.get(&api);
+        stance.is_some_and(|stance| stance.standing.is_in())
     }
 
     /// Notes a stance; answers with the one before if that was another.
-    pub(super) fn take(&self, stance: &Stance) -> Option<Stance> {
-        let before = self.state().stance.replace(stance.clone());
+    pub(super) fn take(&self, api: MachineApi, stance: &Stance) -> Option<Stance> {
+        let before = self.state().stances.insert(api, stance.clone());
         (before.as_ref() != Some(stance)).then(|| before.unwrap_or_default())
     }
 

@@ -7,10 +7,12 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 
 use super::judged;
+use super::pass::reference;
 use crate::api::views::NodeHealthCheck;
-use crate::controller::caches::{Caches, Guarded};
+use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{Context, list};
 use crate::core::facts::Obstacle;
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::Reason;
 
 /// Names in one message.
@@ -19,8 +21,10 @@ const NAMED: usize = 5;
 /// Health checks that ask for power cycles in vain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unserved {
-    /// MachineHealthChecks, `namespace/name`.
+    /// MachineHealthChecks that nobody evaluates, `namespace/name`.
     pub(super) machine_checks: BTreeSet<String>,
+    /// Those that a controller evaluates which does not know the strategy.
+    pub(super) strangers: BTreeSet<String>,
     /// NodeHealthChecks.
     pub(super) node_checks: BTreeSet<String>,
     /// Whether any MachineHealthCheck asks for power cycles of which nobody knows whether it is evaluated.
@@ -28,9 +32,25 @@ pub(crate) struct Unserved {
 }
 
 impl Unserved {
-    /// What stands in the way of which signals, with the names; empty if nothing does.
+    /// These and others.
+    #[must_use]
+    pub(crate) fn and(mut self, others: &Self) -> Self {
+        self.machine_checks.extend(others.machine_checks.iter().cloned());
+        self.strangers.extend(others.strangers.iter().cloned());
+        self.node_checks.extend(others.node_checks.iter().cloned());
+        self.unknown |= others.unknown;
+        self
+    }
+
+    /// What stands in the way of which signals, with the names, the worst first; empty if nothing does.
     pub(crate) fn obstacles(&self) -> Vec<Obstacle> {
         let table = [
+            (
+                &self.strangers,
+                Reason::StrategyNotKnown,
+                "Cluster API's manager evaluates these MachineHealthChecks and does not know the annotation by \
+                 which they ask for power cycles, so it asks the owners of unhealthy Machines to replace them",
+            ),
             (
                 &self.machine_checks,
                 Reason::HealthChecksUnserved,
@@ -52,6 +72,15 @@ impl Unserved {
     pub(crate) fn is_unknown(&self) -> bool {
         self.unknown
     }
+
+    /// How many health checks of each kind are in vain.
+    pub(super) fn numbers(&self) -> [(&'static str, usize); 2] {
+        let machine_checks = self.machine_checks.len().saturating_add(self.strangers.len());
+        [
+            ("MachineHealthCheck", machine_checks),
+            ("NodeHealthCheck", self.node_checks.len()),
+        ]
+    }
 }
 
 fn listed(names: &BTreeSet<String>) -> String {
@@ -62,12 +91,10 @@ fn listed(names: &BTreeSet<String>) -> String {
     shown.join(", ")
 }
 
-/// The MachineHealthChecks that ask for power cycles.
-pub(super) fn asking(caches: &Caches) -> BTreeSet<String> {
-    let asking = caches
-        .openshift
-        .health_checks
-        .state_filter(|check| check.0.is_ok() && judged::asking(check).is_some());
+/// The MachineHealthChecks of an API that ask for power cycles.
+pub(super) fn asking(caches: &Caches, api: MachineApi) -> BTreeSet<String> {
+    let checks = &caches.of(api).health_checks;
+    let asking = checks.state_filter(|check| check.0.is_ok() && judged::may_ask(check));
     asking
         .iter()
         .map(|check| format!("{}/{}", check.namespace().unwrap_or_default(), check.name_any()))
@@ -103,18 +130,24 @@ pub(super) async fn disabled(client: &Client) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Tells people on each health check that is in vain since `before`.
-pub(super) async fn tell(context: &Context, before: &Unserved, after: &Unserved) {
-    for name in after.machine_checks.difference(&before.machine_checks) {
+/// Tells people on each health check of an API that is in vain since `before`.
+pub(super) async fn tell(context: &Context, api: MachineApi, before: &Unserved, after: &Unserved) {
+    let unserved = after.machine_checks.difference(&before.machine_checks);
+    let unserved = unserved.map(|name| (name, Reason::HealthChecksUnserved, "nobody evaluates it"));
+    let strangers = after.strangers.difference(&before.strangers);
+    let stranger = "Cluster API's manager, which evaluates it, does not know that annotation";
+    let strangers = strangers.map(|name| (name, Reason::StrategyNotKnown, stranger));
+    for (name, reason, why) in unserved.chain(strangers) {
         let Some((namespace, name)) = name.split_once('/') else {
             continue;
         };
-        let found =
-            crate::controller::caches::find(&context.caches.openshift.health_checks, Some(namespace), name);
-        if let Some(check) = found {
-            let detail = format!("MachineHealthCheck {name} asks for power cycles, and nobody evaluates it");
-            let obstacle = Obstacle::new(Reason::HealthChecksUnserved, detail);
-            context.reporter.warn(&check.object_ref(&()), &obstacle).await;
+        if let Some(check) = caches::find(&context.caches.of(api).health_checks, Some(namespace), name) {
+            let detail = format!("MachineHealthCheck {name} asks for power cycles by annotation, and {why}");
+            let regarding = reference(context, api, &check);
+            context
+                .reporter
+                .warn(&regarding, &Obstacle::new(reason, detail))
+                .await;
         }
     }
     for name in after.node_checks.difference(&before.node_checks) {

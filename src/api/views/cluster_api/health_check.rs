@@ -5,9 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::Duration;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::api::views::machine_health_check::{
-    ClusterApiHealthCheck, MachineHealthCheck, MachineHealthCheckSpec, TemplateReference, limit, raw, signed,
+    ClusterApiHealthCheck, MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus,
+    TemplateReference, limit, raw, signed,
 };
 use crate::core::health::dialect::Dialect;
 use crate::core::health::rules::{RawCondition, RawRules};
@@ -16,6 +18,8 @@ use crate::core::health::rules::{RawCondition, RawRules};
 #[derive(Debug, Deserialize)]
 pub(super) struct V1Beta1 {
     spec: V1Beta1Spec,
+    #[serde(default)]
+    status: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -50,6 +54,8 @@ struct TimedCondition {
 #[derive(Debug, Deserialize)]
 pub(super) struct V1Beta2 {
     spec: V1Beta2Spec,
+    #[serde(default)]
+    status: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -124,7 +130,7 @@ pub(super) fn read_v1beta1(metadata: ObjectMeta, wire: V1Beta1) -> MachineHealth
         unhealthy_range: spec.unhealthy_range,
     };
     check(
-        metadata,
+        (metadata, wire.status),
         spec.selector,
         Dialect::ClusterApiV1Beta1,
         rules,
@@ -155,7 +161,7 @@ pub(super) fn read_v1beta2(metadata: ObjectMeta, wire: V1Beta2) -> MachineHealth
     };
     let template = spec.remediation.template_ref;
     check(
-        metadata,
+        (metadata, wire.status),
         spec.selector,
         Dialect::ClusterApiV1Beta2,
         rules,
@@ -164,15 +170,17 @@ pub(super) fn read_v1beta2(metadata: ObjectMeta, wire: V1Beta2) -> MachineHealth
 }
 
 fn check(
-    metadata: ObjectMeta,
+    (metadata, status): (ObjectMeta, Option<Value>),
     selector: LabelSelector,
     dialect: Dialect,
     rules: RawRules,
     remediation_template: Option<TemplateReference>,
 ) -> MachineHealthCheck {
     MachineHealthCheck {
-        // Written by Cluster API's own controllers, and read by nobody here.
-        status: None,
+        status: Some(MachineHealthCheckStatus {
+            cluster_api: status,
+            ..MachineHealthCheckStatus::default()
+        }),
         metadata,
         spec: MachineHealthCheckSpec {
             selector,

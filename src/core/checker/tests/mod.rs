@@ -1,2 +1,3 @@
+mod cluster_api;
 mod pass;
 mod standing;

@@ -11,12 +11,12 @@ use crate::core::health::selector::RawSelector;
 use crate::core::health::target::{MachineState, NodeState, Target};
 use crate::core::phase::Reason;
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
 /// A Machine whose Node has had this Ready for so many seconds.
-fn machine(name: &str, ready: &str, seconds: i64) -> Target {
+pub(super) fn machine(name: &str, ready: &str, seconds: i64) -> Target {
     let since = now().checked_sub(SignedDuration::from_secs(seconds)).ok();
     Target {
         name: name.to_owned(),
@@ -35,7 +35,7 @@ fn machine(name: &str, ready: &str, seconds: i64) -> Target {
 }
 
 /// A check of all workers with a time-out of 60 s.
-fn check(name: &str, max_unhealthy: &str) -> Check {
+pub(super) fn check(name: &str, max_unhealthy: &str) -> Check {
     let raw = RawRules {
         selector: RawSelector {
             match_labels: [("role".to_owned(), "worker".to_owned())].into(),
@@ -62,7 +62,7 @@ fn passed(checks: &[Check], targets: &[Target], of: &str) -> Outcome {
     outcome(&evaluation, of, |_| None)
 }
 
-fn reasons(outcome: &Outcome) -> Vec<(On, &'static str)> {
+pub(super) fn reasons(outcome: &Outcome) -> Vec<(On, &'static str)> {
     let notices = outcome.notices.iter();
     notices.map(|one| (one.on.clone(), one.reason)).collect()
 }

@@ -1,4 +1,4 @@
-//! Writes the status of a health check, when it says something else than the one that stands.
+//! The status of a MachineHealthCheck of OpenShift.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -6,14 +6,12 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::REMEDIATION_ALLOWED;
 use crate::api::views::MachineHealthCheck;
 use crate::api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use crate::controller::caches::Guarded;
 use crate::controller::{ShellError, within};
 use crate::core::checker::pass::Status;
-
-/// The condition. Source: openshift/api `machine/v1beta1/types_machinehealthcheck.go`.
-const REMEDIATION_ALLOWED: &str = "RemediationAllowed";
 
 /// Writes the status by a patch that only fits the check as it was read.
 ///
@@ -107,6 +105,7 @@ mod tests {
             message: "too many".to_owned(),
         };
         Status {
+            targets: Vec::new(),
             counts: Some(StatusCounts {
                 expected: 3,
                 healthy,

@@ -1,0 +1,71 @@
+//! What the policy says about who evaluates health checks.
+
+use crate::core::checker::standing::Standing;
+use crate::core::facts::Obstacle;
+use crate::core::machine_api::MachineApi;
+use crate::core::phase::Reason;
+use crate::intake::health_check::{Stance, Unserved};
+use crate::report::conditions::{
+    CLUSTER_API_HEALTH_CHECKER, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, Statement,
+};
+
+/// What is to be said; nothing of an API of which nothing is known yet.
+pub(super) fn statements(
+    stance: impl Fn(MachineApi) -> Option<Stance>,
+    generation: Option<i64>,
+) -> Vec<Statement> {
+    let known = MachineApi::ALL
+        .into_iter()
+        .filter_map(|api| Some((api, stance(api)?)));
+    let known: Vec<(MachineApi, Stance)> = known.collect();
+    let mut statements: Vec<Statement> = known
+        .iter()
+        .map(|(api, stance)| checker(*api, &stance.standing, generation))
+        .collect();
+    if !known.is_empty() {
+        let stances: Vec<&Stance> = known.iter().map(|(_, stance)| stance).collect();
+        statements.push(served(&stances, generation));
+    }
+    statements
+}
+
+/// Whether our checker stands in for that of an API.
+fn checker(api: MachineApi, standing: &Standing, generation: Option<i64>) -> Statement {
+    let kind = match api {
+        MachineApi::OpenShift => HEALTH_CHECKER,
+        MachineApi::ClusterApi => CLUSTER_API_HEALTH_CHECKER,
+    };
+    match standing {
+        Standing::In(why) => Statement::verdict(kind, Ok((Reason::StandingIn, why.clone())), generation),
+        Standing::Aside(why) if why.reason == Reason::PlatformControllerUnknown => {
+            Statement::unknown(kind, why, generation)
+        }
+        Standing::Aside(why) => Statement::verdict(kind, Err(why.clone()), generation),
+    }
+}
+
+/// Whether somebody evaluates each health check that asks for power cycles.
+fn served(stances: &[&Stance], generation: Option<i64>) -> Statement {
+    let all = stances
+        .iter()
+        .fold(Unserved::default(), |all, stance| all.and(&stance.unserved));
+    let obstacles = all.obstacles();
+    if let Some(first) = obstacles.first() {
+        let all: Vec<String> = obstacles.iter().map(Obstacle::for_people).collect();
+        return Statement {
+            message: all.join(" "),
+            ..Statement::verdict(HEALTH_CHECKS_SERVED, Err(first.clone()), generation)
+        };
+    }
+    let mut unknown = stances.iter().filter(|stance| stance.unserved.is_unknown());
+    let unknown = unknown.find_map(|stance| match &stance.standing {
+        Standing::Aside(why) => Some(why),
+        Standing::In(_) => None,
+    });
+    if let Some(why) = unknown {
+        return Statement::unknown(HEALTH_CHECKS_SERVED, why, generation);
+    }
+    let all = "no health check that asks for power cycles is known to be evaluated by nobody";
+    let served = Ok((Reason::HealthChecksServed, all.to_owned()));
+    Statement::verdict(HEALTH_CHECKS_SERVED, served, generation)
+}

@@ -1,0 +1,33 @@
+//! Writes the status of a health check, when it says something else than the one that stands.
+
+mod cluster_api;
+mod openshift;
+
+use jiff::Timestamp;
+
+use crate::api::views::MachineHealthCheck;
+use crate::controller::{Context, ShellError};
+use crate::core::checker::pass::Outcome;
+use crate::core::machine_api::MachineApi;
+
+/// The condition of both APIs. Sources: openshift/api `machine/v1beta1/types_machinehealthcheck.go`;
+/// cluster-api `api/core/v1beta2/machinehealthcheck_types.go`.
+const REMEDIATION_ALLOWED: &str = "RemediationAllowed";
+
+/// Writes what a pass came to by a patch that only fits the check as it was read.
+///
+/// # Errors
+/// A conflict when the check was written to since; and when the server refuses.
+pub(super) async fn write(
+    context: &Context,
+    api: MachineApi,
+    check: &MachineHealthCheck,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Result<(), ShellError> {
+    match (api, &outcome.status) {
+        (MachineApi::OpenShift, None) => Ok(()),
+        (MachineApi::OpenShift, Some(wanted)) => openshift::write(&context.client, check, wanted, now).await,
+        (MachineApi::ClusterApi, _) => cluster_api::write(context, check, outcome, now).await,
+    }
+}
