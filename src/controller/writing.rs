@@ -14,6 +14,7 @@ use crate::api::views::Node;
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
 use crate::core::facts::Seen;
+use crate::core::machine_api::MachineApi;
 use crate::fencing::{node_deletion, taint};
 
 impl Acting<'_> {
@@ -124,7 +125,8 @@ impl Acting<'_> {
     }
 
     /// Removes the trigger from the Machine it was seen on, unless the Machine changed since: others
-    /// write whole Machines, and what they wrote has to be looked at first.
+    /// write whole Machines, and what they wrote has to be looked at first. A person's demand to remediate a
+    /// Machine of Cluster API goes with it: it asks for one remediation, and stays unhealthy while it stands.
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
         let (api, seen) = match &self.facts.world.machine {
@@ -133,9 +135,14 @@ impl Acting<'_> {
                 return Err(ShellError::Conflict { object: "Machine" });
             }
         };
-        let change = json!({ "metadata": {
-            "uid": uid, "resourceVersion": seen, "annotations": { keys::TRIGGER_ANNOTATION: null },
-        }});
+        let annotations = match api {
+            MachineApi::OpenShift => json!({ keys::TRIGGER_ANNOTATION: null }),
+            MachineApi::ClusterApi => json!({
+                keys::TRIGGER_ANNOTATION: null, keys::REMEDIATE_MACHINE_ANNOTATION: null,
+            }),
+        };
+        let change =
+            json!({ "metadata": { "uid": uid, "resourceVersion": seen, "annotations": annotations }});
         let written = machines::patch(self.context, (api, &namespace, machine), &change);
         memory.observed.trigger_cleared = within("removing the trigger", written).await?;
         Ok(())

@@ -112,6 +112,33 @@ async fn a_pause_is_said_and_what_was_not_judged_meanwhile_is_judged_after_it() 
 }
 
 #[tokio::test]
+async fn a_person_who_asks_for_a_remediation_gets_one() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-asked", 1).await?;
+    let host = &world.hosts[0];
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    health_check_says(&world, "workers", healthy(1)).await?;
+    let asked = json!({"metadata": {"annotations": {"cluster.x-k8s.io/remediate-machine": ""}}});
+    cluster_api::machines(&world)
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(asked))
+        .await?;
+
+    let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    // The Machine is well again, because nobody asks any more.
+    health_check_says(&world, "workers", healthy(1)).await?;
+    let machine = cluster_api::machines(&world).get(&host.name).await?;
+    let annotations = machine.metadata.annotations.unwrap_or_default();
+    assert!(
+        annotations.keys().all(|key| !key.contains("remediat")),
+        "{annotations:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_range_and_a_cluster_that_is_not_there_forbid() -> Result<()> {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-range", 2).await?;

@@ -35,7 +35,9 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         namespace: "metal".to_owned(),
         name: "blue".to_owned(),
     };
-    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new());
+    let (waker, _) = tokio::sync::mpsc::unbounded_channel();
+    let wake = Wake::of_workload(&waker, &key.namespace);
+    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), waker);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
         .entries()
@@ -50,6 +52,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         key,
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
+        wake,
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)
@@ -98,7 +101,7 @@ async fn a_cluster_that_shows_nodes_without_end_is_given_up() {
         }
     })
     .await;
-    let (clusters, keeper) = wanted(pages.clone()).await;
+    let (clusters, mut keeper) = wanted(pages.clone()).await;
     let held = Credentials {
         kubeconfig: String::new(),
     };
