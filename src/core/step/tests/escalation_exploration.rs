@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use super::explorer::{Explorer, Menu};
 use super::shell::Sim;
 use crate::core::journal::EscalationKind;
+use crate::core::node_lease::NodeLease;
 
 fn explore(what: &str, menu: Menu, start: Sim, budget: u32, at_least: usize) {
     let mut explorer = Explorer::new(menu);
@@ -88,4 +89,29 @@ fn every_three_crashes_escalate_once() {
     let mut sim = Sim::to_be_escalated(EscalationKind::MachineDeletion);
     sim.strategy.as_mut().expect("valid").retries.attempts = 1;
     explore("crashes", Menu::CrashesAndLostAnswers, sim, 3, 1_000);
+}
+
+/// The same where actors agree by Leases on who works on the Node.
+fn among_others(mut sim: Sim) -> Sim {
+    sim.world.node_lease = NodeLease::Free;
+    sim.leases_were_unused = false;
+    sim
+}
+
+#[test]
+fn every_fault_with_a_machine_that_is_deleted_among_others() {
+    let mut sim = among_others(Sim::to_be_escalated(EscalationKind::MachineDeletion));
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    explore("among others", Menu::Everything, sim.clone(), 1, 1_000);
+    sim.taint_supported = false;
+    explore("among others, node deletion", Menu::Everything, sim, 1, 1_000);
+}
+
+/// Takes minutes: `make explore` runs it, in release mode.
+#[cfg(feature = "deep-exploration")]
+#[test]
+fn exploration_of_every_three_faults_with_a_machine_that_is_deleted_among_others() {
+    let mut sim = among_others(Sim::to_be_escalated(EscalationKind::MachineDeletion));
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    explore("among others", Menu::Everything, sim, 3, 1_000_000);
 }

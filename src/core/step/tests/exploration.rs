@@ -56,6 +56,15 @@ fn every_three_faults_with_the_taint() {
     explore("taint", Sim::new(), 3, 1_000_000);
 }
 
+/// Takes minutes: `make explore` runs it, in release mode.
+#[cfg(feature = "deep-exploration")]
+#[test]
+fn every_three_faults_in_the_only_attempt() {
+    let mut sim = Sim::new();
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    explore("one attempt", sim, 3, 1_000_000);
+}
+
 #[test]
 fn every_pair_of_faults_with_node_deletion() {
     let mut sim = Sim::new();

@@ -290,6 +290,8 @@ impl Explorer {
                 "-> {:?} {} {}",
                 run.sim.journal.phase, run.sim.journal.reason, run.sim.journal.message
             ));
+            // A deep exploration may be ended before its end.
+            println!("{what}: {story:#?}");
             (0, story)
         });
         entry.0 += 1;
