@@ -220,14 +220,19 @@ pub(super) async fn policy(
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
     let generation = policy.metadata.generation;
-    let mut statements = vec![accepted(verdict, generation)];
+    let role = context.caches.refusals.statement(generation);
+    let mut statements = vec![accepted(verdict, generation), role.clone()];
     // Until that was looked at, what an earlier process said holds.
     statements.extend(evaluators::statements(
         |api| context.checker.stance(api),
         generation,
     ));
     context.checker.policy_is(&policy.metadata);
-    state(&context, &api, &policy.metadata, present, &statements).await?;
+    let is_news = state(&context, &api, &policy.metadata, present, &statements).await?;
+    let said_before = present.iter().any(|condition| role.is_said_by(condition));
+    if is_news && !said_before && role.status == "False" {
+        context.reporter.tell(&guarded.object_ref(&()), &role).await;
+    }
     Ok(Action::await_change())
 }
 

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::ShellError;
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
+use super::refusals::Refusals;
 use super::served::{self, ServedClusterApi};
 pub(super) use super::watching::{BUFFER, WATCH_TIMEOUT, drive, subscribe};
 use super::watching::{drive_own, listener, strip, watch_all};
@@ -30,6 +31,7 @@ pub(crate) struct Caches {
     pub(crate) cluster_api: MachineStores,
     pub(crate) clusters: Store<Guarded<Cluster>>,
     pub(crate) nodes: Store<Guarded<Node>>,
+    pub(crate) refusals: Refusals,
     served: Served,
 }
 
@@ -69,7 +71,8 @@ pub(crate) fn start(
     let (remediations, writer) = reflector::store_shared(BUFFER);
     let remediation_changes = subscribe(&writer)?;
     let (finished, finished_too) = (subscribe(&writer)?, subscribe(&writer)?);
-    let remediations_of = watch_all(client);
+    let refusals = Refusals::default();
+    let remediations_of = refusals.noting(watch_all(client));
     drive(
         remediations_of,
         "PowerCycleRemediation",
@@ -81,23 +84,31 @@ pub(crate) fn start(
 
     let (policies, writer) = reflector::store_shared(BUFFER);
     let (policy_changes, new_policies) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive_own(client, "RemediationPolicy", writer, tasks);
+    drive_own((client, &refusals), "RemediationPolicy", writer, tasks);
 
     let (endpoints, writer) = reflector::store_shared(BUFFER);
     let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive_own(client, "BMCEndpoint", writer, tasks);
+    drive_own((client, &refusals), "BMCEndpoint", writer, tasks);
 
     let (templates, writer) = reflector::store_shared(BUFFER);
     let template_changes = subscribe(&writer)?;
-    drive_own(client, "PowerCycleRemediationTemplate", writer, tasks);
+    drive_own(
+        (client, &refusals),
+        "PowerCycleRemediationTemplate",
+        writer,
+        tasks,
+    );
 
-    let (machines, checks) = (served::openshift(client, tasks), served::openshift(client, tasks));
+    let (machines, checks) = (
+        refusals.noting(served::openshift(client, tasks)),
+        refusals.noting(served::openshift(client, tasks)),
+    );
     let of = wakes.openshift;
     let heard = (listener(of.machines), listener(of.health_checks));
     let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks)?;
     let (machines, checks) = (
-        served::cluster_api(client, cluster_api, tasks),
-        served::cluster_api(client, cluster_api, tasks),
+        refusals.noting(served::cluster_api(client, cluster_api, tasks)),
+        refusals.noting(served::cluster_api(client, cluster_api, tasks)),
     );
     let of = wakes.cluster_api;
     let heard = (listener(of.machines), listener(of.health_checks));
@@ -105,14 +116,15 @@ pub(crate) fn start(
 
     let (clusters, writer) = reflector::store_shared(BUFFER);
     let cluster_changes = subscribe(&writer)?;
-    let events = served::cluster_api(client, cluster_api, tasks);
+    let events = refusals.noting(served::cluster_api(client, cluster_api, tasks));
     let heard = (|_: &_| {}, listener(wakes.clusters));
     drive(events, "Cluster", Cluster::narrow, heard, writer, tasks);
 
     let (nodes, writer) = reflector::store_shared(BUFFER);
     let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
     let heard = (on_node, listener(wakes.nodes));
-    drive(watch_all(client), "Node", Node::narrow, heard, writer, tasks);
+    let events = refusals.noting(watch_all(client));
+    drive(events, "Node", Node::narrow, heard, writer, tasks);
 
     let caches = Caches {
         remediations,
@@ -123,6 +135,7 @@ pub(crate) fn start(
         cluster_api: of_clusters,
         clusters,
         nodes,
+        refusals,
         served,
     };
     let changes = Changes {
@@ -142,7 +155,8 @@ pub(crate) fn start(
 }
 
 impl Caches {
-    /// Waits until every watch of what the server has, has listed everything once.
+    /// Waits until every watch of what the server has, has listed everything once. Machines of an API of which
+    /// something may not be listed are not waited for: the remediations of the other go on.
     ///
     /// # Errors
     /// When a watch ended instead.
@@ -151,13 +165,38 @@ impl Caches {
         self.policies.wait_until_ready().await?;
         self.endpoints.wait_until_ready().await?;
         if self.served.openshift {
-            self.openshift.ready().await?;
+            let group = MachineApi::OpenShift.group();
+            self.or_refused(group, self.openshift.ready()).await?;
         }
         if self.served.cluster_api {
-            self.cluster_api.ready().await?;
-            self.clusters.wait_until_ready().await?;
+            let all = async {
+                self.cluster_api.ready().await?;
+                self.clusters.wait_until_ready().await
+            };
+            self.or_refused(MachineApi::ClusterApi.group(), all).await?;
         }
         self.nodes.wait_until_ready().await
+    }
+
+    async fn or_refused(
+        &self,
+        group: &str,
+        ready: impl Future<Output = Result<(), reflector::store::WriterDropped>>,
+    ) -> Result<(), reflector::store::WriterDropped> {
+        tokio::select! {
+            ready = ready => ready,
+            () = self.refusals.any_of(group) => Ok(()),
+        }
+    }
+
+    /// The API whose Machines there are and may not be seen, if there is one.
+    pub(crate) fn hidden(&self) -> Option<MachineApi> {
+        MachineApi::ALL.into_iter().find(|api| self.hides(*api))
+    }
+
+    /// Whether there are Machines of an API that may not be seen.
+    pub(crate) fn hides(&self, api: MachineApi) -> bool {
+        self.refusals.hide_machines_of(api) && !self.of(api).is_listed()
     }
 
     /// Machines and health checks of an API.

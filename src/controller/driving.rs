@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt as _;
 use futures::channel::mpsc;
+use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::{ObjectRef, ReflectHandle};
@@ -41,18 +41,18 @@ pub(super) fn drive(
             endpoints: changes.new_endpoints,
             policies: changes.new_policies,
             templates: changes.templates,
-            policy_again,
+            policy_again: stream::select(policy_again, context.caches.refusals.changes()).boxed(),
         },
         tasks,
     );
     let caches = context.caches.clone();
     let in_workload = workload.flat_map({
         let caches = caches.clone();
-        move |change| futures::stream::iter(of_workload(&caches, &change))
+        move |change| stream::iter(of_workload(&caches, &change))
     });
     let in_clusters = changes.clusters.flat_map({
         let concerned = of_cluster(&caches);
-        move |cluster| futures::stream::iter(concerned(cluster))
+        move |cluster| stream::iter(concerned(cluster))
     });
     let remediations = Controller::for_shared_stream(changes.remediations, caches.remediations.clone())
         .watches_shared_stream(changes.openshift.machines, of_machine(&caches))
@@ -71,7 +71,7 @@ pub(super) fn drive(
             let caches = caches.clone();
             move |_| active(&caches, |_| true)
         })
-        .reconcile_on(futures::stream::select(in_workload, in_clusters))
+        .reconcile_on(stream::select(in_workload, in_clusters))
         .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         remediations.for_each(|_| std::future::ready(())).await;
@@ -181,7 +181,7 @@ struct Judged {
     policies: ReflectHandle<Guarded<RemediationPolicy>>,
     templates: ReflectHandle<Guarded<PowerCycleRemediationTemplate>>,
     /// There is something else to say on the policy.
-    policy_again: mpsc::UnboundedReceiver<()>,
+    policy_again: BoxStream<'static, ()>,
 }
 
 /// Starts the one that removes leftover taints.

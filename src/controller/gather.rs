@@ -77,8 +77,14 @@ fn world(
     nodes: &Result<NodeCluster, Obstacle>,
     memory: &Memory,
 ) -> World {
-    let machine =
-        machine_key(&context.caches, remediation).map_or(Seen::Absent, |key| machine(context, &key));
+    let machine = match machine_key(&context.caches, remediation) {
+        Some(key) => machine(context, &key),
+        // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
+        None if begun(remediation).is_none() && context.caches.hidden() == Some(MachineApi::OpenShift) => {
+            hidden(context, "the Machine of the Node, if it has one")
+        }
+        None => Seen::Absent,
+    };
     let node_name = match (&machine, begun(remediation)) {
         (_, Some(subject)) => Some(subject.node.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
@@ -196,6 +202,7 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
             ));
         }
         Some(api) => of(api).into_iter().collect(),
+        None if context.caches.hidden().is_some() => return hidden(context, &format!("Machine {name}")),
         None => MachineApi::ALL.into_iter().filter_map(of).collect(),
     };
     match found.as_slice() {
@@ -206,6 +213,14 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
              reference of the remediation has to say which is meant"
         )),
     }
+}
+
+/// What is known of a Machine that may be among those that are there and may not be seen.
+fn hidden(context: &Context, whose: &str) -> Seen<Machine> {
+    let group = context.caches.hidden().map_or("", MachineApi::group);
+    Seen::Unreadable(format!(
+        "the Machines of {group} are not known, so neither is {whose}: the daemon's role does not let it list them"
+    ))
 }
 
 /// The Node, as the cache has it or as we wrote it, whichever is newer.

@@ -39,6 +39,7 @@ mod prepare;
 mod producers;
 mod readiness;
 mod reconcile;
+mod refusals;
 mod run;
 mod served;
 mod served_schema;

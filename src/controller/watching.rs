@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::ShellError;
+use super::refusals::Refusals;
 use crate::api::guarded::Guarded;
 use crate::intake::health_check::wake::Wake;
 
@@ -44,7 +45,7 @@ where
 
 /// Keeps the cache of one of our kinds that nobody listens to but its subscribers.
 pub(super) fn drive_own<K>(
-    client: &Client,
+    (client, refusals): (&Client, &Refusals),
     kind: &'static str,
     writer: Writer<Guarded<K>>,
     tasks: &mut JoinSet<&'static str>,
@@ -52,7 +53,7 @@ pub(super) fn drive_own<K>(
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     drive(
-        watch_all(client),
+        refusals.noting(watch_all(client)),
         kind,
         strip::<K>,
         (|_: &_| {}, |_: &_| {}),

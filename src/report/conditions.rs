@@ -32,6 +32,8 @@ pub const ESCALATED: &str = "Escalated";
 pub const ACCEPTED: &str = "Accepted";
 /// Of an endpoint: whether a remediation of the host would work, by the last check of its BMC.
 pub const READY: &str = "Ready";
+/// Of the policy: whether the daemon may watch everything that it needs to.
+pub const ROLE_COMPLETE: &str = "RoleComplete";
 /// Of the policy: whether the daemon evaluates MachineHealthChecks itself.
 pub const HEALTH_CHECKER: &str = "HealthChecker";
 /// The same about those of Cluster API, where the server has them.
@@ -145,7 +147,8 @@ impl Statement {
         }
     }
 
-    fn is_said_by(&self, condition: &Condition) -> bool {
+    /// Whether a condition says it.
+    pub fn is_said_by(&self, condition: &Condition) -> bool {
         condition.status == self.status
             && condition.reason == self.reason.as_str()
             && condition.message == self.message

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
 
+use super::conditions::Statement;
 use super::metrics::Metrics;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
@@ -93,6 +94,15 @@ impl Reporter {
                     .await;
             }
         }
+    }
+
+    /// Warns on an object of what is said there.
+    pub async fn tell(&self, regarding: &ObjectReference, said: &Statement) {
+        let (reason, note) = (said.reason.as_str(), said.message.as_str());
+        let name = regarding.name.as_deref().unwrap_or_default();
+        tracing::warn!(object = name, reason, "{note}");
+        self.publish(EventType::Warning, reason, note, "Remediate", regarding, None)
+            .await;
     }
 
     /// Reports an obstacle on an object.

@@ -75,6 +75,15 @@ pub async fn allow_the_base(client: &Client) -> Result<()> {
 
 /// Takes the rule for a resource off the daemon's role, as if deploy/base were of an earlier version.
 pub async fn allow_the_base_without(client: &Client, resource: &str) -> Result<()> {
+    allow_the_base_but(client, "resources", resource).await
+}
+
+/// The same with all rules for an API group.
+pub async fn allow_the_base_without_group(client: &Client, group: &str) -> Result<()> {
+    allow_the_base_but(client, "apiGroups", group).await
+}
+
+async fn allow_the_base_but(client: &Client, field: &str, named: &str) -> Result<()> {
     let is_role = |document: &serde_json::Value| {
         let at = |pointer: &str| document.pointer(pointer).and_then(serde_json::Value::as_str);
         at("/kind") == Some("ClusterRole") && at("/metadata/name") == Some("baremetal-remediator")
@@ -84,12 +93,12 @@ pub async fn allow_the_base_without(client: &Client, resource: &str) -> Result<(
     let rules = role.get_mut("rules").and_then(serde_json::Value::as_array_mut);
     let rules = rules.context("no rules in the role")?;
     let before = rules.len();
-    let names = |rule: &serde_json::Value| {
-        let resources = rule.get("resources").and_then(serde_json::Value::as_array);
-        resources.is_some_and(|resources| resources.iter().any(|one| one == resource))
+    let is_about = |rule: &serde_json::Value| {
+        let list = rule.get(field).and_then(serde_json::Value::as_array);
+        list.is_some_and(|list| list.iter().any(|one| one == named))
     };
-    rules.retain(|rule| !names(rule));
-    anyhow::ensure!(rules.len() < before, "no rule for {resource}");
+    rules.retain(|rule| !is_about(rule));
+    anyhow::ensure!(rules.len() < before, "no rule for {named}");
     apply(&Api::<ClusterRole>::all(client.clone()), role).await
 }
 

@@ -55,8 +55,9 @@ pub use daemon::set_policy;
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
-    allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without, ensure_namespace,
-    install, install_with_metal3_provider, read_documents, repository,
+    allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without,
+    allow_the_base_without_group, ensure_namespace, install, install_with_metal3_provider, read_documents,
+    repository,
 };
 
 use install::allow_secrets;

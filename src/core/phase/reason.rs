@@ -199,6 +199,12 @@ reasons! {
     /// Nothing proves which host is behind the BMC.
     IdentityUnproven => "Set spec.systemUUID of the BMCEndpoint, or update firmware that reports no UUID.",
 
+    // What the daemon may do.
+    /// The daemon may watch everything that it needs to.
+    RoleComplete => "Nothing to do.",
+    /// The daemon's role does not let it watch something, as when it is of an earlier version.
+    RoleIncomplete => "Apply deploy/base of this version; it is tried again by itself.",
+
     // What is known of a BMC before it is needed.
     /// The last check of the BMC found nothing that would stop a remediation.
     BmcReady => "Nothing to do.",

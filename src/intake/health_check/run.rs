@@ -75,7 +75,9 @@ async fn hear(
         if std::mem::replace(&mut asking, asked.clone()) != asked {
             context.checker.look();
         }
-        for (api, due) in &dues {
+        // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
+        let seen = dues.iter().filter(|(api, _)| !context.caches.hides(*api));
+        for (api, due) in seen {
             for check in concerned(context.caches.of(*api), &woken) {
                 if due.unbounded_send(check).is_err() {
                     return "health checker's ears";
