@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
@@ -199,6 +200,17 @@ impl Caches {
         self.refusals.hide_machines_of(api) && !self.of(api).is_listed()
     }
 
+    /// Whether everything has been listed once that the health checks of an API are judged by. An API that is
+    /// served later than the daemon begins is listed kind by kind.
+    pub(crate) fn are_listed(&self, api: MachineApi) -> bool {
+        let clusters = || match api {
+            MachineApi::OpenShift => true,
+            MachineApi::ClusterApi => is_listed(&self.clusters),
+        };
+        let of_api = self.of(api);
+        of_api.is_listed() && is_listed(&of_api.health_checks) && clusters()
+    }
+
     /// Machines and health checks of an API.
     pub(crate) fn of(&self, api: MachineApi) -> &MachineStores {
         match api {
@@ -237,6 +249,15 @@ impl ReadableRemediations {
     pub(crate) fn any(&self, wanted: impl FnMut(&PowerCycleRemediation) -> bool) -> bool {
         self.iter().any(wanted)
     }
+}
+
+/// Whether a cache has been filled once.
+pub(super) fn is_listed<K>(store: &Store<Guarded<K>>) -> bool
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let listed = store.wait_until_ready().now_or_never();
+    listed.is_some_and(|listed| listed.is_ok())
 }
 
 /// The object of a name, as the cache has it.

@@ -1,12 +1,12 @@
 //! The caches of one API's Machines and health checks.
 
-use futures::{FutureExt as _, Stream};
+use futures::Stream;
 use kube::runtime::reflector::{self, ReflectHandle, Store};
 use kube::runtime::watcher;
 use tokio::task::JoinSet;
 
 use super::ShellError;
-use super::caches::{BUFFER, Guarded, drive, subscribe};
+use super::caches::{BUFFER, Guarded, drive, is_listed, subscribe};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 
@@ -66,8 +66,7 @@ pub(super) fn machine_stores(
 impl MachineStores {
     /// Whether the Machines have been listed once.
     pub(super) fn is_listed(&self) -> bool {
-        let listed = self.machines.wait_until_ready().now_or_never();
-        listed.is_some_and(|listed| listed.is_ok())
+        is_listed(&self.machines)
     }
 
     /// Waits until both have been listed once.

@@ -26,7 +26,7 @@ async fn workload() -> Result<&'static Cluster> {
 }
 
 /// A world with the Cluster `blue`, that can be asked.
-async fn world_of(name: &str, hosts: usize) -> Result<World> {
+pub(crate) async fn world_of(name: &str, hosts: usize) -> Result<World> {
     daemon().await?;
     let (cluster, workload) = (harness::control_plane().await?, workload().await?);
     let options: Vec<HostOptions> = (0..hosts).map(|_| cluster_api::options("blue")).collect();
@@ -37,7 +37,7 @@ async fn world_of(name: &str, hosts: usize) -> Result<World> {
     Ok(world)
 }
 
-fn healthy(number: u32) -> impl Fn(&Value) -> bool {
+pub(crate) fn healthy(number: u32) -> impl Fn(&Value) -> bool {
     move |status| status["currentHealthy"] == number
 }
 

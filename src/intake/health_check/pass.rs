@@ -61,6 +61,9 @@ pub(super) async fn reconcile(
         forget_numbers(context, &key);
         return Ok(Action::await_change());
     }
+    if is_too_early(context, *api, &guarded) {
+        return Ok(Action::requeue(RETRY));
+    }
     let mut judged = judge(context, &key);
     let (mut notices, mut retry) = put_triggers(context, &key, &mut judged).await;
     let Judged {
@@ -84,6 +87,13 @@ pub(super) async fn reconcile(
         }
     }
     Ok(next(look_again, retry, context.clock.now()))
+}
+
+/// Whether what a check is judged by was not read yet. It will be soon, which wakes the checker; until then,
+/// Machines would be missing from its numbers, and every Node of its cluster unknown, which is a false alarm.
+fn is_too_early(context: &Context, api: MachineApi, guarded: &Guarded<MachineHealthCheck>) -> bool {
+    let cluster = judged::cluster_of(guarded);
+    !context.caches.are_listed(api) || cluster.is_some_and(|key| context.workload.is_awaited(&key))
 }
 
 /// A check as it was judged, and what that was judged on.

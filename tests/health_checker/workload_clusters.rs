@@ -1,0 +1,67 @@
+//! What the Nodes of workload clusters say, and when it is believed.
+
+use anyhow::Result;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::cluster_api::{healthy, world_of};
+use crate::world::cluster_api::{self, health_check_says};
+use crate::world::{self, World, objects};
+use crate::{CLUSTER, LONG};
+use baremetal_remediator::core::phase::Phase;
+
+#[tokio::test]
+async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-connected", 1).await?;
+    let none = json!({"triggerIf": {"unhealthyLessThanOrEqualTo": 0}});
+    cluster_api::create_health_check(&world, "workers", "blue", none).await?;
+
+    let first = health_check_says(&world, "workers", |status| status["expectedMachines"] == 1).await?;
+
+    assert_eq!(first["currentHealthy"], 1, "{first}");
+    Ok(())
+}
+
+/// As the installation of Cluster API has it, for one namespace, where its manager is stopped.
+/// Source: cluster-api `config/webhook/manifests.yaml`.
+fn webhook_that_nobody_serves(world: &World) -> Result<ValidatingWebhookConfiguration> {
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": world.namespace},
+        "webhooks": [{
+            "name": "validation.machine.cluster.x-k8s.io", "failurePolicy": "Fail", "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/validate"},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}},
+            "rules": [{
+                "apiGroups": ["cluster.x-k8s.io"], "apiVersions": ["v1beta2"], "operations": ["CREATE", "UPDATE"],
+                "resources": ["machines"],
+            }],
+        }],
+    }))?)
+}
+
+#[tokio::test]
+async fn a_trigger_that_a_webhook_holds_up_is_told_and_tried_again() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-webhook", 1).await?;
+    let host = &world.hosts[0];
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    health_check_says(&world, "workers", healthy(1)).await?;
+    let webhooks = Api::<ValidatingWebhookConfiguration>::all(world.client.clone());
+    let webhook = webhook_that_nobody_serves(&world)?;
+    webhooks.create(&PostParams::default(), &webhook).await?;
+    world.falls_silent(host).await?;
+    let note = objects::event(&world, &host.name, "ExternalAnnotationFailed").await?;
+    assert!(note.contains("webhook"), "{note}");
+    // The status says so all the same: it has no webhook.
+    health_check_says(&world, "workers", healthy(0)).await?;
+
+    webhooks
+        .delete(&world.namespace, &DeleteParams::default())
+        .await?;
+
+    let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    Ok(())
+}
