@@ -185,6 +185,17 @@ pub(crate) fn node_facts(
     node
 }
 
+/// The Node of a Machine as the cache has it, with the Machine of the same API that it says it belongs to: the
+/// Node of a migrated Machine may speak of one of each.
+pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Node> {
+    machine.node_name().map_or(Seen::Absent, |name| {
+        seen(nodes.find(name).as_deref(), "Node", name).map(|node| facts::Node {
+            machine_link: node.machine_link(machine.api()),
+            ..node.facts()
+        })
+    })
+}
+
 /// A Machine as the cache has it.
 pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
     let of = |api| {

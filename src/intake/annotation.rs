@@ -123,12 +123,10 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
     if let Some(obstacle) = of_unknown {
         return skip(obstacle);
     }
-    let node = machine
-        .node_name()
-        .map_or(Seen::Absent, |name| match context.nodes_of_machine(machine) {
-            Ok(nodes) => gather::seen(nodes.find(name).as_deref(), "Node", name).map(|node| node.facts()),
-            Err(obstacle) => Seen::Unreadable(obstacle.detail),
-        });
+    let node = match context.nodes_of_machine(machine) {
+        Ok(nodes) => gather::node_of(machine, &nodes),
+        Err(obstacle) => Seen::Unreadable(obstacle.detail),
+    };
     let readable = context.caches.readable_remediations();
     let is_of = |one: &PowerCycleRemediation| {
         let key = machine_key(&context.caches, one);

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube::api::{Api, DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::cluster_api::{healthy, world_of};
@@ -10,6 +11,39 @@ use crate::world::cluster_api::{self, health_check_says};
 use crate::world::{self, World, objects};
 use crate::{CLUSTER, LONG};
 use baremetal_remediator::core::phase::Phase;
+
+/// Merges annotations into a Node of the workload cluster.
+async fn annotate(world: &World, node: &str, annotations: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    nodes.patch(node, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_has_to_speak_of_its_machine_of_cluster_api_and_of_no_other_api() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-linked", 1).await?;
+    let host = &world.hosts[0];
+    annotate(
+        &world,
+        &host.name,
+        json!({"cluster.x-k8s.io/machine": "another", "machine.openshift.io/machine": "elsewhere/before"}),
+    )
+    .await?;
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    health_check_says(&world, "workers", healthy(1)).await?;
+    world.falls_silent(host).await?;
+    let note = objects::event(&world, &host.name, "NodeMachineMismatch").await?;
+    assert!(note.contains(&format!("{}/another", world.namespace)), "{note}");
+    assert!(!cluster_api::is_triggered(&world, &host.name).await?);
+
+    annotate(&world, &host.name, json!({"cluster.x-k8s.io/machine": host.name})).await?;
+
+    let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    Ok(())
+}
 
 #[tokio::test]
 async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<()> {

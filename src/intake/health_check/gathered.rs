@@ -11,7 +11,7 @@ use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::{Caches, Guarded};
 use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, others};
-use crate::core::facts::{Obstacle, Origin, Seen};
+use crate::core::facts::{Obstacle, Origin};
 use crate::core::health::overlap::Check;
 use crate::core::health::target::{NodeState, Target};
 use crate::core::health::vouching;
@@ -122,9 +122,7 @@ impl Gathered {
             Ok(nodes) => nodes,
             Err(obstacle) => return Some(obstacle),
         };
-        let node = machine.node_name().map_or(Seen::Absent, |name| {
-            gather::seen(nodes.find(name).as_deref(), "Node", name).map(|node| node.facts())
-        });
+        let node = gather::node_of(machine, &nodes);
         vouching(&checks).err().or_else(|| node_obstacle(&facts, &node))
     }
 

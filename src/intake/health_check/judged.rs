@@ -107,7 +107,8 @@ pub(crate) fn node(name: &str, found: Option<&Guarded<Node>>) -> NodeState {
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     machines: BTreeSet<String>,
-    nodes: BTreeSet<String>,
+    /// Clusters, none for the daemon's own, and names: each cluster may have a Node of the same name.
+    nodes: BTreeSet<(Option<String>, String)>,
 }
 
 impl UnderWay {
@@ -124,10 +125,11 @@ impl UnderWay {
                 continue;
             }
             under_way.machines.extend(about.machine);
-            under_way.nodes.extend(about.node);
+            under_way.nodes.extend(about.node.map(|node| (None, node)));
             if let Some(subject) = begun(remediation) {
                 under_way.machines.extend(subject.machine.clone());
-                under_way.nodes.insert(subject.node.clone());
+                let node = (subject.cluster.clone(), subject.node.clone());
+                under_way.nodes.insert(node);
             }
         }
         under_way
@@ -135,9 +137,11 @@ impl UnderWay {
 
     /// Whether they are about a Machine or its Node.
     pub(super) fn is_about(&self, guarded: &Guarded<Machine>) -> bool {
-        let machine = guarded.name_any();
-        let node = guarded.0.as_ref().ok().and_then(Machine::node_name);
-        self.machines.contains(&machine) || node.is_some_and(|node| self.nodes.contains(node))
+        let node = guarded.0.as_ref().ok().and_then(|machine| {
+            let cluster = machine.cluster().map(ToOwned::to_owned);
+            Some((cluster, machine.node_name()?.to_owned()))
+        });
+        self.machines.contains(&guarded.name_any()) || node.is_some_and(|node| self.nodes.contains(&node))
     }
 }
 
@@ -145,4 +149,47 @@ impl UnderWay {
 pub(crate) fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
     let status = remediation.status.as_ref();
     !status.is_some_and(|status| status.journal.phase.is_final())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+
+    fn of_cluster(cluster: &str, name: &str) -> Guarded<Machine> {
+        let machine = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": {"name": name, "namespace": "metal"},
+            "spec": {"clusterName": cluster}, "status": {"nodeRef": {"name": "worker-0"}},
+        });
+        Machine::read(Version::V1Beta2, serde_json::from_value(machine).unwrap())
+    }
+
+    #[test]
+    fn a_remediation_in_one_cluster_is_not_about_the_node_of_that_name_in_another() {
+        let remediation = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "blue-0", "namespace": "metal"}, "spec": {},
+            "status": {"phase": "Booting", "attempt": 1, "reason": "", "message": "", "subject": {
+                "machine": "blue-0", "machineGroup": "cluster.x-k8s.io", "cluster": "blue",
+                "node": "worker-0", "nodeUID": "uid", "bootID": "boot", "host": "h", "bmc": "b", "system": "s",
+                "systemUUID": "uuid", "identity": "i",
+            }},
+        });
+        let remediation: PowerCycleRemediation = serde_json::from_value(remediation).unwrap();
+        let by_name = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "by-name", "namespace": "metal"}, "spec": {"nodeName": "worker-0"},
+        });
+        let by_name: PowerCycleRemediation = serde_json::from_value(by_name).unwrap();
+        let under_way = UnderWay::among(MachineApi::ClusterApi, [&remediation].into_iter());
+        assert!(under_way.is_about(&of_cluster("blue", "blue-0")));
+        assert!(under_way.is_about(&of_cluster("blue", "renamed")));
+        assert!(!under_way.is_about(&of_cluster("red", "red-0")));
+        // A Node that is asked for by its name is one of the daemon's own cluster.
+        let under_way = UnderWay::among(MachineApi::ClusterApi, [&by_name].into_iter());
+        assert!(!under_way.is_about(&of_cluster("blue", "blue-0")));
+    }
 }

@@ -9,12 +9,13 @@ use kube::{Resource, ResourceExt as _};
 use tokio::sync::mpsc;
 
 use super::judged::is_under_way;
+use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{PowerCycleRemediation, keys};
 use crate::controller::{about, begun};
 use crate::core::health::target::MachineState;
+use crate::core::machine_api::MachineApi;
 
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +180,7 @@ fn node(node: &Node, hasher: &mut DefaultHasher) {
         (condition.kind, condition.status, condition.since).hash(hasher);
     }
     (node.labels(), &node.spec.provider_id).hash(hasher);
-    node.annotations().get(keys::NODE_MACHINE_ANNOTATION).hash(hasher);
+    MachineApi::ALL.map(|api| node.machine_link(api)).hash(hasher);
 }
 
 /// The age of a Cluster's conditions and its pause.

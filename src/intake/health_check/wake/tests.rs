@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::keys;
 use crate::api::views::cluster_api::{FromClusterApi as _, Version};
 
 fn node_with(heartbeat: &str, status: &str) -> Guarded<Node> {
@@ -49,6 +50,28 @@ fn a_heartbeat_wakes_nobody_and_a_condition_does() {
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
     assert_eq!(apply("2026-01-01T00:00:02Z", "Unknown"), woken);
     assert_eq!(apply("2026-01-01T00:00:03Z", "Unknown"), []);
+}
+
+#[test]
+fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of() {
+    for api in MachineApi::ALL {
+        let (mut wakes, mut heard) = listen();
+        let mut apply = |machine: &str| {
+            let mut node = node_with("2026-01-01T00:00:01Z", "True");
+            let annotations = match api {
+                MachineApi::OpenShift => {
+                    json!({"machine.openshift.io/machine": format!("machines/{machine}")})
+                }
+                MachineApi::ClusterApi => json!({
+                    "cluster.x-k8s.io/machine": machine, "cluster.x-k8s.io/cluster-namespace": "machines",
+                }),
+            };
+            node.meta_mut().annotations = serde_json::from_value(annotations).unwrap();
+            wakes.nodes.note(&Event::Apply(node));
+            heard.all().len()
+        };
+        assert_eq!([apply("a"), apply("a"), apply("b")], [1, 0, 1], "{api:?}");
+    }
 }
 
 #[test]
