@@ -10,7 +10,7 @@ use crate::api::PowerCycleRemediation;
 use crate::core::facts::Obstacle;
 use crate::core::intake::Remediation;
 use crate::core::journal::Journal;
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
 /// owner says that it is about another Machine.
@@ -51,15 +51,61 @@ pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
         name: remediation.name_any(),
         phase: journal.map(|journal| journal.phase).unwrap_or_default(),
         trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
-        power_cycled: journal.and_then(|journal| power_cycled(remediation, journal)),
+        power_cycles: journal.map_or_else(Vec::new, |journal| power_cycles(remediation, journal)),
     }
 }
 
-/// When a remediation ended, if it had powered the host off. Where that is not written, it counts as if
-/// it had not ended before the end of time.
-fn power_cycled(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Timestamp> {
-    let acted = journal.phase.is_final() && journal.attempt > 0;
+/// The power cycles of a remediation that has ended, if it had powered the host off. The last one counts from the
+/// end; where that is not written, as if it had not ended before the end of time. Those of earlier attempts count
+/// where Off was proven: what a BMC has refused cycled nothing.
+fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<Timestamp> {
+    if !journal.phase.is_final() || journal.attempt == 0 {
+        return Vec::new();
+    }
     let created = || Some(remediation.metadata.creation_timestamp.as_ref()?.0);
-    let ended = || journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
-    acted.then(ended)
+    let ended = journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
+    let entered = journal.timeline.iter();
+    // It is entered with the proof.
+    let proven = entered.filter(|entry| entry.phase == Phase::Fencing);
+    let mut cycles: Vec<Timestamp> = proven.map(|entry| entry.at).collect();
+    cycles.pop();
+    cycles.push(ended);
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cycles(phase: &str, attempt: i32, timeline: &[(&str, &str)]) -> Vec<String> {
+        let entry = |(phase, at): &(&str, &str)| json!({"phase": phase, "at": at, "reason": "Any"});
+        let timeline: Vec<Value> = timeline.iter().map(entry).collect();
+        let remediation: PowerCycleRemediation = serde_json::from_value(json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "worker-1"}, "spec": {},
+            "status": {
+                "phase": phase, "phaseStarted": "2026-01-01T02:00:00Z", "attempt": attempt, "timeline": timeline,
+            },
+        }))
+        .unwrap();
+        let cycles = earlier(&remediation).power_cycles;
+        cycles.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn attempts_that_were_proven_off_count_each_and_the_last_from_the_end() {
+        const END: &str = "2026-01-01T02:00:00Z";
+        let (first, second) = ("2026-01-01T00:10:00Z", "2026-01-01T01:10:00Z");
+        let fencing = [("PoweringOff", "2026-01-01T00:00:00Z"), ("Fencing", first)];
+        let again = [fencing.as_slice(), &[("Fencing", second)]].concat();
+        assert_eq!(cycles("Succeeded", 1, &fencing), [END]);
+        assert_eq!(cycles("Succeeded", 2, &again), [first, END]);
+        // The first attempt ended before Off was proven.
+        assert_eq!(cycles("Succeeded", 2, &fencing), [END]);
+        assert_eq!(cycles("Failed", 1, &fencing[..1]), [END]);
+        assert!(cycles("Cancelled", 0, &[]).is_empty());
+        assert!(cycles("Booting", 2, &again).is_empty(), "it has not ended");
+    }
 }

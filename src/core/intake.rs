@@ -21,8 +21,9 @@ pub struct Remediation {
     pub phase: Phase,
     /// resourceVersion of the Machine after this remediation removed the trigger.
     pub trigger_cleared: Option<String>,
-    /// When it ended, if it had powered the host off.
-    pub power_cycled: Option<Timestamp>,
+    /// Its power cycles, once it has ended: when each before the last was proven off, and when it ended, if it had
+    /// powered the host off at all.
+    pub power_cycles: Vec<Timestamp>,
 }
 
 /// A Machine whose trigger is to be decided about, and what is known around it.

@@ -1,5 +1,5 @@
 //! How soon a host may be power-cycled once more: a condition that a reboot does not clear must not
-//! power-cycle it again and again, whoever puts the trigger back.
+//! power-cycle it again and again, whoever puts the trigger back and however many attempts each remediation took.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -27,7 +27,7 @@ pub(super) fn obstacle(
     let counted = |ended: &Timestamp| after(*ended, WINDOW) > now;
     let mut ended: Vec<Timestamp> = remediations
         .iter()
-        .filter_map(|one| one.power_cycled)
+        .flat_map(|one| one.power_cycles.iter().copied())
         .filter(counted)
         .collect();
     ended.sort_unstable_by(|one, other| other.cmp(one));

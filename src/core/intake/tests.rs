@@ -49,7 +49,7 @@ fn earlier(name: &str, phase: Phase) -> Remediation {
         name: name.to_owned(),
         phase,
         trigger_cleared: None,
-        power_cycled: None,
+        power_cycles: Vec::new(),
     }
 }
 
@@ -146,7 +146,7 @@ fn after_power_cycles(ready: &str, ended: &[i64]) -> Intake {
     let remediations: Vec<Remediation> = (1..)
         .zip(ended)
         .map(|(number, minute)| Remediation {
-            power_cycled: Some(at(*minute)),
+            power_cycles: vec![at(*minute)],
             ..earlier(&format!("worker-{number}"), Phase::Succeeded)
         })
         .collect();
@@ -208,6 +208,23 @@ fn a_host_is_not_power_cycled_again_and_again() {
 }
 
 #[test]
+fn every_attempt_of_a_remediation_counts() {
+    let waits_after = |cycles: &[i64]| {
+        let over = Remediation {
+            power_cycles: cycles.iter().copied().map(at).collect(),
+            ..earlier("worker-1", Phase::Succeeded)
+        };
+        match decided(&[over], &[]) {
+            Intake::Skip { obstacle, .. } => Some(obstacle.reason),
+            Intake::Create(_) | Intake::Nothing => None,
+        }
+    };
+    assert_eq!(waits_after(&[-40, -8]), Some(Reason::PowerCycledRecently));
+    assert_eq!(waits_after(&[-40, -12]), None);
+    assert_eq!(waits_after(&[-80, -40, -20]), Some(Reason::TooManyPowerCycles));
+}
+
+#[test]
 fn one_that_did_not_power_the_host_off_delays_nothing() {
     let over = [earlier("worker-1", Phase::Cancelled)];
     assert_eq!(decided(&over, &[]), created("worker-2"));
@@ -225,7 +242,7 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
     };
     other.machine_link = Some("machines/another".to_owned());
     let over = Remediation {
-        power_cycled: Some(at(-1)),
+        power_cycles: vec![at(-1)],
         ..earlier("worker-1", Phase::Succeeded)
     };
     let triggered = Triggered {
