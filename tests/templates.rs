@@ -48,7 +48,8 @@ async fn until_stored(world: &World, object: &DynamicObject, wanted: bool) -> Re
                 Ok(_) if wanted => return Ok(()),
                 Err(kube::Error::Api(status)) if status.code == 422 && !wanted => return Ok(()),
                 Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 422 => {}
+                // 503: the server is just putting the changed definition in the place of the one before.
+                Err(kube::Error::Api(status)) if status.code == 422 || status.code == 503 => {}
                 Err(error) => return Err(error.into()),
             }
         }
