@@ -18,6 +18,7 @@ pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
+use crate::core::facts::Seen;
 use crate::core::machine_api::MachineApi;
 use crate::intake::health_check::wake::Wakes;
 
@@ -193,6 +194,15 @@ impl Caches {
     /// The API whose Machines there are and may not be seen, if there is one.
     pub(crate) fn hidden(&self) -> Option<MachineApi> {
         MachineApi::ALL.into_iter().find(|api| self.hides(*api))
+    }
+
+    /// What is known of a Machine that may be among those.
+    pub(crate) fn hidden_machine(&self, whose: &str) -> Seen<Machine> {
+        let group = self.hidden().map_or("", MachineApi::group);
+        Seen::Unreadable(format!(
+            "the Machines of {group} are not known, so neither is {whose}: the daemon's role does not let it list \
+             them"
+        ))
     }
 
     /// Whether there are Machines of an API that may not be seen.

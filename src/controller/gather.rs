@@ -81,7 +81,9 @@ fn world(
         Some(key) => machine(context, &key),
         // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
         None if begun(remediation).is_none() && context.caches.hidden() == Some(MachineApi::OpenShift) => {
-            hidden(context, "the Machine of the Node, if it has one")
+            context
+                .caches
+                .hidden_machine("the Machine of the Node, if it has one")
         }
         None => Seen::Absent,
     };
@@ -213,7 +215,9 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
             ));
         }
         Some(api) => of(api).into_iter().collect(),
-        None if context.caches.hidden().is_some() => return hidden(context, &format!("Machine {name}")),
+        None if context.caches.hidden().is_some() => {
+            return context.caches.hidden_machine(&format!("Machine {name}"));
+        }
         None => MachineApi::ALL.into_iter().filter_map(of).collect(),
     };
     match found.as_slice() {
@@ -224,14 +228,6 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
              reference of the remediation has to say which is meant"
         )),
     }
-}
-
-/// What is known of a Machine that may be among those that are there and may not be seen.
-fn hidden(context: &Context, whose: &str) -> Seen<Machine> {
-    let group = context.caches.hidden().map_or("", MachineApi::group);
-    Seen::Unreadable(format!(
-        "the Machines of {group} are not known, so neither is {whose}: the daemon's role does not let it list them"
-    ))
 }
 
 /// The Node, as the cache has it or as we wrote it, whichever is newer.
