@@ -58,6 +58,43 @@ async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<
     Ok(())
 }
 
+#[tokio::test]
+async fn a_cluster_that_no_check_is_for_is_not_connected_to() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-near", 1).await?;
+    let since = world.cluster.audit_cursor()?;
+    let machine = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": {
+            "name": "far-0", "namespace": world.namespace, "labels": {"cluster.x-k8s.io/cluster-name": "far"},
+        },
+        "spec": {
+            "clusterName": "far", "bootstrap": {"dataSecretName": "none"},
+            "infrastructureRef": {"apiGroup": "infrastructure.example.org", "kind": "HostMachine", "name": "far-0"},
+        },
+    });
+    let machines = cluster_api::machines(&world);
+    machines
+        .create(&PostParams::default(), &serde_json::from_value(machine)?)
+        .await?;
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    let counted = health_check_says(&world, "workers", healthy(1)).await?;
+    assert_eq!(counted["targets"], json!([world.hosts[0].name]));
+
+    let events = world.cluster.audit_of(world::DAEMON_USER, since).await?;
+
+    let mut read: Vec<&str> = events
+        .iter()
+        .map(|event| &event.resource)
+        .filter(|of| of.resource == "secrets" && of.namespace == world.namespace)
+        .map(|of| of.name.as_str())
+        .filter(|name| name.ends_with("-kubeconfig"))
+        .collect();
+    read.dedup();
+    assert_eq!(read, ["blue-kubeconfig"]);
+    Ok(())
+}
+
 /// As the installation of Cluster API has it, for one namespace, where its manager is stopped.
 /// Source: cluster-api `config/webhook/manifests.yaml`.
 fn webhook_that_nobody_serves(world: &World) -> Result<ValidatingWebhookConfiguration> {

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::judged::{self, UnderWay};
-use super::state::Remediations;
+use super::state::{CheckKey, Remediations};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
-use crate::controller::caches::{Caches, Guarded};
+use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, others};
 use crate::core::facts::{Obstacle, Origin};
 use crate::core::health::overlap::Check;
+use crate::core::health::rules::CLUSTER_NAME_LABEL;
 use crate::core::health::target::{NodeState, Target};
 use crate::core::health::vouching;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
 use crate::core::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
 
-/// Everything of one API and one namespace.
+/// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
+/// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
 pub(super) struct Gathered {
     api: MachineApi,
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
@@ -29,20 +31,31 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn of(caches: &Caches, api: MachineApi, namespace: &str) -> Self {
-        let namespace = Some(namespace.to_owned());
-        let of_api = caches.of(api);
-        let machines = of_api.machines.state_filter(|one| one.namespace() == namespace);
+    pub(super) fn of(caches: &Caches, key: &CheckKey) -> Self {
+        let of_api = caches.of(key.api);
+        let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
+        let cluster = check.and_then(|check| judged::cluster_of(&check));
+        let cluster = cluster.as_ref().map(|cluster| cluster.name.as_str());
+        let namespace = Some(key.namespace.clone());
+        let machines = of_api.machines.state_filter(|one| {
+            let of = one.labels().get(CLUSTER_NAME_LABEL);
+            one.namespace() == namespace && cluster.is_none_or(|cluster| of.is_some_and(|of| of == cluster))
+        });
+        // Of one that says no Cluster nobody knows.
+        let is_near = |check: &Guarded<MachineHealthCheck>| {
+            let of = check.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
+            of.is_none() || cluster.is_none() || of == cluster
+        };
         let remediations = caches
             .remediations
             .state_filter(|one| one.namespace() == namespace);
         let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
-            api,
+            api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks: of_api
                 .health_checks
-                .state_filter(|one| one.namespace() == namespace),
+                .state_filter(|one| one.namespace() == namespace && is_near(one)),
             remediations,
             unreadable,
         }

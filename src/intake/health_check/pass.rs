@@ -107,7 +107,7 @@ struct Judged {
 /// Judges a check by what the caches have now.
 fn judge(context: &Context, key: &CheckKey) -> Judged {
     let now = context.clock.now();
-    let gathered = Gathered::of(&context.caches, key.api, &key.namespace);
+    let gathered = Gathered::of(&context.caches, key);
     let (checks, targets) = (gathered.checks(context), gathered.targets(context));
     let evaluation = evaluate(&checks, &targets, now);
     let refusal = |machine: &str| gathered.refusal(context, machine);
