@@ -12,6 +12,7 @@ use crate::api::views::MachineHealthCheck;
 use crate::api::views::cluster_api::{Kind, Version};
 use crate::controller::{Context, ShellError, within};
 use crate::core::checker::pass::{Outcome, Status};
+use crate::core::health::dialect::Dialect;
 
 /// The condition of whatever can be paused.
 const PAUSED: &str = "Paused";
@@ -36,6 +37,10 @@ pub(super) async fn write(
     );
     // The passes end with the API.
     let Some(checks) = api else { return Ok(()) };
+    // Else its watch will soon be begun anew, which wakes the checker.
+    if version_of(check) != Some(checks.version) {
+        return Ok(());
+    }
     let present = check
         .status
         .as_ref()
@@ -54,6 +59,15 @@ pub(super) async fn write(
     )
     .await?;
     Ok(())
+}
+
+/// The version in which a check was read: what stands in its status has the form of that one.
+fn version_of(check: &MachineHealthCheck) -> Option<Version> {
+    match check.spec.cluster_api.as_ref()?.dialect {
+        Dialect::OpenShift => None,
+        Dialect::ClusterApiV1Beta1 => Some(Version::V1Beta1),
+        Dialect::ClusterApiV1Beta2 => Some(Version::V1Beta2),
+    }
 }
 
 /// The part of the status that is to be written; `None` if it stands there already.

@@ -1,8 +1,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::changed;
-use crate::api::views::cluster_api::Version;
+use super::{changed, version_of};
+use crate::api::views::MachineHealthCheck;
+use crate::api::views::cluster_api::{FromClusterApi as _, Version};
 use crate::core::checker::pass::{Denied, Outcome, Status, StatusCounts};
 
 fn at(second: i64) -> Timestamp {
@@ -143,4 +144,16 @@ fn nothing_is_written_of_a_check_that_never_was_evaluated_and_is_paused_in_v1bet
         changed((Version::V1Beta1, Some(1)), &Value::Null, &paused, at(2)),
         None
     );
+}
+
+#[test]
+fn a_check_tells_of_which_version_the_form_of_its_status_is() {
+    for version in Version::ALL {
+        let check = json!({
+            "metadata": {"name": "workers"}, "spec": {"clusterName": "blue", "selector": {}},
+        });
+        let check = serde_json::from_value(check).unwrap();
+        let check = MachineHealthCheck::read(version, check).0.unwrap();
+        assert_eq!(version_of(&check), Some(version));
+    }
 }
