@@ -23,7 +23,8 @@
 //! 3. Only absolute verbs fence, `ForceOff` and `On`, and none is repeated blindly.
 //! 4. Intent is journalled before the effect; after a crash the successor reads, it does not replay.
 //!    One attempt causes exactly one On->Off and at most one Off->On.
-//! 5. The host is proven to be the right one before any destructive verb; doubt refuses.
+//! 5. The host is proven to be the right one before any destructive verb, by its Node's system UUID or, where it
+//!    has no Node, by the one that a person stated and no Node has; doubt refuses.
 //! 6. The last thing before a power-off is a live read of everything that could forbid it.
 //! 7. *(with leader election)* Two leaders never both act.
 //! 8. Recovery - power-on, untaint - is never blocked by a pause or a limit.

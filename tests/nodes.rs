@@ -75,8 +75,8 @@ async fn a_person_names_a_node_that_has_no_machine() -> Result<()> {
     assert_eq!(host.transitions(), (1, 1));
     let subject = world::journal(&ended).subject.context("it is journalled")?;
     assert_eq!(
-        (subject.node.as_str(), subject.machine),
-        (host.name.as_str(), None)
+        (subject.node_name(), &subject.machine),
+        (Some(host.name.as_str()), &None)
     );
     let told = told_on_the_node(&world, &host.name).await?;
     assert!(

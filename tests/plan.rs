@@ -63,19 +63,27 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         HostOptions::default(),
         without_an_endpoint(),
         HostOptions::default(),
+        HostOptions {
+            has_node: false,
+            ..HostOptions::default()
+        },
     ];
     let world = World::new(cluster, "plan", options).await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
-    let [well, silent, no_bmc, grace] = &world.hosts[..] else {
-        anyhow::bail!("four hosts were asked for");
+    let [well, silent, no_bmc, grace, absent] = &world.hosts[..] else {
+        anyhow::bail!("five hosts were asked for");
     };
     objects::create_health_check(&world, "workers", |check| {
         check["spec"]["unhealthyConditions"] = json!([
             {"type": "Ready", "status": "Unknown", "timeout": "1s"}, {"type": "Slow", "status": "True", "timeout": "1h"},
         ]);
-        check["spec"]["maxUnhealthy"] = json!(3);
+        check["spec"]["maxUnhealthy"] = json!(4);
     })
     .await?;
+    let long_ago = json!({"status": {"lastUpdated": "2026-01-01T00:00:00Z"}});
+    objects::machines(&world)
+        .patch_status(&absent.name, &PatchParams::default(), &Patch::Merge(long_ago))
+        .await?;
     world.falls_silent(silent).await?;
     world.falls_silent(no_bmc).await?;
     let kubelet = grace.kubelet.as_ref().context("it has a Node")?;
@@ -99,6 +107,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         (&found[1], "Unhealthy", "Begins"),
         (&found[2], "Unhealthy", "HostNotFound"),
         (&found[3], "Waiting", "Later"),
+        (&found[4], "Unhealthy", "IdentityUnproven"),
     ] {
         assert_eq!(outlook["checks"][0]["check"], "workers", "{outlook}");
         assert_eq!(outlook["checks"][0]["verdict"], verdict, "{outlook}");
@@ -124,8 +133,23 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
     }
     assert!(text.contains(silent.bmc.system_uuid()), "{text}");
 
+    // Without a Node a person has to say which host it is.
+    assert_eq!(found[4]["noNode"], "NeverJoined", "{}", found[4]);
+    let uuid = json!({"systemUUID": absent.bmc.system_uuid()});
+    objects::patch_endpoint(&world, &absent.name, uuid).await?;
+    let text = plan(&world, &kubeconfig, &[&absent.name]).await?;
+    for part in [
+        "no Node: no Node ever joined",
+        "remediation: Begins",
+        "list all Nodes",
+        "release nothing",
+        absent.bmc.system_uuid(),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
     // One more is one too many.
-    let check = json!({"spec": {"maxUnhealthy": 2}});
+    let check = json!({"spec": {"maxUnhealthy": 3}});
     objects::health_checks(&world)
         .patch("workers", &PatchParams::default(), &Patch::Merge(check))
         .await?;
@@ -137,6 +161,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         .find(|line| line.contains(&well.name))
         .context("no row")?;
     assert!(row.contains("Healthy") && row.contains("NotNeeded"), "{row}");
+    assert!(table.contains("(NeverJoined)"), "{table}");
 
     for host in &world.hosts {
         assert_eq!(host.bmc.counters().tcp_connections, 0, "{} was asked", host.name);

@@ -85,7 +85,8 @@ pub struct BMCEndpointSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<EndpointTls>,
     /// System UUID of the host as its BMC reports it. Compared besides the Node's own, and instead of
-    /// it where the Node reports none.
+    /// it where the Node reports none. Without it, the host is never powered off while its Machine has no Node:
+    /// nothing else proves then which host it is. Take it from the host itself, and not from its BMC.
     #[serde(default, rename = "systemUUID", skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 36),

@@ -31,8 +31,8 @@ use crate::core::strategy::{Escalation, FencingMode, HostControl};
     printcolumn(
         name = "Node",
         type_ = "string",
-        json_path = ".status.subject.node",
-        description = "The Node that is remediated"
+        json_path = ".status.subject['node','noNode']",
+        description = "The Node that is remediated, or why there is none"
     ),
     printcolumn(
         name = "Phase",

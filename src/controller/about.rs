@@ -99,7 +99,7 @@ pub(crate) fn is_meant(
     same(machine, about.machine.as_deref())
         || same(node, about.node.as_deref())
         || begun(remediation).is_some_and(|subject| {
-            same(machine, subject.machine.as_deref()) || same(node, Some(&subject.node))
+            same(machine, subject.machine.as_deref()) || same(node, subject.node_name())
         })
 }
 

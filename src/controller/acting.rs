@@ -81,9 +81,9 @@ impl Acting<'_> {
             .remediation
             .status
             .as_ref()
-            .and_then(|status| status.journal.subject.as_ref());
+            .and_then(|status| status.journal.subject.as_ref()?.there());
         match (journalled, &self.facts.world.machine) {
-            (Some(subject), _) => subject.node.clone(),
+            (Some(node), _) => node.name.clone(),
             (None, Seen::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
             (None, Seen::Absent) => self.facts.named_node.clone().unwrap_or_default(),
             (None, Seen::Unreadable(_)) => String::new(),

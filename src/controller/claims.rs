@@ -142,7 +142,8 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> Vec<String> {
             namespace: namespace.clone(),
             name,
         });
-        keys.extend([node_key(cluster.as_ref(), &subject.node), bmc_key(&subject.bmc)]);
+        keys.extend(subject.node_name().map(|node| node_key(cluster.as_ref(), node)));
+        keys.push(bmc_key(&subject.bmc));
         let machine = subject.machine.as_deref();
         keys.extend(machine.map(|machine| key_of_machine(&namespace, machine)));
     }

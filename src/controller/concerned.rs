@@ -13,6 +13,7 @@ use super::workload::{Change, ClusterKey};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, keys};
+use crate::core::journal::Subject;
 use crate::core::phase::Phase;
 
 /// The Machines of a namespace that carry the trigger.
@@ -84,7 +85,7 @@ pub(super) fn of_workload(caches: &Caches, change: &Change) -> Remediations {
             Some(subject) => {
                 subject.cluster.as_ref() == Some(&cluster.name)
                     && is_of(one.namespace())
-                    && node.is_none_or(|node| *node == subject.node)
+                    && node.is_none_or(|node| may_be_of(subject, node))
             }
             // One that has not named its Node yet may be waiting for this one.
             None => is_of(one.namespace()),
@@ -115,9 +116,14 @@ pub(super) fn of_node(caches: &Caches) -> impl Fn(Arc<Guarded<Node>>) -> Remedia
                 .as_ref()
                 .and_then(|status| status.journal.subject.as_ref());
             // A remediation that has not named its Node yet may be waiting for this one.
-            subject.is_none_or(|subject| subject.node == name)
+            subject.is_none_or(|subject| may_be_of(subject, &name))
         })
     }
+}
+
+/// Whether a Node of this name may be that of a subject; any may that joins, where there was none.
+fn may_be_of(subject: &Subject, node: &str) -> bool {
+    subject.there().is_none_or(|there| there.name == node)
 }
 
 /// For changes of what may matter to a whole namespace.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::about::{about, begun};
+use super::bearer::{self, Marks};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::machine_key::{MachineKey, machine_key, machine_link};
@@ -16,6 +17,8 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
 use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
 use crate::core::health::HealthCheck;
+use crate::core::health::target::ClusterState;
+use crate::core::journal::Subject;
 use crate::core::machine_api::MachineApi;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
@@ -46,7 +49,7 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: context.leadership(now),
-        world: world(context, remediation, nodes, memory),
+        world: world(context, remediation, (nodes, &host), memory),
         look: memory.look.clone(),
         host,
         another_at_work: claims::another_at_work(context, remediation),
@@ -74,7 +77,7 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
 fn world(
     context: &Context,
     remediation: &PowerCycleRemediation,
-    nodes: &Result<NodeCluster, Obstacle>,
+    (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
     memory: &Memory,
 ) -> World {
     let machine = match machine_key(&context.caches, remediation) {
@@ -87,8 +90,9 @@ fn world(
         }
         None => Seen::Absent,
     };
-    let node_name = match (&machine, begun(remediation)) {
-        (_, Some(subject)) => Some(subject.node.clone()),
+    let subject = begun(remediation);
+    let node_name = match (&machine, subject.and_then(Subject::there)) {
+        (_, Some(node)) => Some(node.name.clone()),
         (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
         (Seen::Absent, None) => about(remediation).node,
         (Seen::Unreadable(_), None) => None,
@@ -105,6 +109,10 @@ fn world(
         .and_then(ClusterKey::of)
         .map(|key| cluster(context, &key));
     let (node, node_cluster) = match (node_name, nodes) {
+        // Of a Machine without a Node, too, it has to be known that there is none.
+        (None, Err(obstacle)) if readable.is_some() => {
+            (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone()))
+        }
         (None, _) => (Seen::Absent, None),
         (Some(name), Ok(nodes)) => {
             let node = node(nodes, &name, memory);
@@ -115,15 +123,35 @@ fn world(
         }
         (Some(_), Err(obstacle)) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
     };
+    let had_none = subject.is_some_and(Subject::had_no_node);
+    let may_have_none = subject.is_none() && readable.is_some() && node == Seen::Absent;
+    let bearer = if had_none || may_have_none {
+        let marks = Marks::of_remediation(remediation, host, readable);
+        bearer::known(context, nodes, &marks).map(|node| node.facts())
+    } else {
+        not_looked_for()
+    };
     World {
         policy: policy(
             caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
         ),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
         node,
+        bearer,
         node_cluster,
+        cluster: cluster_state(cluster),
         health_checks,
     }
+}
+
+/// For a host whose Machine has a Node.
+pub(crate) fn not_looked_for() -> Seen<facts::Node> {
+    Seen::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
+}
+
+/// What decides about the Machines of a Cluster.
+pub(crate) fn cluster_state(cluster: Option<Seen<Cluster>>) -> Seen<ClusterState> {
+    cluster.map_or(Seen::Absent, |cluster| cluster.map(|cluster| cluster.state))
 }
 
 /// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is

@@ -7,7 +7,8 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
-use super::api_call::{ShellError, within};
+use super::api_call::{ShellError, present, within};
+use super::bearer::{self, Marks};
 use super::context::Context;
 use super::machine_key::{MachineKey, machine_key};
 use super::machines::{self, Live};
@@ -16,8 +17,9 @@ use super::{gather, host, node_lease, producers};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use crate::core::facts::{Look, NodeReport, Obstacle, Origin, Seen, World};
+use crate::core::facts::{self, Host, Look, NodeReport, Obstacle, Origin, Seen, World};
 use crate::core::journal::SavedNode;
+use crate::core::node_lease::NodeLease;
 use crate::core::observed::ReportRead;
 use crate::metal3;
 
@@ -38,18 +40,126 @@ pub(crate) async fn look(
     node_name: &str,
 ) -> Result<(Look, Option<SavedNode>), ShellError> {
     let began = context.clock.now();
+    let node_lease = async { Ok(node_lease::look(context, nodes, node_name).await) };
+    let (around, seen, node_lease) = tokio::try_join!(
+        around(context, remediation),
+        of_node(nodes, node_name),
+        node_lease
+    )?;
+    let (heartbeat, metadata) = match &seen.node {
+        Seen::Present(node) => (node.heartbeat(), Some(node.saved())),
+        Seen::Absent | Seen::Unreadable(_) => (None, None),
+    };
+    let node = match nodes {
+        Ok(nodes) => seen
+            .node
+            .map(|node| gather::node_facts(context, remediation, nodes, &node)),
+        Err(obstacle) => Seen::Unreadable(obstacle.detail.clone()),
+    };
+    let of_nodes = OfNodes {
+        node,
+        bearer: gather::not_looked_for(),
+        node_cluster: nodes.as_ref().err().cloned(),
+    };
+    let report = NodeReport {
+        heartbeat,
+        ..seen.lease
+    };
+    let look = joined(context, remediation, around, of_nodes).await?;
+    let look = Look {
+        began,
+        report,
+        node_lease,
+        ..look
+    };
+    Ok((look, metadata))
+}
+
+/// Reads the same where the Machine had no Node: whether it has one by now, and whether any Node of the cluster
+/// has the system UUID of the host. No Lease is looked at, for there is no Node that could have one.
+pub(crate) async fn without_node(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
+    host: &Result<Host, Obstacle>,
+) -> Result<Look, ShellError> {
+    let began = context.clock.now();
+    let known = machine_key(&context.caches, remediation).map(|key| gather::machine(context, &key));
+    let known = match &known {
+        Some(Seen::Present(machine)) => Some(machine),
+        Some(Seen::Absent | Seen::Unreadable(_)) | None => None,
+    };
+    let marks = Marks::of_remediation(remediation, host, known);
+    let bearer = async {
+        match (nodes, &marks) {
+            (Ok(nodes), Ok(marks)) => bearer::live(context, nodes, marks).await,
+            (Err(obstacle), _) => Ok(Seen::Unreadable(obstacle.detail.clone())),
+            (_, Err(why)) => Ok(Seen::Unreadable(why.clone())),
+        }
+    };
+    let (around, bearer) = tokio::try_join!(around(context, remediation), bearer)?;
+    let named = match &around.live.machine {
+        Seen::Present(machine) => machine.node_name(),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    };
+    let node = match (nodes, named) {
+        (Ok(nodes), Some(name)) => {
+            let seen = provably_absent(&nodes.client, name).await?;
+            seen.map(|node| gather::node_facts(context, remediation, nodes, &node))
+        }
+        (Ok(_), None) => Seen::Absent,
+        (Err(obstacle), _) => Seen::Unreadable(obstacle.detail.clone()),
+    };
+    let of_nodes = OfNodes {
+        node,
+        bearer: bearer.map(|node| node.facts()),
+        node_cluster: nodes.as_ref().err().cloned(),
+    };
+    let look = joined(context, remediation, around, of_nodes).await?;
+    Ok(Look { began, ..look })
+}
+
+/// A Node that may not be there: absent only if the server says so of exactly this one.
+async fn provably_absent(client: &Client, name: &str) -> Result<Seen<Node>, ShellError> {
+    let nodes = Api::<Guarded<Node>>::all(client.clone());
+    let node = async { present(nodes.get(name).await, name) };
+    let node = within("reading the Node", node).await?;
+    Ok(gather::seen(node.as_ref(), "Node", name))
+}
+
+/// What is looked at besides Nodes.
+struct Around {
+    policy: Option<Guarded<RemediationPolicy>>,
+    live: Live,
+}
+
+async fn around(context: &Context, remediation: &PowerCycleRemediation) -> Result<Around, ShellError> {
     let key = machine_key(&context.caches, remediation);
     let policies = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
-    let node_lease = async { Ok(node_lease::look(context, nodes, node_name).await) };
-    let (live, policy, seen, node_lease) = tokio::try_join!(
+    let (live, policy) = tokio::try_join!(
         of_machine(context, key.as_ref()),
         within(
             "reading the RemediationPolicy",
             policies.get_opt(remediation_policy::POLICY_NAME)
         ),
-        of_node(nodes, node_name),
-        node_lease,
     )?;
+    Ok(Around { policy, live })
+}
+
+/// What a look says of Nodes.
+struct OfNodes {
+    node: Seen<facts::Node>,
+    bearer: Seen<facts::Node>,
+    node_cluster: Option<Obstacle>,
+}
+
+/// A look, with what depends on the Machine that was read; without the Node's own words.
+async fn joined(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    Around { policy, live }: Around,
+    of_nodes: OfNodes,
+) -> Result<Look, ShellError> {
     let Live {
         machine,
         cluster,
@@ -68,35 +178,27 @@ pub(crate) async fn look(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&context.client, remediation, machine, &checks).await?,
     };
-    let (heartbeat, metadata) = match &seen.node {
-        Seen::Present(node) => (node.heartbeat(), Some(node.saved())),
-        Seen::Absent | Seen::Unreadable(_) => (None, None),
-    };
-    let node = match nodes {
-        Ok(nodes) => seen
-            .node
-            .map(|node| gather::node_facts(context, remediation, nodes, &node)),
-        Err(obstacle) => Seen::Unreadable(obstacle.detail.clone()),
-    };
+    let OfNodes {
+        node,
+        bearer,
+        node_cluster,
+    } = of_nodes;
     let world = World {
         policy: gather::policy(policy.as_ref()),
         machine: machine.map(|machine| gather::machine_facts(&machine, cluster.as_ref())),
         node,
-        node_cluster: nodes.as_ref().err().cloned(),
+        bearer,
+        node_cluster,
+        cluster: gather::cluster_state(cluster),
         health_checks,
     };
-    let report = NodeReport {
-        heartbeat,
-        ..seen.lease
-    };
-    let look = Look {
-        began,
+    Ok(Look {
+        began: context.clock.now(),
         world,
-        report,
+        report: NodeReport::default(),
         host,
-        node_lease,
-    };
-    Ok((look, metadata))
+        node_lease: Ok(NodeLease::Unused),
+    })
 }
 
 async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live, ShellError> {

@@ -4,6 +4,7 @@ mod about;
 mod acceptance;
 mod acting;
 mod api_call;
+pub(crate) mod bearer;
 pub(crate) mod bmc_access;
 mod bmc_conversation;
 mod bmc_obstacle;

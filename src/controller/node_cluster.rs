@@ -70,6 +70,15 @@ impl Context {
         }
     }
 
+    /// The clusters, apart from this one, of which the Nodes are known.
+    pub(crate) fn other_clusters(&self, nodes: &NodeCluster) -> Vec<NodeCluster> {
+        let own = nodes.of.is_some().then(|| self.own_nodes());
+        let connected = self.workload.connected().into_iter();
+        own.into_iter()
+            .chain(connected.filter(|other| other.of != nodes.of))
+            .collect()
+    }
+
     /// Whether the workloads of a remediation's Node are released by the out-of-service taint. Where nobody
     /// knows, yes: a taint does less harm than a deletion.
     pub(crate) fn supports_out_of_service(&self, remediation: &PowerCycleRemediation) -> bool {

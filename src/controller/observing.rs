@@ -5,6 +5,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 
+use super::about::begun;
 use super::acting::Acting;
 use super::api_call::{ShellError, list, within};
 use super::bmc_conversation::Conversation;
@@ -15,6 +16,7 @@ use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
 use crate::core::facts::{Facts, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
+use crate::core::journal::Subject;
 use crate::core::observed::CleanupRead;
 use crate::fencing::cleanup;
 
@@ -45,6 +47,16 @@ impl Acting<'_> {
         match observation {
             Observation::Power => self.read_power(memory).await,
             Observation::Look => {
+                let subject = begun(self.remediation);
+                if subject.is_some_and(Subject::had_no_node) {
+                    let host = self
+                        .host
+                        .map(|resolved| resolved.host.clone())
+                        .map_err(Clone::clone);
+                    let look = look::without_node(self.context, self.remediation, &self.nodes, &host);
+                    memory.look = Some(Box::pin(look).await?);
+                    return Ok(());
+                }
                 let node = self.node_name();
                 let look = look::look(self.context, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
@@ -58,11 +70,16 @@ impl Acting<'_> {
                 Ok(())
             }
             Observation::Report => {
-                let heartbeat = match &self.facts.world.node {
-                    Seen::Present(node) => node.heartbeat,
-                    Seen::Absent | Seen::Unreadable(_) => None,
+                let subject = begun(self.remediation);
+                let world = &self.facts.world;
+                let had_none = subject.is_some_and(Subject::had_no_node);
+                let reporting = if had_none { &world.bearer } else { &world.node };
+                let (name, heartbeat) = match reporting {
+                    Seen::Present(node) if had_none => (node.name.clone(), node.heartbeat),
+                    Seen::Present(node) => (self.node_name(), node.heartbeat),
+                    Seen::Absent | Seen::Unreadable(_) => (self.node_name(), None),
                 };
-                let read = look::report(self.context, self.nodes()?, &self.node_name(), heartbeat).await?;
+                let read = look::report(self.context, self.nodes()?, &name, heartbeat).await?;
                 memory.observed.note_report(read);
                 Ok(())
             }

@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::Obstacle;
 use crate::core::intake::Remediation;
-use crate::core::journal::Journal;
+use crate::core::journal::{Journal, Subject};
 use crate::core::phase::{Phase, Reason};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
@@ -65,8 +65,14 @@ fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<T
     let created = || Some(remediation.metadata.creation_timestamp.as_ref()?.0);
     let ended = journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
     let entered = journal.timeline.iter();
-    // It is entered with the proof.
-    let proven = entered.filter(|entry| entry.phase == Phase::Fencing);
+    // It is entered with the proof, but where there is no Node: then the power-on follows at once.
+    let had_no_node = journal.subject.as_ref().is_some_and(Subject::had_no_node);
+    let with_proof = if had_no_node {
+        Phase::PoweringOn
+    } else {
+        Phase::Fencing
+    };
+    let proven = entered.filter(|entry| entry.phase == with_proof);
     let mut cycles: Vec<Timestamp> = proven.map(|entry| entry.at).collect();
     cycles.pop();
     cycles.push(ended);
@@ -80,6 +86,10 @@ mod tests {
     use super::*;
 
     fn cycles(phase: &str, attempt: i32, timeline: &[(&str, &str)]) -> Vec<String> {
+        cycles_of(&Value::Null, (phase, attempt), timeline)
+    }
+
+    fn cycles_of(subject: &Value, (phase, attempt): (&str, i32), timeline: &[(&str, &str)]) -> Vec<String> {
         let entry = |(phase, at): &(&str, &str)| json!({"phase": phase, "at": at, "reason": "Any"});
         let timeline: Vec<Value> = timeline.iter().map(entry).collect();
         let remediation: PowerCycleRemediation = serde_json::from_value(json!({
@@ -87,6 +97,7 @@ mod tests {
             "metadata": {"name": "worker-1"}, "spec": {},
             "status": {
                 "phase": phase, "phaseStarted": "2026-01-01T02:00:00Z", "attempt": attempt, "timeline": timeline,
+                "subject": subject,
             },
         }))
         .unwrap();
@@ -107,5 +118,21 @@ mod tests {
         assert_eq!(cycles("Failed", 1, &fencing[..1]), [END]);
         assert!(cycles("Cancelled", 0, &[]).is_empty());
         assert!(cycles("Booting", 2, &again).is_empty(), "it has not ended");
+    }
+
+    #[test]
+    fn without_a_node_an_attempt_counts_by_its_power_on() {
+        let subject = json!({
+            "noNode": "NeverJoined", "host": "h", "bmc": "b", "system": "s", "systemUUID": "u", "identity": "i",
+        });
+        let first = "2026-01-01T00:10:00Z";
+        let timeline = [
+            ("PoweringOff", "2026-01-01T00:00:00Z"),
+            ("PoweringOn", first),
+            ("PoweringOff", "2026-01-01T01:00:00Z"),
+            ("PoweringOn", "2026-01-01T01:10:00Z"),
+        ];
+        let found = cycles_of(&subject, ("Failed", 2), &timeline);
+        assert_eq!(found, [first, "2026-01-01T02:00:00Z"]);
     }
 }

@@ -18,7 +18,7 @@ use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
 use crate::core::facts::Obstacle;
-use crate::core::journal::Journal;
+use crate::core::journal::{Journal, Subject};
 use crate::core::observed::IntentKey;
 use crate::core::phase::{Phase, Reason};
 use crate::core::step::step;
@@ -174,13 +174,11 @@ async fn read_what_a_deletion_needs(
         FencingMode::NodeDeletion => true,
     };
     if deletes && journal.phase == Phase::PoweringOff && memory.node_metadata.is_none() {
-        let node = journal
-            .subject
-            .as_ref()
-            .map(|subject| subject.node.as_str())
-            .unwrap_or_default();
+        let Some(node) = journal.subject.as_ref().and_then(Subject::there) else {
+            return;
+        };
         memory.node_metadata = match context.nodes_of(remediation) {
-            Ok(nodes) => look::node_metadata(&nodes, node).await.unwrap_or_else(|error| {
+            Ok(nodes) => look::node_metadata(&nodes, &node.name).await.unwrap_or_else(|error| {
                 tracing::warn!(remediation = %remediation.name_any(), error = %crate::report::chain(&error), "what the Node carries is not known yet; it is read again");
                 None
             }),

@@ -7,6 +7,7 @@ pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
 use jiff::Timestamp;
 
 use super::health::HealthCheck;
+use super::health::target::ClusterState;
 use super::identity::SystemUuid;
 use super::journal::SavedNode;
 use super::node_lease::{Holders, NodeLease};
@@ -140,8 +141,13 @@ pub struct World {
     pub machine: Seen<Machine>,
     /// Its Node.
     pub node: Seen<Node>,
+    /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
+    /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began; else it is not known.
+    pub bearer: Seen<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
+    /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.
+    pub cluster: Seen<ClusterState>,
     /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
     /// request, the health checks that made it: none where a person did.
     pub health_checks: Vec<Seen<HealthCheck>>,

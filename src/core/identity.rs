@@ -160,6 +160,27 @@ pub fn prove(
     }
 }
 
+/// Matches the system UUID that a BMC gave for `system` with the one that a person stated for the host, in both
+/// SMBIOS byte orders: the only proof there is without a Node.
+///
+/// # Errors
+/// [`Reason::IdentityMismatch`] when it is another, [`Reason::IdentityUnproven`] when the BMC gives none that
+/// can be used.
+pub fn prove_by_statement(
+    said: Option<&str>,
+    system: &str,
+    stated: &SystemUuid,
+) -> Result<ProvenIdentity, Obstacle> {
+    let uuid = prove_stated(said, system, Some(stated))?;
+    let order = stated
+        .matches(&uuid)
+        .map_or_else(String::new, |how| how.to_string());
+    Ok(ProvenIdentity {
+        uuid,
+        how: format!("spec.systemUUID of the host, {order}"),
+    })
+}
+
 /// Reads the system UUID that a BMC gave for `system`, and compares it with one that was stated, if one was.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
-use super::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
+use super::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, without_node_obstacle};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,7 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
     if let Some(obstacle) = machine_obstacle(machine)
         .or_else(|| pause_obstacle(machine))
         .or_else(|| trigger_obstacle(machine))
+        .or_else(|| without_node_obstacle(machine, triggered.node))
     {
         return skip(obstacle);
     }

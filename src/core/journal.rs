@@ -8,6 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod subject;
+
+pub use subject::{JournalledNode, NoNode, NodeOfSubject, Subject};
+
 use super::node_lease::HeldNodeLease;
 use super::phase::{Phase, Reason};
 
@@ -78,43 +82,6 @@ pub struct Journal {
     pub bmc_fallback: Option<String>,
 }
 
-/// Machine, Node and host as they were when the power-off was decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Subject {
-    /// Name of the Machine; none where Nodes have no Machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    /// Its API group; `machine.openshift.io` where none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine_group: Option<String>,
-    /// The Cluster of Cluster API in whose API the Node is; none for the daemon's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    /// Its UID.
-    #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
-    pub machine_uid: Option<String>,
-    /// Name of the Node.
-    pub node: String,
-    /// Its UID.
-    #[serde(rename = "nodeUID")]
-    pub node_uid: String,
-    /// `status.nodeInfo.bootID` of the Node before the power-off.
-    #[serde(rename = "bootID")]
-    pub boot_id: String,
-    /// `kind/name` of the object that describes the host.
-    pub host: String,
-    /// Address of the BMC, without credentials.
-    pub bmc: String,
-    /// URI of the system at the BMC.
-    pub system: String,
-    /// System UUID that Node and BMC agree on.
-    #[serde(rename = "systemUUID")]
-    pub system_uuid: String,
-    /// How they agree.
-    pub identity: String,
-}
-
 /// The verbs that change a host. Absolute and idempotent; there is no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verb {
@@ -150,8 +117,9 @@ pub struct OffEvidence {
     /// The reads that prove it, oldest first; each said the literal `Off` for the right system.
     #[schemars(length(max = 10))]
     pub reads: Vec<OffRead>,
-    /// When the Node was found silent after the proof.
-    pub node_silent: Timestamp,
+    /// When the Node was found silent after the proof; none where there is no Node to be silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_silent: Option<Timestamp>,
     /// The last heartbeat of the silent Node; another one on a later version of it shows that it lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_heartbeat: Option<Timestamp>,

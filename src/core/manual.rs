@@ -8,7 +8,7 @@ mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::journal::{Subject, Verb};
+use super::journal::{NoNode, NodeOfSubject, Subject, Verb};
 use super::observed::PowerRead;
 use super::power::PowerState;
 use super::proof::{self, OffProof};
@@ -70,9 +70,11 @@ impl Manual {
                 machine_group: None,
                 cluster: None,
                 machine_uid: None,
-                node: none(),
-                node_uid: none(),
-                boot_id: none(),
+                // None is asked about.
+                node: NodeOfSubject::None {
+                    why: NoNode::NeverJoined,
+                    earlier_boot: None,
+                },
                 host: none(),
                 bmc: none(),
                 system: first.system.clone(),

@@ -168,7 +168,7 @@ fn machine_version(subject: &Subject) -> String {
     }
 }
 
-/// The Machine, where people look; the Node where it has none.
+/// The Machine, where people look; the Node where it has none. One of the two there always is.
 fn subject_reference(namespace: &str, subject: &Subject) -> ObjectReference {
     if let (Some(name), Some(uid)) = (&subject.machine, &subject.machine_uid) {
         return ObjectReference {
@@ -180,13 +180,14 @@ fn subject_reference(namespace: &str, subject: &Subject) -> ObjectReference {
             ..ObjectReference::default()
         };
     }
+    let node = subject.node_name().map(ToOwned::to_owned);
     ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("Node".to_owned()),
-        name: Some(subject.node.clone()),
+        name: node.clone(),
         // Whoever describes a Node looks for events by its name in the place of the UID, because that is
         // what kubelets write (kubernetes `pkg/kubelet/kubelet.go`, `nodeRef`).
-        uid: Some(subject.node.clone()),
+        uid: node,
         ..ObjectReference::default()
     }
 }

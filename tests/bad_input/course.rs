@@ -118,7 +118,7 @@ async fn a_contradiction_that_lasts_is_written_down_once() -> Result<()> {
 async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -> Result<()> {
     let daemon = daemon().await?;
     let mut cases =
-        [Case::new("no Node", Reason::NodeMissing, &[]).options(|options| options.has_node = false)];
+        [Case::new("no Node", Reason::WithinGracePeriod, &[]).options(|options| options.has_node = false)];
     let world = refusal::make("obsolete", &mut cases).await?;
     let host = &world.hosts[0];
     refusal::all_refused(&world, daemon, &cases).await?;

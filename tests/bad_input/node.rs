@@ -14,20 +14,23 @@ fn cases() -> [Case; 7] {
     [
         Case::new(
             "no nodeRef",
-            Reason::NodeMissing,
+            Reason::WithinGracePeriod,
             &["Machine {host} has no status.nodeRef"],
         )
         .options(|options| options.has_node = false),
         Case::new(
             "nodeRef without a name",
-            Reason::NodeMissing,
+            Reason::WithinGracePeriod,
             &["Machine {host} has no status.nodeRef"],
         )
         .machine(|machine| machine["status"]["nodeRef"] = json!({"kind": "Node"})),
         Case::new(
             "nodeRef to nothing",
-            Reason::NodeMissing,
-            &["Node ghost-of-tests does not exist"],
+            Reason::IdentityUnproven,
+            &[
+                "Node ghost-of-tests does not exist",
+                "BMCEndpoint/{host} does not state the system UUID",
+            ],
         )
         .machine(|machine| machine["status"]["nodeRef"]["name"] = json!("ghost-of-tests")),
         Case::new(
@@ -116,7 +119,7 @@ async fn a_node_without_a_machine_is_not_remediated() -> Result<()> {
 async fn a_remediation_waits_for_the_node_and_goes_on_when_it_is_linked() -> Result<()> {
     daemon().await?;
     let mut cases = [
-        Case::new("no nodeRef", Reason::NodeMissing, &[]).machine(|machine| {
+        Case::new("no nodeRef", Reason::WithinGracePeriod, &[]).machine(|machine| {
             drop(
                 machine["status"]
                     .as_object_mut()

@@ -125,6 +125,23 @@ impl WorldHost {
         super::remediation_name(&self.name, 1)
     }
 
+    /// Listens to a host that has no Node; the future starts its kubelet at the next boot.
+    pub fn joins_at_its_next_boot<'a>(
+        &'a self,
+        world: &'a World,
+    ) -> impl Future<Output = Result<ScriptedKubelet>> + 'a {
+        let (_, mut events) = self.bmc.follow();
+        async move {
+            loop {
+                let event = events.recv().await?;
+                if matches!(event.change, Change::Booted { .. }) {
+                    break;
+                }
+            }
+            start_kubelet(world, &self.name, &self.bmc, &HostOptions::default()).await
+        }
+    }
+
     /// How often the host went off and on, in truth.
     pub fn transitions(&self) -> (u64, u64) {
         let truth = self.bmc.truth();

@@ -40,7 +40,7 @@ pub fn journals(events: &[AuditEvent], host: &WorldHost) -> Vec<Written> {
         let about = journal
             .subject
             .as_ref()
-            .is_some_and(|subject| subject.node == host.name);
+            .is_some_and(|subject| subject.node_name() == Some(&host.name));
         about.then_some(Written {
             at: event.stage_timestamp,
             journal,

@@ -273,6 +273,8 @@ impl Machine {
             pause: self.pause().map(|key| format!("carries {key}")),
             control_plane: self.is_control_plane(),
             node_name: self.node_name().map(ToOwned::to_owned),
+            phase: status.phase.filter(|phase| !phase.is_empty()),
+            state: self.state(),
             provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
             controller_owner: self.controller_owner(),
             conditions: cluster_api

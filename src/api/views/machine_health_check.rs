@@ -201,6 +201,7 @@ impl MachineHealthCheck {
     fn facts_with(&self, rules: Result<Rules, String>) -> HealthCheck {
         let (rules, malformed) = rules.map_or_else(|wrong| (None, Some(wrong)), |rules| (Some(rules), None));
         let (conditions, machine_conditions) = rules
+            .clone()
             .map(|rules| (rules.node_conditions, rules.machine_conditions))
             .unwrap_or_default();
         let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
@@ -212,6 +213,7 @@ impl MachineHealthCheck {
             has_template: self.spec.remediation_template.is_some(),
             conditions,
             machine_conditions,
+            rules,
             malformed,
         }
     }

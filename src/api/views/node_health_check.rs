@@ -141,6 +141,7 @@ impl NodeHealthCheck {
             has_template: true,
             conditions,
             machine_conditions: Vec::new(),
+            rules: None,
             malformed: None,
         })
     }

@@ -5,6 +5,7 @@ mod nodes;
 mod outlook;
 mod prospect;
 mod show;
+mod steps;
 mod world;
 
 use anyhow::bail;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::health::{checks, targets, under_way};
 use super::prospect::{self, Prospect};
+use super::steps::steps;
 use super::world::{OfApi, World, within_namespace};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck};
@@ -27,6 +28,9 @@ pub(super) struct Outlook {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
     pub(super) node: Option<String>,
+    /// `NeverJoined` or `Deleted`, where the Machine has no Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) no_node: Option<&'static str>,
     /// Carries the trigger annotation.
     pub(super) triggered: bool,
     /// What each MachineHealthCheck says that selects it.
@@ -100,6 +104,7 @@ async fn of_machine(
         namespace: guarded.namespace().unwrap_or_default(),
         cluster: None,
         node: None,
+        no_node: None,
         triggered: false,
         checks: evaluation
             .checks
@@ -121,6 +126,7 @@ async fn of_machine(
     };
     outlook.cluster = machine.cluster().map(ToOwned::to_owned);
     outlook.node = machine.node_name().map(ToOwned::to_owned);
+    outlook.no_node = no_node(world, machine);
     outlook.triggered = machine.is_triggered();
     let host = prospect::host(world, machine).await?;
     if let Ok(host) = &host {
@@ -134,13 +140,22 @@ async fn of_machine(
             Prospect::Ends(why) => Remediation::new("NotNeeded", why),
             Prospect::Begins => {
                 if let Ok(host) = &host {
-                    outlook.steps = prospect::steps(world, machine, host, by);
+                    outlook.steps = steps(world, machine, host, by);
                 }
                 Remediation::new("Begins", because)
             }
         },
     };
     Ok(outlook)
+}
+
+/// Why a Machine has no Node, as far as that is known.
+fn no_node(world: &World, machine: &Machine) -> Option<&'static str> {
+    let nodes = world.nodes_of(machine).ok()?;
+    match machine.node_name() {
+        None => Some("NeverJoined"),
+        Some(name) => (!nodes.by_name.contains_key(name)).then_some("Deleted"),
+    }
 }
 
 /// Why a remediation is wanted, or what there is instead.

@@ -13,11 +13,12 @@ use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::RemediationPolicySpec;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
+use crate::controller::bearer::{self, Marks};
 use crate::controller::{
     self, ClusterKey, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, others, reference,
 };
 use crate::core::decision::{Act, Observation};
-use crate::core::facts::{Facts, Leadership, Obstacle, Origin, Seen, World as Known};
+use crate::core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::journal::Journal;
 use crate::core::node_lease::{self, Holders, NodeLease};
@@ -121,6 +122,7 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
     };
     let name = machine.node_name().unwrap_or_default();
     let nodes = world.nodes_of(machine);
+    let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
             let node = gather::seen(nodes.by_name.get(name), "Node", name);
@@ -144,15 +146,17 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
         world: Known {
             policy: gather::policy(world.policy.as_ref()),
             machine: Seen::Present(known),
+            bearer: bearer_of(world, machine, &nodes, &host),
             node,
             node_cluster,
+            cluster: gather::cluster_state(cluster),
             health_checks: checks
                 .filter(asks_so)
                 .map(|check| gather::health_check(check, machine))
                 .collect(),
         },
         look: None,
-        host: host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone),
+        host,
         another_at_work: None,
         // The remediation that is asked about does not exist yet, and holds nothing.
         lease_holders: Holders::of("", None),
@@ -164,6 +168,31 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
             |nodes| seen_of_leases(world, nodes, name),
         ),
     }
+}
+
+/// The Node that has the system UUID that is stated for the host of a Machine.
+fn bearer_of(
+    world: &World,
+    machine: &Machine,
+    nodes: &Result<&Nodes, Obstacle>,
+    host: &Result<Host, Obstacle>,
+) -> Seen<crate::core::facts::Node> {
+    let stated = host.as_ref().ok().and_then(|host| host.stated_uuid.as_ref());
+    let (nodes, uuid) = match (nodes, stated) {
+        (Ok(nodes), Some(uuid)) => (nodes, uuid),
+        (Err(obstacle), _) => return Seen::Unreadable(obstacle.detail.clone()),
+        (Ok(_), None) => return gather::not_looked_for(),
+    };
+    let key = ClusterKey::of(machine);
+    let namespace = machine.namespace().unwrap_or_default();
+    let of_name = |name: &str| {
+        let machines = world.apis.iter().filter(|of| of.api == machine.api());
+        let mut machines = machines.flat_map(|of| within_namespace(&of.machines, &namespace));
+        machines.find(|one| one.name_any() == name)?.0.as_ref().ok()
+    };
+    let is_witness = |node: &Node| bearer::is_witness(key.as_ref(), node, of_name);
+    let marks = Marks::of(uuid.clone(), Some(machine));
+    bearer::among(nodes.by_name.values(), &marks, is_witness).map(Node::facts)
 }
 
 /// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
@@ -224,51 +253,4 @@ fn reachable(host: &ResolvedHost, policy: &RemediationPolicySpec) -> Result<(), 
         let detail = format!("{address} of {} {why}", host.host.reference);
         Obstacle::new(Reason::BmcAddressNotAllowed, detail)
     })
-}
-
-/// What a remediation with the default strategy would do to a Machine, step by step.
-pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost, by: Origin) -> Vec<String> {
-    let strategy = Strategy::default();
-    let (deadlines, node) = (&strategy.deadlines, machine.node_name().unwrap_or("its Node"));
-    let nodes = world.nodes_of(machine).ok();
-    let of_machine = machine
-        .node_name()
-        .and_then(|name| nodes?.by_name.get(name)?.0.as_ref().ok());
-    let uuid = of_machine.and_then(|node| node.facts().system_uuid);
-    let uuid = uuid.unwrap_or_else(|| "that of the Node".to_owned());
-    let release = if nodes.is_some_and(|nodes| nodes.out_of_service_supported) {
-        format!("taint Node {node} with node.kubernetes.io/out-of-service")
-    } else {
-        format!("save labels, annotations and taints of Node {node}, and delete it")
-    };
-    vec![
-        format!(
-            "read power state and identity at {}; go on only if the system UUID is {uuid}",
-            host.host.bmc
-        ),
-        "read policy, Machine, health checks, Node and Lease once more; go on only if all still say so"
-            .to_owned(),
-        format!(
-            "send ForceOff, and prove Off within {:#}: two readings a second apart, and no report of the Node",
-            deadlines.power_off
-        ),
-        release,
-        format!(
-            "wait until its pods and volumes are gone, {:#} at the most, and read the power every 5 s",
-            deadlines.fencing
-        ),
-        format!(
-            "send On, and wait {:#} at the most until the BMC says On",
-            deadlines.power_on
-        ),
-        format!(
-            "wait {:#} at the most until Node {node} is Ready with another boot ID",
-            deadlines.boot
-        ),
-        match by {
-            Origin::Annotation => "take back the taint, give back what was saved, and remove the trigger",
-            Origin::Request => "take back the taint, and give back what was saved",
-        }
-        .to_owned(),
-    ]
 }

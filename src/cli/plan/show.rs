@@ -23,7 +23,7 @@ pub(super) fn all(output: Output, outlooks: &[Outlook]) -> anyhow::Result<()> {
             vec![
                 outlook.namespace.clone(),
                 outlook.machine.clone(),
-                shown(&outlook.node),
+                node(outlook),
                 worst.map_or("-", |said| said.verdict).to_owned(),
                 worst.map_or_else(|| "-".to_owned(), |said| said.check.clone()),
                 outlook.remediation.outcome.clone(),
@@ -68,6 +68,16 @@ pub(super) fn one(output: Output, outlook: &Outlook) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The Node, or why there is none.
+fn node(outlook: &Outlook) -> String {
+    match (&outlook.node, outlook.no_node) {
+        (Some(node), None) => node.clone(),
+        (Some(node), Some(why)) => format!("{node} ({why})"),
+        (None, Some(why)) => format!("({why})"),
+        (None, None) => "-".to_owned(),
+    }
+}
+
 fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()> {
     let Outlook {
         namespace, machine, ..
@@ -75,6 +85,14 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
     writeln!(out, "Machine {namespace}/{machine}")?;
     if let Some(cluster) = &outlook.cluster {
         writeln!(out, "  Cluster API, with its Node in workload cluster {cluster}")?;
+    }
+    if outlook.no_node.is_some() {
+        let named = outlook.node.as_ref();
+        let what = named.map_or_else(
+            || "no Node ever joined".to_owned(),
+            |node| format!("Node {node} does not exist"),
+        );
+        writeln!(out, "  no Node: {what}")?;
     }
     for said in &outlook.checks {
         let why = said

@@ -160,6 +160,15 @@ impl WorkloadClusters {
         }
     }
 
+    /// The clusters of which the Nodes are known, also where they are known from earlier only.
+    pub(crate) fn connected(&self) -> Vec<NodeCluster> {
+        let entries = self.entries();
+        entries
+            .values()
+            .filter_map(|entry| entry.state.nodes.clone())
+            .collect()
+    }
+
     /// Nodes that carry our taint in the clusters that can be asked: the one that changed, or all.
     pub(crate) fn looked_at(&self, change: Option<&Change>) -> Vec<(NodeCluster, Arc<Guarded<Node>>)> {
         let (of, name) = match change {

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::health::target::MachineState;
 use crate::core::machine_api::MachineApi;
 
 /// What we read of a Machine.
@@ -35,6 +36,10 @@ pub struct Machine {
     pub control_plane: bool,
     /// `status.nodeRef.name`.
     pub node_name: Option<String>,
+    /// `status.phase`.
+    pub phase: Option<String>,
+    /// What a health check judges of it.
+    pub state: MachineState,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
     /// The controller that owns it and replaces it when it goes, as `kind/name`.

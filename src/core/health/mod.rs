@@ -28,10 +28,12 @@ pub mod selector;
 pub mod target;
 pub mod verdict;
 mod vouching;
+mod without_node;
 
 pub use condition::UnhealthyCondition;
 pub use node::{Health, judge, judge_by_readiness};
 pub use vouching::{HealthCheck, heard, vouching};
+pub use without_node::{WithoutNode, judge_without_node};
 
 #[cfg(test)]
 mod tests;

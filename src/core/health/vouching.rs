@@ -21,6 +21,8 @@ pub struct HealthCheck {
     pub conditions: Vec<UnhealthyCondition>,
     /// Cluster API: the same of the Machine.
     pub machine_conditions: Vec<UnhealthyCondition>,
+    /// All that it asks for. None where it is malformed, and for a NodeHealthCheck, which judges Nodes only.
+    pub rules: Option<Rules>,
     /// What is wrong with it, where nothing tells which Machines it was meant for. Such a check selects
     /// none, and has no other plan for any.
     pub malformed: Option<String>,

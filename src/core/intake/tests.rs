@@ -24,6 +24,8 @@ fn machine(name: &str) -> Machine {
         control_plane: false,
         node_name: Some(name.to_owned()),
         provider_id: None,
+        phase: None,
+        state: crate::core::health::target::MachineState::default(),
         resource_version: "10".to_owned(),
     }
 }
@@ -40,6 +42,7 @@ fn vouching() -> Vec<Seen<HealthCheck>> {
             timeout: SignedDuration::from_secs(60),
         }],
         machine_conditions: Vec::new(),
+        rules: None,
         malformed: None,
     })]
 }

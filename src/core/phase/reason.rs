@@ -86,6 +86,9 @@ reasons! {
     MachineNotAuthoritative => "Remediate the Cluster API Machine instead, or end the migration.",
     /// The Machine or its Cluster carries a pause of Cluster API.
     MachinePaused => "Remove the pause that the message names to go on.",
+    /// The Machine has no Node, and nothing says that its host was provisioned: it may be on its way.
+    MachineNotProvisioned => "Nothing to do while the host is provisioned; without a Node it is power-cycled only if its Machine is in phase \
+        Provisioned or Running.",
     /// A control-plane host, for which no quorum rule exists yet.
     ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum.",
     /// Another remediator has its marks on the Machine.
@@ -126,7 +129,10 @@ reasons! {
 
     // The Node.
     /// The Machine has no Node, or the Node does not exist.
-    NodeMissing => "Without a Node nothing proves which host this is; recover the host by hand.",
+    NodeMissing => "Recover the host by hand: without a Node, only what spec.systemUUID of a BMCEndpoint states proves which host \
+        this is, and only a MachineHealthCheck says that there should be one.",
+    /// The Machine has no Node, and its health checks do not mind, however long that lasts.
+    NodeStartupUnlimited => "Set nodeStartupTimeout of a MachineHealthCheck that selects the Machine to have it remediated without a Node.",
     /// The Node cannot be read.
     NodeUnreadable => "Correct the field of the Node that the message names.",
     /// The cluster whose Node it is cannot be asked.
@@ -243,7 +249,7 @@ reasons! {
     /// The BMC did not say On in time.
     PowerOnNotConfirmed => "Power the host on by hand.",
     /// The Node did not come back in time.
-    BootDeadlineExceeded => "Look at the host's console; its workloads are released already.",
+    BootDeadlineExceeded => "Look at the host's console; no workload waits for it.",
     /// The Node came back Ready with the boot ID it had before.
     BootIdUnchanged => "The Node did not reboot although the BMC said so: check which host the BMC controls.",
     /// A phase took longer than its deadline.

@@ -9,14 +9,14 @@ use super::{Step, after};
 use crate::core::decision::{Decision, Observation};
 use crate::core::facts::{Host, Machine, Node, Obstacle};
 use crate::core::identity::ProvenIdentity;
-use crate::core::journal::{Subject, Verb};
+use crate::core::journal::{JournalledNode, NodeOfSubject, Subject, Verb};
 use crate::core::machine_api::MachineApi;
 use crate::core::observed::PowerRead;
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
 
-impl Step<'_> {
+impl<'a> Step<'a> {
     /// The Machine may be acted on as far as Kubernetes knows; now the host.
     pub(super) fn approach(
         self,
@@ -49,41 +49,69 @@ impl Step<'_> {
         hold: Hold,
         cause: &str,
     ) -> Decision {
-        if let Some(failure) = &self.facts.observed.read_failure {
-            let retry = after(failure.at, read_backoff(failure.consecutive));
-            if retry > self.now {
-                return self.held_up(strategy, &failure.obstacle, Some(retry));
-            }
-            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
-        }
-        let Some(read) = self.fresh_read(IDENTITY_AGE) else {
-            return self.within_deadline(strategy, |step| step.observe(Observation::Power));
+        let (step, read) = match self.ask_bmc(strategy) {
+            ControlFlow::Continue(asked) => asked,
+            ControlFlow::Break(decision) => return decision,
         };
         match (
             subject::prove_identity(read, node, host.stated_uuid.as_ref()),
             hold,
         ) {
-            (Err(obstacle), _) => self.held_up(strategy, &obstacle, None),
-            (Ok(_), Hold::Claim(claim)) => self.take_node_lease(machine, claim),
+            (Err(obstacle), _) => step.held_up(strategy, &obstacle, None),
+            (Ok(_), Hold::Claim(claim)) => step.take_node_lease(machine, claim),
             (Ok(identity), Hold::Enough) => {
-                let subject = describe(machine, node, host, boot_id, read, &identity);
-                match read.power {
-                    // What an earlier attempt sent may still be carried out, and would count as this one's.
-                    PowerState::On => {
-                        self.once_settled(strategy, |step| step.begin_power_off(strategy, subject, cause))
-                    }
-                    PowerState::Off
-                    | PowerState::PoweringOn
-                    | PowerState::PoweringOff
-                    | PowerState::Unknown => self.begin_power_off(strategy, subject, cause),
-                }
+                let node = NodeOfSubject::There(JournalledNode {
+                    name: node.name.clone(),
+                    uid: node.uid.clone(),
+                    boot_id,
+                });
+                let subject = describe((machine, node, host), read, &identity);
+                step.begin_power_off_of(strategy, (subject, read.power), cause)
+            }
+        }
+    }
+
+    /// What the BMC said of itself a moment ago, or how it comes to that.
+    pub(super) fn ask_bmc(self, strategy: &Strategy) -> ControlFlow<Decision, (Self, &'a PowerRead)> {
+        let facts = self.facts;
+        if let Some(failure) = &facts.observed.read_failure {
+            let retry = after(failure.at, read_backoff(failure.consecutive));
+            if retry > self.now {
+                return ControlFlow::Break(self.held_up(strategy, &failure.obstacle, Some(retry)));
+            }
+            let ask = |step: Self| step.observe(Observation::Power);
+            return ControlFlow::Break(self.within_deadline(strategy, ask));
+        }
+        let read = facts.observed.last_read();
+        match read.filter(|read| self.now.duration_since(read.ended) <= IDENTITY_AGE) {
+            Some(read) => ControlFlow::Continue((self, read)),
+            None => {
+                ControlFlow::Break(self.within_deadline(strategy, |step| step.observe(Observation::Power)))
+            }
+        }
+    }
+
+    /// Begins an attempt on a host whose BMC said this of its power.
+    pub(super) fn begin_power_off_of(
+        self,
+        strategy: &Strategy,
+        (subject, power): (Subject, PowerState),
+        cause: &str,
+    ) -> Decision {
+        match power {
+            // What an earlier attempt sent may still be carried out, and would count as this one's.
+            PowerState::On => {
+                self.once_settled(strategy, |step| step.begin_power_off(strategy, subject, cause))
+            }
+            PowerState::Off | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown => {
+                self.begin_power_off(strategy, subject, cause)
             }
         }
     }
 
     /// Writes down whom we are about to power off and why. The command itself comes after a last
     /// live look.
-    fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
+    pub(super) fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
         self.begin_story();
         self.journal.attempt = self.journal.attempt.saturating_add(1);
         // The release of an earlier attempt stays until the next one: its taint may still stand in the
@@ -96,9 +124,16 @@ impl Step<'_> {
             Reason::PowerOffRequested,
             Some(strategy.deadlines.power_off),
         );
+        let whom = match &subject.node {
+            NodeOfSubject::There(node) => format!("Node {} is unhealthy", node.name),
+            NodeOfSubject::None { .. } => format!(
+                "Machine {} is unhealthy without a Node",
+                subject.machine.as_deref().unwrap_or_default()
+            ),
+        };
         self.journal.message = format!(
-            "Node {} is unhealthy ({cause}); powering off {} through {} (attempt {})",
-            subject.node, subject.host, subject.bmc, self.journal.attempt
+            "{whom} ({cause}); powering off {} through {} (attempt {})",
+            subject.host, subject.bmc, self.journal.attempt
         );
         self.journal.subject = Some(subject);
         self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
@@ -106,11 +141,9 @@ impl Step<'_> {
     }
 }
 
-fn describe(
-    machine: Option<&Machine>,
-    node: &Node,
-    host: &Host,
-    boot_id: String,
+/// Whom a power-off is about, as it is journalled.
+pub(super) fn describe(
+    (machine, node, host): (Option<&Machine>, NodeOfSubject, &Host),
     read: &PowerRead,
     identity: &ProvenIdentity,
 ) -> Subject {
@@ -121,9 +154,7 @@ fn describe(
             .map(|machine| machine.api.group().to_owned()),
         cluster: machine.and_then(|machine| machine.cluster.clone()),
         machine_uid: machine.map(|machine| machine.uid.clone()),
-        node: node.name.clone(),
-        node_uid: node.uid.clone(),
-        boot_id,
+        node,
         host: host.reference.clone(),
         bmc: host.bmc.clone(),
         system: read.system.clone(),

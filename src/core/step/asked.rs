@@ -51,20 +51,22 @@ fn paused_producer(check: &HealthCheck) -> Obstacle {
     Obstacle::new(Reason::HealthCheckPaused, detail)
 }
 
-/// Whether nothing forbids to begin something about an unhealthy Machine whose Node does not exist.
-pub(super) fn may_begin_without_node(
+/// Who asks for something to begin about an unhealthy Machine whose Node does not exist, where nothing forbids
+/// it: none where a person does.
+pub(super) fn asking_without_node<'a>(
     facts: &Facts,
-    world: &World,
+    world: &'a World,
     machine: &Machine,
-) -> Result<(), Obstacle> {
+) -> Result<Vec<&'a HealthCheck>, Obstacle> {
     policy(world)?;
     pause_obstacle(machine).map_or(Ok(()), Err)?;
     match facts.origin {
-        Origin::Annotation => vouched(Some(machine), world).map(|_| ()),
+        Origin::Annotation => vouched(Some(machine), world),
         Origin::Request => {
             let made_by = producers(world)?;
             let paused = made_by.iter().find(|check| check.paused);
-            paused.map_or(Ok(()), |paused| Err(paused_producer(paused)))
+            paused.map_or(Ok(()), |paused| Err(paused_producer(paused)))?;
+            Ok(made_by)
         }
     }
 }

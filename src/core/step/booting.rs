@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Step, after};
 use crate::core::decision::Decision;
 use crate::core::facts::{Obstacle, Seen};
+use crate::core::journal::Subject;
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::Strategy;
 
@@ -24,7 +25,9 @@ impl Step<'_> {
         if self.journal.is_overdue(self.now) {
             return self.boot_failed(strategy);
         }
-        if self.has_registered_again(&subject.node_uid)
+        if subject
+            .there()
+            .is_some_and(|node| self.has_registered_again(&node.uid))
             && let Some(restore) = self.restore()
         {
             return self.perform(restore);
@@ -121,14 +124,20 @@ impl Step<'_> {
     fn boot_failed(self, strategy: &Strategy) -> Decision {
         let same_boot = match (&self.facts.world.node, &self.journal.subject) {
             (Seen::Present(node), Some(subject)) => {
-                node.is_ready() && node.boot_id.as_deref() == Some(subject.boot_id.as_str())
+                node.is_ready() && node.boot_id.is_some() && node.boot_id.as_deref() == subject.boot_before()
             }
             (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => false,
         };
+        let had_no_node = self.journal.subject.as_ref().is_some_and(Subject::had_no_node);
         let (reason, detail) = if same_boot {
             (
                 Reason::BootIdUnchanged,
                 "the Node is Ready with the boot ID it had before the power-off",
+            )
+        } else if had_no_node {
+            (
+                Reason::BootDeadlineExceeded,
+                "no Node of the host joined and became Ready in time",
             )
         } else {
             (

@@ -26,7 +26,7 @@ const USUAL_RELEASE: SignedDuration = SignedDuration::from_secs(10);
 const NAMED_LEFTOVERS: usize = 3;
 
 /// Shortest time a host stays off, so that a late power-off command cannot hit it after On.
-const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
 
 impl Step<'_> {
     pub(super) fn watch_and_clean_up(
@@ -79,7 +79,7 @@ impl Step<'_> {
 
     /// Until when a power-off of a predecessor may still go out: one that was sent again after a crash
     /// may have been sent by both.
-    fn last_late_command(&self) -> Timestamp {
+    pub(super) fn last_late_command(&self) -> Timestamp {
         let intent = self.journal.intent.as_ref().filter(|intent| intent.sends > 1);
         intent.map_or(Timestamp::MIN, |intent| {
             intent.not_after.min(after(intent.journalled, INTENT_LIFETIME))

@@ -26,7 +26,7 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
     }
     if let Some(evidence) = &mut journal.evidence {
         evidence.acknowledged = evidence.acknowledged.min(now);
-        evidence.node_silent = evidence.node_silent.min(now);
+        evidence.node_silent = evidence.node_silent.map(|time| time.min(now));
     }
     if let Some(release) = &mut journal.release {
         release.decided = release.decided.min(now);

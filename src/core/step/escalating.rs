@@ -88,10 +88,12 @@ impl Step<'_> {
             let wanted = strategy.retries.attempts;
             return Some(format!("only {attempts} of {wanted} attempts were made"));
         }
-        let withdrawn = journal
-            .release
-            .as_ref()
-            .is_none_or(|release| release.withdrawn.is_some());
+        // Without a Node nothing was released that could have been taken back.
+        let had_no_node = journal.subject.as_ref().is_some_and(Subject::had_no_node);
+        let withdrawn = match &journal.release {
+            None => !had_no_node,
+            Some(release) => release.withdrawn.is_some(),
+        };
         if journal.evidence.is_none() || withdrawn || journal.may_have_left_off() {
             return Some("Off was not proven in the last attempt, so the host may still run".to_owned());
         }

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use super::subject::{self, Verdict};
+use super::without_node::bearer_objection;
 use super::{Step, asked};
 use crate::core::facts::{Look, Machine, Obstacle, Seen, World};
 use crate::core::journal::{EscalationKind, Subject};
@@ -71,8 +72,14 @@ impl Step<'_> {
         look: &Look,
     ) -> Result<(), Outlook<'a>> {
         let waits = |obstacle| Outlook::Waits(obstacle, None);
-        match subject::examine(self.facts, world, self.now) {
-            Verdict::Recovered => Err(Outlook::Barred(format!("Node {} is healthy again", subject.node))),
+        match subject::examine(&self.journal, self.facts, world, self.now) {
+            Verdict::Recovered => {
+                let node = machine.node_name.as_deref().unwrap_or_default();
+                Err(Outlook::Barred(format!("Node {node} is healthy again")))
+            }
+            Verdict::WithoutNode { .. } => {
+                bearer_objection(machine, world).map_or(Ok(()), |obstacle| Err(waits(obstacle)))
+            }
             Verdict::Withdrawn(obstacle) => Err(Outlook::Barred(obstacle.detail)),
             Verdict::Waits(obstacle, _) if obstacle.reason == Reason::ControlPlaneRefused => {
                 Err(Outlook::Barred(obstacle.detail))
@@ -80,7 +87,9 @@ impl Step<'_> {
             Verdict::Waits(obstacle, _)
                 if obstacle.reason == Reason::NodeMissing && is_gone(machine, subject, world) =>
             {
-                asked::may_begin_without_node(self.facts, world, machine).map_err(waits)
+                asked::asking_without_node(self.facts, world, machine)
+                    .map(|_| ())
+                    .map_err(waits)
             }
             Verdict::Waits(obstacle, until) => Err(Outlook::Waits(obstacle, until)),
             Verdict::Unhealthy {
@@ -98,15 +107,20 @@ impl Step<'_> {
             return Err(another.clone());
         }
         look.host.clone()?;
+        let Some(node) = subject.there() else {
+            return Ok(());
+        };
         let lease = look.node_lease.as_ref().map_err(Clone::clone)?;
         let holders = &self.facts.lease_holders;
-        node_lease::standing(&subject.node, lease, holders, self.now, self.now).map(|_| ())
+        node_lease::standing(&node.name, lease, holders, self.now, self.now).map(|_| ())
     }
 }
 
 /// Whether the Node that the attempts were about does not exist, and the Machine has no other.
 fn is_gone(machine: &Machine, subject: &Subject, world: &World) -> bool {
-    let same = machine.node_name.as_ref() == Some(&subject.node);
+    let same = subject
+        .there()
+        .is_some_and(|there| machine.node_name.as_ref() == Some(&there.name));
     same && world.node == Seen::Absent && world.node_cluster.is_none()
 }
 

@@ -7,7 +7,7 @@ use super::proving::Standing;
 use super::{Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Node, Obstacle, OutOfService, Seen};
-use crate::core::journal::{OffEvidence, Release, ReleaseBy, Subject};
+use crate::core::journal::{JournalledNode, OffEvidence, Release, ReleaseBy, Subject};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
@@ -18,7 +18,7 @@ impl Step<'_> {
     pub(super) fn begin_release(
         mut self,
         strategy: &Strategy,
-        subject: &Subject,
+        node: &JournalledNode,
         evidence: OffEvidence,
         newest: Timestamp,
     ) -> Decision {
@@ -33,7 +33,7 @@ impl Step<'_> {
             .map_or_else(String::new, |start| self.since(start));
         self.journal.message = format!(
             "Off proven after {took}; releasing the workloads of {}",
-            subject.node
+            node.name
         );
         self.journal.evidence = Some(evidence);
         self.journal.next_attempt = None;
@@ -42,7 +42,7 @@ impl Step<'_> {
         self.journal.release = Some(Release {
             by,
             decided: self.now,
-            boot_id: self.known_boot_id(subject),
+            boot_id: self.known_boot_id(node),
             finished: None,
             withdrawn: None,
             saved_node,
@@ -52,31 +52,31 @@ impl Step<'_> {
             Reason::ReleasingWorkloads,
             Some(strategy.deadlines.fencing),
         );
-        self.release(subject, by, newest)
+        self.release(node, by, newest)
     }
 
     /// The newest boot ID of the Node that Off was proven after. The host may have rebooted since the
     /// attempt began, and that boot ended, too.
-    fn known_boot_id(&self, subject: &Subject) -> String {
+    fn known_boot_id(&self, journalled: &JournalledNode) -> String {
         let boot_id = match &self.facts.world.node {
             Seen::Present(node) => node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()),
             Seen::Absent | Seen::Unreadable(_) => None,
         };
-        boot_id.unwrap_or_else(|| subject.boot_id.clone())
+        boot_id.unwrap_or_else(|| journalled.boot_id.clone())
     }
 
     /// The release write, on evidence whose newest read ended at `newest`.
-    fn release(mut self, subject: &Subject, by: ReleaseBy, newest: Timestamp) -> Decision {
+    fn release(mut self, journalled: &JournalledNode, by: ReleaseBy, newest: Timestamp) -> Decision {
         let not_after = after(newest, proof::MAX_AGE);
         let node = match &self.facts.world.node {
-            Seen::Present(node) if node.uid == subject.node_uid => node,
+            Seen::Present(node) if node.uid == journalled.uid => node,
             Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => return self.watch(),
         };
         match by {
             ReleaseBy::OutOfServiceTaint => {
                 let resource_version = node.resource_version.clone();
                 self.perform(Effect::TaintNode {
-                    node: subject.node.clone(),
+                    node: journalled.name.clone(),
                     resource_version,
                     not_after,
                 })
@@ -91,9 +91,9 @@ impl Step<'_> {
                 if !self.has_saved_node() {
                     return self.watch();
                 }
-                let (uid, resource_version) = (subject.node_uid.clone(), node.resource_version.clone());
+                let (uid, resource_version) = (journalled.uid.clone(), node.resource_version.clone());
                 self.perform(Effect::DeleteNode {
-                    node: subject.node.clone(),
+                    node: journalled.name.clone(),
                     uid,
                     resource_version,
                     not_after,
@@ -109,6 +109,9 @@ impl Step<'_> {
             self.journal.evidence.clone(),
         ) else {
             return self.journal_unreadable("phase Fencing without evidence, release or subject");
+        };
+        let Some(node) = subject.there() else {
+            return self.journal_unreadable("phase Fencing without a Node");
         };
         if let Some(obstacle) = self.host_is_not_off(&subject, &evidence, &release) {
             return self.withdraw_release(strategy, &obstacle);
@@ -130,10 +133,10 @@ impl Step<'_> {
             );
             return decision;
         }
-        if self.is_released(&release, &subject) {
+        if self.is_released(&release, node) {
             self.watch_and_clean_up(strategy, &release, &evidence)
         } else {
-            self.release_on_fresh_proof(&release, &subject, &evidence)
+            self.release_on_fresh_proof(&release, (&subject, node), &evidence)
         }
     }
 
@@ -141,7 +144,7 @@ impl Step<'_> {
     fn release_on_fresh_proof(
         mut self,
         release: &Release,
-        subject: &Subject,
+        (subject, node): (&Subject, &JournalledNode),
         evidence: &OffEvidence,
     ) -> Decision {
         match self.off_and_silent(subject, evidence.acknowledged) {
@@ -157,7 +160,7 @@ impl Step<'_> {
                 if age.is_negative() || age > proof::MAX_AGE {
                     self.journal.evidence = Some(self.evidence(evidence.acknowledged, reads, silent));
                 }
-                self.release(subject, release.by, newest)
+                self.release(node, release.by, newest)
             }
             Standing::Report => self.observe(Observation::Report),
             Standing::Wait(at) => match self.watch_due() {
@@ -169,12 +172,12 @@ impl Step<'_> {
     }
 
     /// Whether the release stands in the world.
-    fn is_released(&self, release: &Release, subject: &Subject) -> bool {
+    fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
         match (release.by, &self.facts.world.node) {
             (ReleaseBy::OutOfServiceTaint, Seen::Present(node)) => node.out_of_service != OutOfService::No,
             (ReleaseBy::OutOfServiceTaint, Seen::Absent | Seen::Unreadable(_)) => false,
             (ReleaseBy::NodeDeletion, Seen::Absent) => true,
-            (ReleaseBy::NodeDeletion, Seen::Present(node)) => node.uid != subject.node_uid,
+            (ReleaseBy::NodeDeletion, Seen::Present(node)) => node.uid != journalled.uid,
             (ReleaseBy::NodeDeletion, Seen::Unreadable(_)) => false,
         }
     }
@@ -210,7 +213,7 @@ impl Step<'_> {
     /// Whether the Node's own words changed since it was found silent.
     fn reports_again(node: &Node, subject: &Subject, evidence: &OffEvidence, release: &Release) -> bool {
         // Only a kubelet that lives registers a Node.
-        let re_registered = node.uid != subject.node_uid;
+        let re_registered = subject.there().is_none_or(|there| node.uid != there.uid);
         let rebooted = node
             .boot_id
             .as_deref()

@@ -22,9 +22,11 @@ mod settling;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod without_node;
 
 pub(crate) use asked::trigger_obstacle;
 pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle};
+pub(crate) use without_node::obstacle as without_node_obstacle;
 
 use jiff::{SignedDuration, Timestamp};
 

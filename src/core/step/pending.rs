@@ -39,7 +39,7 @@ impl Step<'_> {
             return self.rest(Some(next));
         }
         let facts = self.facts;
-        let verdict = subject::examine(facts, &facts.world, self.now);
+        let verdict = subject::examine(&self.journal, facts, &facts.world, self.now);
         self.count_anew_after_a_pause(&verdict);
         if let Err(obstacle) = &self.facts.strategy {
             return self.obstructed(strategy, obstacle, None);
@@ -68,6 +68,9 @@ impl Step<'_> {
                 }
                 None => self.approach(strategy, machine, node, &cause),
             },
+            Verdict::WithoutNode { machine, why, cause } => {
+                self.approach_without_node(strategy, (machine, why), &cause)
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::pending::IDENTITY_AGE;
 use super::sending::{Delivery, REFUSED_PAUSE, Resend, SENDS_LIMIT};
 use super::subject::{self, Verdict};
-use super::{Step, after};
+use super::{Step, after, without_node};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Facts, Look, Machine, Node, Obstacle};
 use crate::core::journal::{Intent, Subject, Verb};
@@ -17,6 +17,10 @@ use crate::core::strategy::Strategy;
 
 /// Age at which the last look before a power-off has to be repeated.
 const LOOK_AGE: SignedDuration = SignedDuration::from_secs(2);
+
+/// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer. What
+/// the caches have learned meanwhile has to say the same.
+const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
 
 /// Distance of looks when the API server is too slow for a fresh one.
 const LOOK_PACE: SignedDuration = SignedDuration::from_secs(4);
@@ -53,8 +57,8 @@ impl Step<'_> {
             return self.journal_again(intent.verb, intent.sends, Observation::Look);
         }
         let (facts, now) = (self.facts, self.now);
-        let fresh =
-            |look: &&Look| look.began >= intent.journalled && now.duration_since(look.began) <= LOOK_AGE;
+        let age = look_age(subject);
+        let fresh = |look: &&Look| look.began >= intent.journalled && now.duration_since(look.began) <= age;
         if intent.sends > 1 && self.came_on_again() {
             return self.poll(intent, intent.journalled);
         }
@@ -67,7 +71,7 @@ impl Step<'_> {
                 None => self.observe(Observation::Look),
             };
         };
-        let verdict = match subject::examine(facts, &look.world, self.now) {
+        let verdict = match subject::examine(&self.journal, facts, &look.world, self.now) {
             Verdict::Unhealthy {
                 machine,
                 node,
@@ -77,6 +81,16 @@ impl Step<'_> {
                 None => return self.send_power_off(strategy, intent, subject, look),
                 Some(obstacle) => Verdict::Waits(obstacle, None),
             },
+            Verdict::WithoutNode { machine, why, .. } => {
+                let by_caches = subject::examine(&self.journal, facts, &facts.world, self.now);
+                match without_node::objection(facts, subject, (machine, &why), look) {
+                    None => match without_node::still_so(by_caches, &why) {
+                        None => return self.send_power_off(strategy, intent, subject, look),
+                        Some(otherwise) => otherwise,
+                    },
+                    Some(obstacle) => Verdict::Waits(obstacle, None),
+                }
+            }
             verdict @ (Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..)) => verdict,
         };
         // A command that was sent before may still be carried out: no second one, only reads.
@@ -91,9 +105,11 @@ impl Step<'_> {
             }
             Verdict::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
             Verdict::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
-            Verdict::Unhealthy { .. } | Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..) => {
-                self.poll(intent, intent.journalled)
-            }
+            Verdict::Unhealthy { .. }
+            | Verdict::WithoutNode { .. }
+            | Verdict::Recovered
+            | Verdict::Withdrawn(_)
+            | Verdict::Waits(..) => self.poll(intent, intent.journalled),
         }
     }
 
@@ -141,7 +157,7 @@ impl Step<'_> {
                 self.attempt_failed(strategy, &obstacle)
             };
         }
-        let look_end = after(look.began, LOOK_AGE);
+        let look_end = after(look.began, look_age(subject));
         self.perform(Effect::PowerOff {
             not_after: intent.not_after.min(look_end),
         })
@@ -247,6 +263,11 @@ impl Step<'_> {
     }
 }
 
+/// How old the last look may be when the power-off is sent.
+fn look_age(subject: &Subject) -> SignedDuration {
+    if subject.had_no_node() { LIST_AGE } else { LOOK_AGE }
+}
+
 /// What, seen live, speaks against powering this Node off: it is another one, or it lives.
 fn objection(
     facts: &Facts,
@@ -257,8 +278,9 @@ fn objection(
     now: Timestamp,
 ) -> Option<Obstacle> {
     let changed = machine.map(|machine| &machine.uid) != subject.machine_uid.as_ref()
-        || node.uid != subject.node_uid
-        || node.boot_id.as_deref() != Some(subject.boot_id.as_str());
+        || subject.there().is_none_or(|there| {
+            node.uid != there.uid || node.boot_id.as_deref() != Some(there.boot_id.as_str())
+        });
     if changed {
         let detail = format!("Machine or Node {} is not what it was when this began", node.name);
         return Some(Obstacle::new(Reason::Accepted, detail));

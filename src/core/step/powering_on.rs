@@ -4,7 +4,7 @@ use super::Step;
 use super::sending::{Delivery, resend_time};
 use crate::core::decision::{Decision, Effect};
 use crate::core::facts::Obstacle;
-use crate::core::journal::{Intent, Verb};
+use crate::core::journal::{Intent, NodeOfSubject, Verb};
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::strategy::Strategy;
@@ -18,6 +18,7 @@ impl Step<'_> {
             Some(strategy.deadlines.power_on),
         );
         self.journal.message = format!("powering on: {story}");
+        self.note_earlier_boot();
         let intent = self.intent(Verb::PowerOn, 1);
         let not_after = intent.not_after;
         self.journal.intent = Some(intent);
@@ -104,13 +105,14 @@ impl Step<'_> {
             Reason::WaitingForNode,
             Some(strategy.deadlines.boot),
         );
-        let node = self
-            .journal
-            .subject
-            .as_ref()
-            .map_or("the Node", |subject| subject.node.as_str());
-        self.journal.message =
-            format!("On after {took}; waiting for {node} to come back Ready with a new boot ID");
+        let awaited = match self.journal.subject.as_ref().map(|subject| &subject.node) {
+            Some(NodeOfSubject::There(node)) => {
+                format!("{} to come back Ready with a new boot ID", node.name)
+            }
+            Some(NodeOfSubject::None { .. }) => "a Node of the host to join and become Ready".to_owned(),
+            None => "the Node to come back Ready with a new boot ID".to_owned(),
+        };
+        self.journal.message = format!("On after {took}; waiting for {awaited}");
         self.journal.intent = None;
         if self.came_back() {
             return self.finish(strategy);

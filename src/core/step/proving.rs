@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::sending::Resend;
 use super::{Step, after};
 use crate::core::decision::{Decision, Observation};
-use crate::core::facts::{Obstacle, Seen};
+use crate::core::facts::{Node, Obstacle, Seen};
 use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::core::phase::Reason;
 use crate::core::proof::{self, OffProof, Silence};
@@ -21,7 +21,8 @@ pub(super) enum Standing {
     Proven {
         reads: Vec<OffRead>,
         newest: Timestamp,
-        silent: Timestamp,
+        /// When the Node was found silent, where there is one that could report.
+        silent: Option<Timestamp>,
     },
     /// More reads are needed.
     NotYet,
@@ -51,7 +52,10 @@ impl Step<'_> {
                 silent,
             } => {
                 let evidence = self.evidence(acknowledged, reads, silent);
-                self.begin_release(strategy, subject, evidence, newest)
+                match subject.there() {
+                    Some(node) => self.begin_release(strategy, node, evidence, newest),
+                    None => self.power_on_without_release(strategy, evidence),
+                }
             }
             Standing::WrongHost(detail) => {
                 self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
@@ -59,7 +63,9 @@ impl Step<'_> {
             Standing::Report => self.observe(Observation::Report),
             Standing::Wait(at) => self.rest_until(at),
             Standing::Reporting => {
-                let detail = format!("the BMC says Off, but Node {} went on reporting", subject.node);
+                let node = self.may_report(subject).map(|node| node.name.as_str());
+                let name = subject.node_name().or(node).unwrap_or_default();
+                let detail = format!("the BMC says Off, but Node {name} went on reporting");
                 let advice = Reason::NodeStillReporting.advice();
                 self.journal
                     .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
@@ -74,9 +80,14 @@ impl Step<'_> {
         &self,
         acknowledged: Timestamp,
         reads: Vec<OffRead>,
-        node_silent: Timestamp,
+        node_silent: Option<Timestamp>,
     ) -> OffEvidence {
-        let reported = self.facts.observed.reports.last();
+        let reported = self
+            .facts
+            .observed
+            .reports
+            .last()
+            .filter(|_| node_silent.is_some());
         OffEvidence {
             acknowledged,
             reads,
@@ -114,16 +125,38 @@ impl Step<'_> {
             OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
             OffProof::NotYet => return Err(Standing::NotYet),
         };
+        // A host that had no Node may have got one that reports.
+        if subject.had_no_node() && self.may_report(subject).is_none() {
+            return Err(Standing::Proven {
+                reads,
+                newest,
+                silent: None,
+            });
+        }
         match proof::silence(&observed.reports, self.known_silent(), began, ended) {
             Silence::Silent(silent) => Err(Standing::Proven {
                 reads,
                 newest,
-                silent,
+                silent: Some(silent),
             }),
             Silence::ReadNow => Err(Standing::Report),
             Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
             Silence::ReadAt(at) => Err(Standing::Wait(at)),
             Silence::Reporting { seen } => Ok(seen),
+        }
+    }
+
+    /// The Node that reports if the host is not off.
+    fn may_report(&self, subject: &Subject) -> Option<&Node> {
+        let world = &self.facts.world;
+        let seen = if subject.had_no_node() {
+            &world.bearer
+        } else {
+            &world.node
+        };
+        match seen {
+            Seen::Present(node) => Some(node),
+            Seen::Absent | Seen::Unreadable(_) => None,
         }
     }
 

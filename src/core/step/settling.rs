@@ -9,6 +9,7 @@ use super::pending::IDENTITY_AGE;
 use super::{RECHECK, Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
 use crate::core::facts::{Node, Obstacle, Origin, Seen};
+use crate::core::journal::NodeOfSubject;
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
@@ -132,25 +133,29 @@ impl Step<'_> {
     pub(super) fn came_back(&self) -> bool {
         let subject = self.journal.subject.as_ref();
         let release = self.journal.release.as_ref();
-        subject.is_some_and(|subject| self.is_ready_but_not_with(&subject.boot_id))
-            && release.is_none_or(|release| self.is_ready_but_not_with(&release.boot_id))
+        subject.is_some_and(|subject| self.is_ready_but_not_with(subject.boot_before()))
+            && release.is_none_or(|release| self.is_ready_but_not_with(Some(&release.boot_id)))
     }
 
     /// Whether the Node is Ready after a reboot since its workloads were released.
     pub(super) fn came_back_since_release(&self) -> bool {
         let release = self.journal.release.as_ref();
-        release.is_some_and(|release| self.is_ready_but_not_with(&release.boot_id))
+        release.is_some_and(|release| self.is_ready_but_not_with(Some(&release.boot_id)))
     }
 
-    fn is_ready_but_not_with(&self, earlier: &str) -> bool {
+    fn is_ready_but_not_with(&self, earlier: Option<&str>) -> bool {
         let (Some(subject), Seen::Present(node)) = (&self.journal.subject, &self.facts.world.node) else {
             return false;
         };
         let rebooted = node
             .boot_id
-            .as_ref()
-            .is_some_and(|boot_id| !boot_id.is_empty() && boot_id != earlier);
-        node.name == subject.node && node.is_ready() && rebooted
+            .as_deref()
+            .is_some_and(|boot_id| !boot_id.is_empty() && Some(boot_id) != earlier);
+        let is_its = match &subject.node {
+            NodeOfSubject::There(there) => node.name == there.name,
+            NodeOfSubject::None { .. } => self.has_joined(node, subject),
+        };
+        is_its && node.is_ready() && rebooted
     }
 
     /// The next thing that a Node which is back is owed: its metadata, then its workloads, then an end

@@ -2,11 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{after, asked};
+use super::{after, asked, without_node};
 use crate::core::facts::{Facts, Machine, Node, NodeReport, Obstacle, Origin, Policy, Seen, World};
 use crate::core::health::{self, Health};
 use crate::core::identity::{self, ProvenIdentity, SystemUuid};
-use crate::core::journal::{Journal, Subject};
+use crate::core::journal::{Journal, NoNode, Subject};
 use crate::core::observed::PowerRead;
 use crate::core::phase::{Phase, Reason};
 
@@ -26,6 +26,13 @@ pub(super) enum Verdict<'a> {
         /// Whether silence is the only cause.
         silence_only: bool,
     },
+    /// Unhealthy because it has no Node, and nothing that Kubernetes knows forbids to act.
+    WithoutNode {
+        machine: &'a Machine,
+        why: NoNode,
+        /// For the message.
+        cause: String,
+    },
     /// The Node is healthy.
     Recovered,
     /// The signal is gone for good.
@@ -36,7 +43,7 @@ pub(super) enum Verdict<'a> {
 
 /// Checks everything about policy, Machine, Node and health checks that a power-off depends on. What
 /// ends a remediation comes before what holds it up: a signal that is gone, a Node that is healthy.
-pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Verdict<'a> {
+pub(super) fn examine<'a>(journal: &Journal, facts: &Facts, world: &'a World, now: Timestamp) -> Verdict<'a> {
     if let Some(verdict) = signal_is_gone(facts, world) {
         return verdict;
     }
@@ -47,10 +54,13 @@ pub(super) fn examine<'a>(facts: &Facts, world: &'a World, now: Timestamp) -> Ve
     let node = match node(machine, facts.named_node.as_deref(), &world.node) {
         Ok(node) => node,
         Err(obstacle) => {
+            if let Some((machine, why)) = without_node::absence(journal, facts, world) {
+                return without_node::judge(facts, world, (machine, why), now);
+            }
             // Its cluster, where that cannot be asked.
             let cluster = world.node_cluster.clone();
-            let cluster = cluster.filter(|_| obstacle.reason == Reason::NodeUnreadable);
-            return Verdict::Waits(cluster.unwrap_or(obstacle), None);
+            let by_cluster = [Reason::NodeUnreadable, Reason::NodeMissing].contains(&obstacle.reason);
+            return Verdict::Waits(cluster.filter(|_| by_cluster).unwrap_or(obstacle), None);
         }
     };
     let health = match facts.origin {
@@ -199,9 +209,10 @@ pub(crate) fn pause_obstacle(machine: &Machine) -> Option<Obstacle> {
     Some(Obstacle::new(Reason::MachinePaused, detail))
 }
 
-/// What about the Node of a Machine forbids to power-cycle its host.
+/// What about the Node of a Machine forbids to power-cycle its host. That there is none is another matter.
 pub(crate) fn node_obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
-    node(Some(machine), None, seen).err()
+    let obstacle = node(Some(machine), None, seen).err();
+    obstacle.filter(|_| without_node::why(machine, seen).is_none())
 }
 
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
@@ -312,10 +323,16 @@ pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option
 
 /// Whether this is the journalled Node, or that of the same host, which registered anew.
 fn is_of_host(node: &Node, subject: &Subject) -> bool {
+    let same_node = subject.there().is_some_and(|there| there.uid == node.uid);
+    same_node || bears_uuid_of(node, subject)
+}
+
+/// Whether a Node has the system UUID of the journalled host.
+pub(super) fn bears_uuid_of(node: &Node, subject: &Subject) -> bool {
     let uuid = |text: &str| SystemUuid::parse(text).ok();
     let of_node = node.system_uuid.as_deref().and_then(uuid);
     let same_host = of_node.zip(uuid(&subject.system_uuid));
-    node.uid == subject.node_uid || same_host.is_some_and(|(node, host)| host.matches(&node).is_some())
+    same_host.is_some_and(|(node, host)| host.matches(&node).is_some())
 }
 
 /// Whether the administrator lets anything new begin.

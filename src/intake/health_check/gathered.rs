@@ -18,7 +18,9 @@ use crate::core::health::target::{NodeState, Target};
 use crate::core::health::vouching;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
-use crate::core::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle};
+use crate::core::step::{
+    machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, without_node_obstacle,
+};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
@@ -136,7 +138,10 @@ impl Gathered {
             Err(obstacle) => return Some(obstacle),
         };
         let node = gather::node_of(machine, &nodes);
-        vouching(&checks).err().or_else(|| node_obstacle(&facts, &node))
+        vouching(&checks)
+            .err()
+            .or_else(|| node_obstacle(&facts, &node))
+            .or_else(|| without_node_obstacle(&facts, &node))
     }
 
     /// What the triggers of these Machines have led to.

@@ -128,8 +128,10 @@ impl UnderWay {
             under_way.nodes.extend(about.node.map(|node| (None, node)));
             if let Some(subject) = begun(remediation) {
                 under_way.machines.extend(subject.machine.clone());
-                let node = (subject.cluster.clone(), subject.node.clone());
-                under_way.nodes.insert(node);
+                let node = subject.node_name().map(ToOwned::to_owned);
+                under_way
+                    .nodes
+                    .extend(node.map(|node| (subject.cluster.clone(), node)));
             }
         }
         under_way

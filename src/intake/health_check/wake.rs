@@ -165,6 +165,7 @@ fn machine(machine: &Machine, hasher: &mut DefaultHasher) {
     let state = machine.state();
     // Read only of a Machine without a Node.
     let last_updated = state.last_updated.filter(|_| facts.node_name.is_none());
+    let phase = facts.phase.filter(|_| facts.node_name.is_none());
     machine.labels().hash(hasher);
     let state = MachineState {
         last_updated,
@@ -172,7 +173,7 @@ fn machine(machine: &Machine, hasher: &mut DefaultHasher) {
     };
     format!("{state:?}").hash(hasher);
     (facts.node_name, facts.provider_id, facts.authoritative_elsewhere).hash(hasher);
-    (facts.foreign_mark, facts.trigger_answered_by).hash(hasher);
+    (facts.foreign_mark, facts.trigger_answered_by, phase).hash(hasher);
 }
 
 fn node(node: &Node, hasher: &mut DefaultHasher) {
@@ -191,7 +192,7 @@ fn cluster(cluster: &Cluster, hasher: &mut DefaultHasher) {
 fn remediation(remediation: &PowerCycleRemediation, hasher: &mut DefaultHasher) {
     let about = about(remediation);
     (is_under_way(remediation), about.machine, about.node).hash(hasher);
-    let subject = begun(remediation).map(|subject| (&subject.machine, &subject.node));
+    let subject = begun(remediation).map(|subject| (&subject.machine, subject.node_name()));
     subject.hash(hasher);
 }
 

@@ -15,3 +15,4 @@ mod reading;
 mod selector;
 mod short_circuit;
 mod vouching;
+mod without_node;

@@ -138,6 +138,7 @@ fn check(name: &str) -> HealthCheck {
         has_template: false,
         conditions: Vec::new(),
         machine_conditions: Vec::new(),
+        rules: None,
         malformed: None,
     }
 }

@@ -6,7 +6,7 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 use super::world::{Cause, at};
 use crate::core::decision::{Effect, Observation};
 use crate::core::facts::{Look, Obstacle, OutOfService, Seen};
-use crate::core::journal::{EscalationKind, Verb};
+use crate::core::journal::{EscalationKind, Subject, Verb};
 use crate::core::node_lease::NodeLease;
 use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
 use crate::core::phase::{Phase, Reason};
@@ -52,7 +52,9 @@ impl Sim {
                     host: Ok(()),
                     node_lease,
                 };
-                self.observed.note_look(&look, at(self.world.now));
+                if !self.journal.subject.as_ref().is_some_and(Subject::had_no_node) {
+                    self.observed.note_look(&look, at(self.world.now));
+                }
                 self.look = Some(look);
             }
             Observation::Report => self.observed.note_report(read),
@@ -153,7 +155,14 @@ impl Sim {
             self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
         }
         if verb == Verb::PowerOff {
-            self.unheld_power_off |= !self.holds_at_last_look();
+            let subject = self.journal.subject.as_ref();
+            if subject.is_some_and(Subject::had_no_node) {
+                let looked = self.look.as_ref().map_or(i64::MIN, |look| millis(look.began));
+                let member = self.world.node().is_some() && self.world.registered <= looked;
+                self.cycled_a_member |= member || self.look.is_none();
+            } else {
+                self.unheld_power_off |= !self.holds_at_last_look();
+            }
         }
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);

@@ -35,7 +35,7 @@ fn shifted(journal: &Journal, by: SignedDuration) -> Journal {
     }
     if let Some(evidence) = &mut journal.evidence {
         shift(&mut evidence.acknowledged);
-        shift(&mut evidence.node_silent);
+        evidence.node_silent.iter_mut().for_each(&shift);
         for read in &mut evidence.reads {
             shift(&mut read.began);
             shift(&mut read.ended);

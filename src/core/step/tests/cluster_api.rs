@@ -200,12 +200,18 @@ fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
         status: "False".to_owned(),
         since: Some(at(since)),
     };
-    let cause = |sim: &Sim| match super::super::subject::examine(&sim.facts(), &sim.facts().world, at(0)) {
+    let cause = |sim: &Sim| match super::super::subject::examine(
+        &sim.journal,
+        &sim.facts(),
+        &sim.facts().world,
+        at(0),
+    ) {
         super::super::subject::Verdict::Unhealthy {
             cause, silence_only, ..
         } => Some((cause, silence_only)),
         super::super::subject::Verdict::Recovered
         | super::super::subject::Verdict::Withdrawn(_)
+        | super::super::subject::Verdict::WithoutNode { .. }
         | super::super::subject::Verdict::Waits(..) => None,
     };
     assert_eq!(cause(&sim), None);

@@ -37,6 +37,13 @@ fn invariant_4_intent_before_effect_and_no_replay_with_node_deletion() {
 }
 
 #[test]
+fn invariant_4_intent_before_effect_and_no_replay_without_a_node() {
+    for named in [false, true] {
+        explore("without a node", Sim::without_node(named), 3);
+    }
+}
+
+#[test]
 fn invariant_4_intent_before_effect_and_no_replay_on_a_slow_host() {
     let mut sim = Sim::new();
     sim.world.host.off_delay = 15_000;

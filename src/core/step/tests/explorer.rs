@@ -10,6 +10,7 @@ use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::{Cause, Kubelet};
 use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{Policy, Seen};
+use crate::core::journal::Subject;
 use crate::core::node_lease::NodeLease;
 use crate::core::phase::Phase;
 
@@ -27,9 +28,10 @@ enum Event {
     LeaseTakenByAnother,
     LeaseGivenBack,
     BootsAtLast,
+    NodeJoins,
 }
 
-const EVENTS: [Event; 11] = [
+const EVENTS: [Event; 12] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -39,6 +41,7 @@ const EVENTS: [Event; 11] = [
     Event::BmcDies,
     Event::BmcComesBack,
     Event::BootsAtLast,
+    Event::NodeJoins,
     Event::LeaseTakenByAnother,
     Event::LeaseGivenBack,
 ];
@@ -47,7 +50,14 @@ impl Event {
     fn applies(self, sim: &Sim) -> bool {
         match self {
             Self::HostComesOn => !sim.world.host.on,
-            Self::NodeReportsAgain => sim.world.host.on && sim.power_offs() == 0,
+            Self::NodeReportsAgain => {
+                sim.world.host.on && sim.power_offs() == 0 && !sim.world.began_without_node
+            }
+            Self::NodeJoins => {
+                let world = &sim.world;
+                let dead = world.host.on && world.host.kubelet == Kubelet::Dead;
+                world.began_without_node && dead && world.objects.node == Seen::Absent
+            }
             Self::RemediationDeleted => !sim.deletion_requested,
             Self::PolicyPaused => {
                 matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused)
@@ -70,6 +80,7 @@ impl Event {
         match self {
             Self::HostComesOn => sim.world.command(true, Cause::Outside),
             Self::NodeReportsAgain => sim.world.revive(),
+            Self::NodeJoins => sim.world.join(),
             Self::RemediationDeleted => {
                 sim.deletion_requested = true;
                 sim.gone = !sim.has_finalizer;
@@ -325,6 +336,13 @@ impl Explorer {
                 self.breach(run, "two power-ons in one attempt");
             }
         }
+        if sim.cycled_a_member {
+            self.breach(run, "powered off although a Node of the host was there");
+        }
+        let subject = sim.journal.subject.as_ref();
+        if subject.is_some_and(Subject::had_no_node) && sim.released_at.len() > releases_before {
+            self.breach(run, "released something of a host that had no Node");
+        }
         if sim.unheld_power_off {
             self.breach(run, "powered off while the Lease on the Node was not held for us");
         }
@@ -385,7 +403,13 @@ impl Explorer {
         if sim.world.now > deadline_sum() {
             self.breach(run, "later than the sum of the deadlines");
         }
-        if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() {
+        let of_node = sim.world.node();
+        let boot_id = of_node.and_then(|node| node.boot_id.as_deref());
+        if journal.phase == Phase::Succeeded && boot_id.is_none_or(|boot_id| boot_id == "boot-1") {
+            self.breach(run, "succeeded without a boot");
+        }
+        let had_node = !sim.world.began_without_node;
+        if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() && had_node {
             self.breach(run, "metadata not restored");
         }
     }

@@ -6,8 +6,8 @@ use super::shell::Sim;
 use super::world::{SYSTEM, UUID, at};
 use crate::core::facts::{Obstacle, OutOfService, Policy, Seen};
 use crate::core::journal::{
-    Escalating, EscalationKind, FailedAttempt, Intent, Journal, OffEvidence, OffRead, Release, ReleaseBy,
-    SavedNode, Subject, Verb,
+    Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
+    OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
 };
 use crate::core::observed::{IntentKey, PowerRead};
 use crate::core::phase::{Phase, Reason};
@@ -44,9 +44,18 @@ fn subjects() -> impl Strategy<Value = Subject> {
         machine_group: None,
         cluster: None,
         machine_uid: Some(format!("machine-uid-1{noise}")),
-        node: "worker-1".to_owned(),
-        node_uid: "node-uid-1".to_owned(),
-        boot_id: boot_id.to_owned(),
+        node: if noise.is_empty() && boot_id == "boot-0" {
+            NodeOfSubject::None {
+                why: NoNode::NeverJoined,
+                earlier_boot: None,
+            }
+        } else {
+            NodeOfSubject::There(JournalledNode {
+                name: "worker-1".to_owned(),
+                uid: "node-uid-1".to_owned(),
+                boot_id: boot_id.to_owned(),
+            })
+        },
         host: "BMCEndpoint/worker-1".to_owned(),
         bmc: "https://10.0.0.1".to_owned(),
         system: SYSTEM.to_owned(),
@@ -82,7 +91,7 @@ fn evidence() -> impl Strategy<Value = OffEvidence> {
         OffEvidence {
             acknowledged,
             reads,
-            node_silent,
+            node_silent: Some(node_silent),
             node_heartbeat: Some(node_silent),
             node_version: None,
         }

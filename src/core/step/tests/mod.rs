@@ -31,4 +31,7 @@ mod tables;
 mod tables_proof;
 mod tasks;
 mod waits;
+mod without_node;
+mod without_node_exploration;
+mod without_node_refusals;
 mod world;

@@ -25,8 +25,8 @@ fn a_node_without_a_machine_is_power_cycled_once() {
     assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
     assert_eq!(sim.power_offs(), 1);
     let subject = sim.journal.subject.expect("it was journalled");
+    assert_eq!(subject.node_name(), Some("worker-1"));
     assert_eq!((subject.machine, subject.machine_uid), (None, None));
-    assert_eq!(subject.node, "worker-1");
 }
 
 #[test]
@@ -148,6 +148,7 @@ fn corrupt_disks() -> HealthCheck {
             timeout: SignedDuration::from_mins(1),
         }],
         machine_conditions: Vec::new(),
+        rules: None,
         malformed: None,
     }
 }

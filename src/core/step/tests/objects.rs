@@ -4,6 +4,9 @@ use super::world::UUID;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Machine, Node, NodeCondition, OutOfService};
+use crate::core::health::dialect::Dialect;
+use crate::core::health::rules::{RawCondition, RawRules, Rules};
+use crate::core::health::target::MachineState;
 use crate::core::health::{HealthCheck, UnhealthyCondition};
 
 pub(super) fn ready_is(node: &Node, status: &str) -> bool {
@@ -59,8 +62,25 @@ pub(super) fn machine() -> Machine {
         control_plane: false,
         node_name: Some("worker-1".to_owned()),
         provider_id: Some("baremetal:///1".to_owned()),
+        phase: Some("Running".to_owned()),
+        state: MachineState::default(),
         resource_version: "1".to_owned(),
     }
+}
+
+/// What that check asks for. `startup`: how long a Machine may be without a Node, as it stands there.
+pub(super) fn rules(startup: Option<SignedDuration>) -> Rules {
+    let condition = |status: &str| RawCondition {
+        kind: "Ready".to_owned(),
+        status: status.to_owned(),
+        timeout: Ok(SignedDuration::from_secs(60)),
+    };
+    let raw = RawRules {
+        node_conditions: ["Unknown", "False"].map(condition).into(),
+        node_startup_timeout: startup.map(Ok),
+        ..RawRules::default()
+    };
+    Rules::read(Dialect::OpenShift, &raw).expect("well-formed")
 }
 
 pub(super) fn health_check() -> HealthCheck {
@@ -77,6 +97,7 @@ pub(super) fn health_check() -> HealthCheck {
             })
             .into(),
         machine_conditions: Vec::new(),
+        rules: Some(rules(None)),
         malformed: None,
     }
 }

@@ -3,11 +3,12 @@
 
 use jiff::SignedDuration;
 
-use super::world::{Cause, World, at};
+use super::world::{Cause, UUID, World, at};
 use crate::core::decision::{Act, Decision, Effect};
 use crate::core::facts::{
-    Facts, Host, Leadership, Look, NodeCondition, Obstacle, Origin, Seen, World as Objects,
+    Facts, Host, Leadership, Look, Node, NodeCondition, Obstacle, Origin, Seen, World as Objects,
 };
+use crate::core::identity::SystemUuid;
 use crate::core::journal::Journal;
 use crate::core::node_lease::Holders;
 use crate::core::observed::{IntentKey, Observed};
@@ -110,6 +111,8 @@ pub(super) struct Sim {
     pub(super) second_power_off: bool,
     /// A power-off was sent on a look at which somebody else held the Lease, or nobody.
     pub(super) unheld_power_off: bool,
+    /// A power-off was sent on a look that ought to have seen a Node of the host.
+    pub(super) cycled_a_member: bool,
     /// What was wrong with an escalation that was carried out.
     pub(super) bad_escalation: Option<&'static str>,
     /// How often one was carried out.
@@ -151,9 +154,20 @@ impl Sim {
             saw_off: None,
             second_power_off: false,
             unheld_power_off: false,
+            cycled_a_member: false,
             bad_escalation: None,
             escalations: 0,
         }
+    }
+
+    /// A Machine without a Node, whose host's system UUID is stated. `named`: it had a Node, which was deleted.
+    pub(super) fn without_node(named: bool) -> Self {
+        let mut sim = Self::new();
+        sim.world = World::without_node(named);
+        if let Ok(host) = &mut sim.host {
+            host.stated_uuid = SystemUuid::parse(UUID).ok();
+        }
+        sim
     }
 
     /// A request that names a Node, which has no Machine.
@@ -200,12 +214,32 @@ impl Sim {
     /// The objects as this process knows them. How long a Node has been lost is known since the start.
     pub(super) fn seen(&self) -> Objects {
         let mut objects = self.world.objects.clone();
+        objects.bearer = self.bearer();
+        // A Node is found by the name that its Machine knows.
+        if self.world.began_without_node
+            && matches!(&objects.machine, Seen::Present(machine) if machine.node_name.is_none())
+        {
+            objects.node = Seen::Absent;
+        }
         if let Seen::Present(node) = &mut objects.node {
             let lost = |condition: &&NodeCondition| condition.status == "Unknown";
             let since = node.conditions.iter().find(lost).and_then(|lost| lost.since);
             node.lost_since = since.map(|since| since.max(at(self.process_started)));
         }
         objects
+    }
+
+    /// The Node with the host's system UUID, where that is asked.
+    fn bearer(&self) -> Seen<Node> {
+        let asked = self.world.began_without_node || self.world.objects.node == Seen::Absent;
+        match &self.world.objects.node {
+            _ if !asked => Seen::Unreadable("not asked".to_owned()),
+            Seen::Present(node) if node.system_uuid.as_deref() == Some(UUID.to_uppercase().as_str()) => {
+                Seen::Present(node.clone())
+            }
+            Seen::Present(_) | Seen::Absent => Seen::Absent,
+            Seen::Unreadable(why) => Seen::Unreadable(why.clone()),
+        }
     }
 
     pub(super) fn decide(&self) -> Decision {

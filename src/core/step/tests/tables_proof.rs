@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::world::{SYSTEM, UUID, at};
 use crate::core::facts::NodeReport;
-use crate::core::journal::Subject;
+use crate::core::journal::{JournalledNode, NodeOfSubject, Subject};
 use crate::core::observed::{PowerRead, ReportRead};
 use crate::core::power::PowerState;
 use crate::core::proof::{OffProof, Silence, off, silence};
@@ -16,9 +16,11 @@ pub(super) fn subject() -> Subject {
         machine_group: None,
         cluster: None,
         machine_uid: Some(text("machine-uid-1")),
-        node: text("worker-1"),
-        node_uid: text("node-uid-1"),
-        boot_id: text("boot-1"),
+        node: NodeOfSubject::There(JournalledNode {
+            name: text("worker-1"),
+            uid: text("node-uid-1"),
+            boot_id: text("boot-1"),
+        }),
         host: text("BMCEndpoint/worker-1"),
         bmc: text("https://10.0.0.1"),
         system: text(SYSTEM),

@@ -16,6 +16,8 @@ const BEAT: i64 = 10_000;
 const STATUS_EVERY: i64 = 300_000;
 const GRACE: i64 = 40_000;
 const EVICTION: i64 = 2_500;
+/// Time until the Machine of a Node that has registered names it.
+const LINKING: i64 = 1_500;
 
 /// A virtual time as the core sees it.
 pub(super) fn at(millis: i64) -> Timestamp {
@@ -96,6 +98,12 @@ pub(super) struct World {
     pub(super) pods: Vec<String>,
     /// Whether Nodes have Machines.
     pub(super) has_machines: bool,
+    /// Whether the Machine had no Node at the beginning.
+    pub(super) began_without_node: bool,
+    /// When the Node that is there registered.
+    pub(super) registered: i64,
+    /// When the Machine gets its `status.nodeRef`.
+    link_at: Option<i64>,
     evict_at: Option<i64>,
     eviction: i64,
     last_beat: i64,
@@ -143,7 +151,9 @@ impl World {
                     at(last_beat),
                 )),
                 health_checks: vec![Seen::Present(health_check())],
+                bearer: Seen::Absent,
                 node_cluster: None,
+                cluster: Seen::Absent,
             },
             lease: NodeReport {
                 lease_renewed: Some(at(last_beat)),
@@ -156,6 +166,9 @@ impl World {
                 ..SavedNode::default()
             },
             has_machines: true,
+            began_without_node: false,
+            registered: -3_600_000,
+            link_at: None,
             pods: vec!["Pod shop/db-0".to_owned()],
             evict_at: None,
             eviction: EVICTION,
@@ -163,6 +176,33 @@ impl World {
             last_status: last_beat,
             version: 1,
             registrations: 1,
+        }
+    }
+
+    /// A Machine for which no Node joined within an hour; its host has power. `named`: it had one, which was
+    /// deleted.
+    pub(super) fn without_node(named: bool) -> Self {
+        let mut world = Self {
+            began_without_node: true,
+            metadata: SavedNode::default(),
+            pods: Vec::new(),
+            ..Self::with_dead_node()
+        };
+        world.objects.node = Seen::Absent;
+        world.edit_machine(|machine| {
+            machine.node_name = named.then(|| "worker-1".to_owned());
+            machine.phase = Some("Provisioned".to_owned());
+            machine.state.last_updated = Some(at(-3_600_000));
+        });
+        world
+    }
+
+    /// The kubelet comes alive and registers its Node, without a reboot.
+    pub(super) fn join(&mut self) {
+        if self.host.on && self.host.kubelet == Kubelet::Dead && self.objects.node == Seen::Absent {
+            self.register();
+            self.last_status = i64::MIN / 2;
+            self.beat();
         }
     }
 
@@ -312,6 +352,7 @@ impl World {
             kubelet,
             silence,
             self.evict_at,
+            self.link_at,
         ]
         .into_iter()
         .flatten()
@@ -340,6 +381,9 @@ impl World {
         if self.last_beat + GRACE <= now && self.node().is_some_and(|node| !ready_is(node, "Unknown")) {
             self.edit_node(|node| set_ready(node, "Unknown", at(now)));
         }
+        if self.link_at.take_if(|due| *due <= now).is_some() {
+            self.edit_machine(|machine| machine.node_name = Some("worker-1".to_owned()));
+        }
         if self.evict_at.take_if(|due| *due <= now).is_some() {
             self.pods.clear();
         }
@@ -355,6 +399,8 @@ impl World {
             on,
             cause,
         });
+        // It boots all the same, and only its kubelet does not come up.
+        self.host.boots += u32::from(on && !self.host.boots_well && self.began_without_node);
         self.host.kubelet = if on && self.host.boots_well {
             Kubelet::Booting {
                 until: self.now + self.host.boot_delay,
@@ -368,13 +414,19 @@ impl World {
         self.host.boots += 1;
         self.host.kubelet = Kubelet::Alive { next_beat: self.now };
         if self.objects.node == Seen::Absent {
-            self.registrations += 1;
-            let uid = format!("node-uid-{}", self.registrations);
-            self.metadata = SavedNode::default();
-            self.objects.node = Seen::Present(node(&uid, "", "Unknown", at(self.now), at(self.now)));
+            self.register();
         }
         self.last_status = i64::MIN / 2;
         self.beat();
+    }
+
+    fn register(&mut self) {
+        self.registrations += 1;
+        self.registered = self.now;
+        let uid = format!("node-uid-{}", self.registrations);
+        self.metadata = SavedNode::default();
+        self.objects.node = Seen::Present(node(&uid, "", "Unknown", at(self.now), at(self.now)));
+        self.link_at = Some(self.now + LINKING);
     }
 
     fn beat(&mut self) {

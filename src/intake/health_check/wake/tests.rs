@@ -162,6 +162,22 @@ fn a_machine_without_a_node_is_judged_by_its_last_change() {
     assert_eq!(heard.all().len(), 1);
 }
 
+#[test]
+fn a_machine_without_a_node_is_judged_by_its_phase() {
+    let (mut wakes, mut heard) = listen();
+    let in_phase = |phase: &str| machine_with("a", |one| one["status"] = json!({"phase": phase}));
+    wakes
+        .openshift
+        .machines
+        .note(&Event::Apply(in_phase("Provisioning")));
+    heard.all();
+    wakes
+        .openshift
+        .machines
+        .note(&Event::Apply(in_phase("Provisioned")));
+    assert_eq!(heard.all().len(), 1);
+}
+
 fn cluster_with(paused: bool, version: &str) -> Guarded<Cluster> {
     let object = serde_json::from_value(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",

@@ -1,0 +1,300 @@
+//! Hosts whose Machine has no Node: none ever joined, or it was deleted. There is no Node whose system UUID
+//! could prove which host this is, so a person has to have stated it; and no Node of the cluster may have it.
+
+use std::ops::ControlFlow;
+
+use jiff::Timestamp;
+
+use super::clearing::MINIMUM_OFF;
+use super::subject::{Verdict, bears_uuid_of};
+use super::{RECHECK, Step, after, asked};
+use crate::core::decision::Decision;
+use crate::core::facts::{Facts, Host, Look, Machine, Node, Obstacle, Origin, Seen, World};
+use crate::core::health::target::NodeState;
+use crate::core::health::{self, WithoutNode};
+use crate::core::identity::{self, SystemUuid};
+use crate::core::journal::{Journal, NoNode, NodeOfSubject, OffEvidence, Subject};
+use crate::core::phase::{Phase, Reason};
+use crate::core::strategy::Strategy;
+
+/// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
+/// Sources: machine-api-operator `pkg/controller/machine/controller.go`; cluster-api
+/// `internal/controllers/machine/machine_controller_phases.go`.
+const PROVISIONED: [&str; 2] = ["Provisioned", "Running"];
+
+/// How the object is named that cannot state a system UUID.
+const BARE_METAL_HOST: &str = "BareMetalHost/";
+
+/// Why a Machine has no Node, if it has none.
+pub(super) fn why(machine: &Machine, seen: &Seen<Node>) -> Option<NoNode> {
+    match (seen, &machine.node_name) {
+        (Seen::Absent, None) => Some(NoNode::NeverJoined),
+        (Seen::Absent, Some(name)) => Some(NoNode::Deleted(name.clone())),
+        (Seen::Present(_) | Seen::Unreadable(_), _) => None,
+    }
+}
+
+/// The Machine that has no Node. Where a request names a Node, or an attempt was begun on one that was there,
+/// nothing goes on without it.
+pub(super) fn absence<'a>(
+    journal: &Journal,
+    facts: &Facts,
+    world: &'a World,
+) -> Option<(&'a Machine, NoNode)> {
+    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
+    let subject = journal.subject.as_ref().filter(|_| begun);
+    let was_there = subject.is_some_and(|subject| !subject.had_no_node());
+    if was_there || facts.named_node.is_some() || world.node_cluster.is_some() {
+        return None;
+    }
+    match &world.machine {
+        Seen::Present(machine) => Some((machine, why(machine, &world.node)?)),
+        Seen::Absent | Seen::Unreadable(_) => None,
+    }
+}
+
+/// Whether its health checks say that it should have a Node by now, and nothing forbids to act on it.
+pub(super) fn judge<'a>(
+    facts: &Facts,
+    world: &'a World,
+    (machine, why): (&'a Machine, NoNode),
+    now: Timestamp,
+) -> Verdict<'a> {
+    let checks = match asked::asking_without_node(facts, world, machine) {
+        Ok(checks) => checks,
+        Err(obstacle) => return Verdict::Waits(obstacle, None),
+    };
+    let told = why.told_of(&machine.name);
+    let missing =
+        |what: &str| Verdict::Waits(Obstacle::new(Reason::NodeMissing, format!("{told}{what}")), None);
+    let asked_for_machine = facts.origin == Origin::Annotation || facts.expected_machine_uid.is_some();
+    if checks.is_empty() || !asked_for_machine {
+        return missing(", and no health check asks for its remediation");
+    }
+    if let Some(obstacle) = provisioning(machine) {
+        return Verdict::Waits(obstacle, None);
+    }
+    let node = match &why {
+        NoNode::NeverJoined => NodeState::Unset,
+        NoNode::Deleted(name) => NodeState::Gone(name.clone()),
+    };
+    let judged = (machine.name.as_str(), &machine.state);
+    match health::judge_without_node(&checks, &world.cluster, judged, node, now) {
+        WithoutNode::TooLong(cause) => Verdict::WithoutNode { machine, why, cause },
+        WithoutNode::Waits { until } => {
+            let detail = format!("{told}, and may be without a Node for longer by its health checks");
+            let until = until.map(|until| after(until, super::AT_ONCE));
+            Verdict::Waits(Obstacle::new(Reason::WithinGracePeriod, detail), until)
+        }
+        WithoutNode::Unlimited => {
+            let detail = format!("{told}, and no health check limits how long that may be so");
+            Verdict::Waits(Obstacle::new(Reason::NodeStartupUnlimited, detail), None)
+        }
+        WithoutNode::Unknown(detail) => missing(&format!(
+            ", and whether it should have one is not known: {detail}"
+        )),
+    }
+}
+
+/// What keeps a host from being power-cycled that may be being provisioned.
+fn provisioning(machine: &Machine) -> Option<Obstacle> {
+    let phase = machine.phase.as_deref();
+    let detail = match phase {
+        Some(phase) if PROVISIONED.contains(&phase) => return None,
+        Some(phase) => format!("Machine {} is in phase {phase}", machine.name),
+        None => format!("Machine {} has no status.phase", machine.name),
+    };
+    Some(Obstacle::new(Reason::MachineNotProvisioned, detail))
+}
+
+/// What about a Machine that has no Node forbids to act on it, whoever asks: nothing says that its host has been
+/// provisioned.
+pub(crate) fn obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
+    why(machine, seen).and_then(|_| provisioning(machine))
+}
+
+/// The system UUID that a person stated for the host: without a Node there is no other proof.
+fn stated<'a>(machine: &Machine, why: &NoNode, host: &'a Host) -> Result<&'a SystemUuid, Obstacle> {
+    let (told, reference) = (why.told_of(&machine.name), &host.reference);
+    host.stated_uuid.as_ref().ok_or_else(|| {
+        if reference.starts_with(BARE_METAL_HOST) {
+            let detail = format!("{told}, and {reference} cannot state the system UUID of the host");
+            return Obstacle::new(Reason::NodeMissing, detail);
+        }
+        let detail = format!("{told}, and {reference} does not state the system UUID of the host");
+        Obstacle::new(Reason::IdentityUnproven, detail)
+    })
+}
+
+/// What the Nodes of the cluster say against a host that is to have none: one of them is or may be its Node, or
+/// that is not known.
+pub(super) fn bearer_objection(machine: &Machine, world: &World) -> Option<Obstacle> {
+    match &world.bearer {
+        Seen::Absent => None,
+        Seen::Present(node) => {
+            let detail = format!(
+                "Node {} has the system UUID that is stated for the host of Machine {}, or its name, providerID or \
+                 annotation, and status.nodeRef of that Machine does not name it",
+                node.name, machine.name
+            );
+            Some(Obstacle::new(Reason::NodeMachineMismatch, detail))
+        }
+        Seen::Unreadable(detail) => Some(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
+    }
+}
+
+/// What, seen live, speaks against powering off a host that had no Node: it has one, it is another host, or
+/// nobody knows.
+pub(super) fn objection(
+    facts: &Facts,
+    subject: &Subject,
+    (machine, why): (&Machine, &NoNode),
+    look: &Look,
+) -> Option<Obstacle> {
+    let same_absence = matches!(&subject.node, NodeOfSubject::None { why: then, .. } if then == why);
+    if Some(&machine.uid) != subject.machine_uid.as_ref() || !same_absence {
+        let detail = format!("Machine {} is not what it was when this began", machine.name);
+        return Some(Obstacle::new(Reason::Accepted, detail));
+    }
+    let by_host = || {
+        let host = facts.host.as_ref().map_err(Clone::clone);
+        let stated = host.and_then(|host| stated(machine, why, host));
+        let is_stated = |uuid: &SystemUuid| {
+            let journalled = SystemUuid::parse(&subject.system_uuid).ok();
+            journalled.is_some_and(|journalled| uuid.matches(&journalled).is_some())
+        };
+        match stated {
+            Err(obstacle) => Some(obstacle),
+            Ok(uuid) if is_stated(uuid) => None,
+            Ok(uuid) => {
+                let detail = format!("{} states system UUID {uuid} now", subject.host);
+                Some(Obstacle::new(Reason::IdentityMismatch, detail))
+            }
+        }
+    };
+    // What the caches know since the look counts, too.
+    bearer_objection(machine, &look.world)
+        .or_else(|| bearer_objection(machine, &facts.world))
+        .or_else(|| look.host.clone().err())
+        .or_else(by_host)
+}
+
+/// What the caches say since the look, where that is not the same.
+pub(super) fn still_so<'a>(by_caches: Verdict<'a>, looked: &NoNode) -> Option<Verdict<'a>> {
+    match by_caches {
+        Verdict::WithoutNode { why, .. } if why == *looked => None,
+        Verdict::WithoutNode { machine, why, .. } => {
+            let detail = why.told_of(&machine.name);
+            Some(Verdict::Waits(Obstacle::new(Reason::Accepted, detail), None))
+        }
+        otherwise @ (Verdict::Unhealthy { .. }
+        | Verdict::Recovered
+        | Verdict::Withdrawn(_)
+        | Verdict::Waits(..)) => Some(otherwise),
+    }
+}
+
+impl Step<'_> {
+    /// The Machine may be acted on as far as Kubernetes knows; now the host, which a person has to have named.
+    pub(super) fn approach_without_node(
+        self,
+        strategy: &Strategy,
+        (machine, why): (&Machine, NoNode),
+        cause: &str,
+    ) -> Decision {
+        let facts = self.facts;
+        let host = match &facts.host {
+            Ok(host) => host,
+            Err(obstacle) => return self.obstructed(strategy, obstacle, None),
+        };
+        let uuid = match stated(machine, &why, host) {
+            Ok(uuid) => uuid,
+            Err(obstacle) => return self.obstructed(strategy, &obstacle, None),
+        };
+        if let Some(obstacle) = bearer_objection(machine, &facts.world) {
+            return self.obstructed(strategy, &obstacle, None);
+        }
+        if let Some((obstacle, until)) = self.standing_objection_without_node(machine) {
+            return self.once_settled(strategy, |step| step.held_up(strategy, &obstacle, Some(until)));
+        }
+        // Of a Node that was there before.
+        let step = match self.stand_aside() {
+            ControlFlow::Continue(step) => step,
+            ControlFlow::Break(decision) => return decision,
+        };
+        let (step, read) = match step.ask_bmc(strategy) {
+            ControlFlow::Continue(asked) => asked,
+            ControlFlow::Break(decision) => return decision,
+        };
+        match identity::prove_by_statement(read.uuid.as_deref(), &read.system, uuid) {
+            Err(obstacle) => step.held_up(strategy, &obstacle, None),
+            Ok(identity) => {
+                let node = NodeOfSubject::None {
+                    why,
+                    earlier_boot: None,
+                };
+                let subject = super::approaching::describe((Some(machine), node, host), read, &identity);
+                step.begin_power_off_of(strategy, (subject, read.power), cause)
+            }
+        }
+    }
+
+    /// What the last look found, which stands for a while: only a live look can find some of it.
+    fn standing_objection_without_node(&self, machine: &Machine) -> Option<(Obstacle, Timestamp)> {
+        let look = self.facts.look.as_ref()?;
+        let until = after(look.began, RECHECK);
+        if until <= self.now {
+            return None;
+        }
+        let by_host = look.host.clone().err();
+        let found = by_host.or_else(|| bearer_objection(machine, &look.world));
+        found.map(|obstacle| (obstacle, until))
+    }
+
+    /// Off is proven, and there is no Node from which anything could be released: the host gets its power back
+    /// as soon as no late command can take it away again.
+    pub(super) fn power_on_without_release(mut self, strategy: &Strategy, evidence: OffEvidence) -> Decision {
+        let off_since = evidence.reads.first().map_or(self.now, |read| read.began);
+        let off_long_enough = after(off_since, MINIMUM_OFF).max(self.last_late_command());
+        if self.now < off_long_enough {
+            return self.rest_until(off_long_enough);
+        }
+        let began = self.journal.phase_started;
+        let took = began.map_or_else(String::new, |start| self.since(start));
+        self.journal.evidence = Some(evidence);
+        self.journal.next_attempt = None;
+        let story = format!("Off proven after {took}; without a Node there is nothing to release");
+        self.begin_power_on(strategy, &story)
+    }
+
+    /// Notes the boot of a Node that has the host's system UUID before the host gets its power back: a Node that
+    /// still has it afterwards has not rebooted.
+    pub(super) fn note_earlier_boot(&mut self) {
+        let Seen::Present(bearer) = &self.facts.world.bearer else {
+            return;
+        };
+        if let Some(Subject {
+            node: NodeOfSubject::None { earlier_boot, .. },
+            ..
+        }) = &mut self.journal.subject
+            && bearer.boot_id.is_some()
+        {
+            earlier_boot.clone_from(&bearer.boot_id);
+        }
+    }
+
+    /// Whether this Node has joined with a boot of ours: the Machine names it, it has the host's system UUID, and
+    /// the host got its power back after the last power-off. Before that there is no boot to tell it by.
+    pub(super) fn has_joined(&self, node: &Node, subject: &Subject) -> bool {
+        let named = match &self.facts.world.machine {
+            Seen::Present(machine) => {
+                Some(&machine.uid) == subject.machine_uid.as_ref()
+                    && machine.node_name.as_ref() == Some(&node.name)
+            }
+            Seen::Absent | Seen::Unreadable(_) => false,
+        };
+        let mut latest = self.journal.timeline.iter().rev().map(|entry| entry.phase);
+        let switched = latest.find(|phase| [Phase::PoweringOff, Phase::PoweringOn].contains(phase));
+        named && bears_uuid_of(node, subject) && switched == Some(Phase::PoweringOn)
+    }
+}

@@ -1,0 +1,269 @@
+//! Hosts whose Machine has no Node: none ever joined, or it was deleted. They are power-cycled where a person has
+//! stated which host it is, and no Node says that it is its own.
+#![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
+
+mod world;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::core::journal::{NoNode, NodeOfSubject};
+use baremetal_remediator::core::phase::Phase;
+use harness::kubelet::{NodeTemplate, ScriptedKubelet};
+use harness::process::ChildDaemon;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use world::{HostOptions, World, WorldHost, command, objects, truth};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const LONG: Duration = Duration::from_mins(2);
+
+/// The one daemon of this binary. It evaluates the health checks itself.
+async fn daemon() -> Result<&'static ChildDaemon> {
+    static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
+    SHARED
+        .get_or_try_init(|| async {
+            let cluster = harness::control_plane().await?;
+            world::install(cluster).await?;
+            let mut policy = world::daemon::permissive_policy();
+            policy["healthChecker"] = json!("Always");
+            world::set_policy(&cluster.client().await?, policy).await?;
+            world::start_daemon(cluster, std::path::Path::new(DAEMON))
+        })
+        .await
+}
+
+/// A Machine that was provisioned an hour ago and for which no Node has joined.
+fn never_joined() -> HostOptions {
+    HostOptions {
+        has_node: false,
+        machine: Box::new(|mut machine| {
+            machine["status"]["phase"] = json!("Provisioned");
+            machine
+        }),
+        ..HostOptions::default()
+    }
+}
+
+async fn world_of(name: &str, options: HostOptions) -> Result<World> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, name, vec![options]).await?;
+    daemon().await?;
+    let hour_ago = Timestamp::now().checked_sub(SignedDuration::from_hours(1))?;
+    status(&world, json!({"lastUpdated": format!("{hour_ago:.0}")})).await?;
+    Ok(world)
+}
+
+/// Merges into the status of the Machine.
+async fn status(world: &World, change: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"status": change}));
+    let (machines, name) = (objects::machines(world), &world.hosts[0].name);
+    machines
+        .patch_status(name, &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+/// A person says which host it is.
+async fn state_uuid(world: &World, host: &WorldHost) -> Result<()> {
+    objects::patch_endpoint(world, &host.name, json!({"systemUUID": host.bmc.system_uuid()})).await
+}
+
+/// The health check that wants the Machine remediated, as soon as it is there.
+async fn check(world: &World) -> Result<()> {
+    objects::create_health_check(world, "workers", |check| {
+        check["spec"]["nodeStartupTimeout"] = json!("10m");
+    })
+    .await
+}
+
+/// What `plan` says of the Machine.
+async fn planned(world: &World) -> Result<Value> {
+    let kubeconfig = world.cluster.admin_kubeconfig_file()?;
+    let arguments = ["plan", "-n", &world.namespace, &world.hosts[0].name, "-o", "json"];
+    let (status, out, err) = command::run(DAEMON, &kubeconfig, &arguments).await?;
+    assert_eq!(status, Some(0), "{err}");
+    Ok(serde_json::from_str(&out)?)
+}
+
+/// The cell of a column, as `kubectl get` shows it of the only remediation.
+async fn cell(world: &World, column: &str) -> Result<String> {
+    let path = format!(
+        "/apis/baremetal-remediator.io/v1alpha1/namespaces/{}/powercycleremediations",
+        world.namespace
+    );
+    let shown = world.cluster.get_table(&path).await?.render();
+    let mut lines = shown.lines();
+    let headings = lines.next().context("no headings")?;
+    let at = headings.find(column).context("no such column")?;
+    let row = lines.next().context("no remediation")?;
+    let cell = row.get(at..).unwrap_or_default().split_whitespace().next();
+    Ok(cell.unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> Result<()> {
+    let world = world_of("never-joined", never_joined()).await?;
+    let host = &world.hosts[0];
+    state_uuid(&world, host).await?;
+    let cursor = world.cluster.audit_cursor()?;
+    let joining = host.joins_at_its_next_boot(&world);
+
+    check(&world).await?;
+    let joins = async {
+        let kubelet = joining.await?;
+        // What nodelink does.
+        status(
+            &world,
+            json!({"phase": "Running", "nodeRef": {"kind": "Node", "name": host.name}}),
+        )
+        .await?;
+        anyhow::Ok(kubelet)
+    };
+    let remediation = host.remediation();
+    let (_kubelet, ended) = tokio::try_join!(joins, world.remediation_ended(&remediation, LONG))?;
+
+    let journal = world::journal(&ended);
+    assert_eq!(journal.phase, Phase::Succeeded, "{}", journal.message);
+    assert_eq!(host.transitions(), (1, 1));
+    let subject = journal.subject.context("it is journalled")?;
+    let never_joined = NodeOfSubject::None {
+        why: NoNode::NeverJoined,
+        earlier_boot: None,
+    };
+    assert_eq!(subject.node, never_joined);
+    assert_eq!(
+        subject.system_uuid.to_lowercase(),
+        host.bmc.system_uuid().to_lowercase()
+    );
+    assert_eq!(cell(&world, "NODE").await?, "NeverJoined");
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    assert_eq!(truth::releases(&world, cursor, host).await?, 0);
+    assert!(truth::breaches(&world, cursor).await?.is_empty());
+    let note = objects::event(&world, &host.name, "PowerOffRequested").await?;
+    assert!(note.contains("without a Node"), "{note}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> Result<()> {
+    let world = world_of("node-deleted", HostOptions::default()).await?;
+    let host = &world.hosts[0];
+    state_uuid(&world, host).await?;
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    nodes.delete(&host.name, &DeleteParams::default()).await?;
+    let deleted =
+        kube::runtime::wait::await_condition(nodes, &host.name, |node: Option<&Node>| node.is_none());
+    tokio::time::timeout(LONG, deleted).await??;
+    let plan = planned(&world).await?;
+    assert_eq!(plan["noNode"], "Deleted", "{plan}");
+
+    check(&world).await?;
+    let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+
+    let journal = world::journal(&ended);
+    assert_eq!(journal.phase, Phase::Succeeded, "{}", journal.message);
+    assert_eq!(host.transitions(), (1, 1));
+    let node = journal.subject.context("it is journalled")?.node;
+    let expected = NodeOfSubject::None {
+        why: NoNode::Deleted(host.name.clone()),
+        earlier_boot: None,
+    };
+    assert_eq!(node, expected);
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
+    let world = world_of("not-stated", never_joined()).await?;
+    let host = &world.hosts[0];
+    check(&world).await?;
+
+    let waiting = world
+        .remediation_waits(&host.remediation(), "IdentityUnproven")
+        .await?;
+
+    let message = world::journal(&waiting).message;
+    assert!(
+        message.contains("Set spec.systemUUID of the BMCEndpoint"),
+        "{message}"
+    );
+    assert!(
+        message.contains(&format!("BMCEndpoint/{}", host.name)),
+        "{message}"
+    );
+    assert_eq!(host.transitions(), (0, 0));
+
+    // Once it is stated, it goes on by itself.
+    state_uuid(&world, host).await?;
+    world
+        .remediation_until(&host.remediation(), LONG, |journal| {
+            journal.phase == Phase::Booting
+        })
+        .await?;
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_whose_uuid_a_node_has_is_left_alone() -> Result<()> {
+    let world = world_of("taken", never_joined()).await?;
+    let host = &world.hosts[0];
+    state_uuid(&world, host).await?;
+    let mut template = NodeTemplate::new(format!("{}-somebody", world.prefix));
+    template.system_uuid = byte_swapped(host.bmc.system_uuid());
+    let somebody = ScriptedKubelet::start(world.nodes.clone(), template).await?;
+    let plan_before_the_check = planned(&world).await?;
+    assert_eq!(plan_before_the_check["noNode"], "NeverJoined");
+
+    check(&world).await?;
+    let waiting = world
+        .remediation_waits(&host.remediation(), "NodeMachineMismatch")
+        .await?;
+
+    let message = world::journal(&waiting).message;
+    assert!(message.contains(somebody.node_name()), "{message}");
+    assert_eq!(host.transitions(), (0, 0));
+    assert_eq!(world::journal(&waiting).attempt, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_is_being_provisioned_is_not_even_asked_for() -> Result<()> {
+    let world = world_of("provisioning", never_joined()).await?;
+    let host = &world.hosts[0];
+    state_uuid(&world, host).await?;
+    status(&world, json!({"phase": "Provisioning"})).await?;
+
+    check(&world).await?;
+    let note = objects::event(&world, &host.name, "MachineNotProvisioned").await?;
+
+    assert!(note.contains("phase Provisioning"), "{note}");
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    // Once it has been provisioned, the absence of a Node is a reason.
+    let plan = planned(&world).await?;
+    assert_eq!(plan["remediation"]["outcome"], "MachineNotProvisioned", "{plan}");
+    status(&world, json!({"phase": "Provisioned"})).await?;
+    world
+        .remediation_until(&host.remediation(), LONG, |journal| {
+            journal.phase == Phase::Booting
+        })
+        .await?;
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+/// The same UUID as firmware before SMBIOS 2.6 gives it: the bytes of the first three groups reversed.
+fn byte_swapped(uuid: &str) -> String {
+    let swap = |group: &str| {
+        let digits: Vec<char> = group.chars().collect();
+        digits.chunks(2).rev().flatten().collect::<String>()
+    };
+    let groups = uuid.split('-').enumerate();
+    let swapped = groups.map(|(index, group)| if index < 3 { swap(group) } else { group.to_owned() });
+    swapped.collect::<Vec<_>>().join("-")
+}
