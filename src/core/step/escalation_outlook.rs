@@ -92,6 +92,11 @@ impl Step<'_> {
                     .map_err(waits)
             }
             Verdict::Waits(obstacle, until) => Err(Outlook::Waits(obstacle, until)),
+            // It was not there when Off was proven, so what it has run since is not known to be off.
+            Verdict::Unhealthy { node, .. } if subject.had_no_node() => Err(Outlook::Barred(format!(
+                "Node {} has joined since Off was proven",
+                node.name
+            ))),
             Verdict::Unhealthy {
                 node, silence_only, ..
             } => silence_only

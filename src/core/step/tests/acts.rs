@@ -5,7 +5,7 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 
 use super::world::{Cause, at};
 use crate::core::decision::{Effect, Observation};
-use crate::core::facts::{Look, Obstacle, OutOfService, Seen};
+use crate::core::facts::{Look, NodeReport, Obstacle, OutOfService, Seen};
 use crate::core::journal::{EscalationKind, Subject, Verb};
 use crate::core::node_lease::NodeLease;
 use crate::core::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
@@ -45,14 +45,21 @@ impl Sim {
                 if let Ok(lease) = &node_lease {
                     self.leases_were_unused = *lease == NodeLease::Unused;
                 }
+                let had_no_node = self.journal.subject.as_ref().is_some_and(Subject::had_no_node);
+                // Of a host without a Node, no Lease is looked at.
+                let report = if had_no_node {
+                    NodeReport::default()
+                } else {
+                    read.report.clone()
+                };
                 let look = Look {
                     began,
                     world: objects,
-                    report: read.report.clone(),
+                    report,
                     host: Ok(()),
                     node_lease,
                 };
-                if !self.journal.subject.as_ref().is_some_and(Subject::had_no_node) {
+                if !had_no_node {
                     self.observed.note_look(&look, at(self.world.now));
                 }
                 self.look = Some(look);

@@ -1,5 +1,6 @@
 //! Hosts whose Machine has no Node: power-cycled once, with nothing released, and never when they have one.
 
+use super::objects::node;
 use super::shell::Sim;
 use super::world::{Cause, Says, at};
 use crate::core::facts::{Origin, Seen};
@@ -228,6 +229,28 @@ fn a_host_that_does_not_join_is_escalated_where_that_is_asked_for() {
         );
         assert_eq!(sim.escalations, 1);
     }
+}
+
+#[test]
+fn a_machine_whose_node_joined_since_off_was_proven_is_not_replaced() {
+    let mut sim = Sim::without_node(false);
+    sim.world.host.boots_well = false;
+    sim.strategy = Sim::to_be_escalated(EscalationKind::MachineDeletion).strategy;
+    sim.run_until(|sim| sim.journal.phase == Phase::Failed);
+    // It may run something, whatever its conditions say.
+    sim.world.objects.node = Seen::Present(node("late", "boot-9", "Unknown", at(-3_600_000), at(0)));
+    sim.world
+        .edit_machine(|machine| machine.node_name = Some("worker-1".to_owned()));
+    sim.look = None;
+
+    sim.run();
+
+    assert_eq!(sim.escalations, 0, "{}", sim.journal.message);
+    assert!(
+        sim.journal.message.contains("Node worker-1 has joined"),
+        "{}",
+        sim.journal.message
+    );
 }
 
 #[test]
