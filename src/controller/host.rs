@@ -153,6 +153,51 @@ pub(crate) fn among_endpoints<'a>(
     }
 }
 
+/// What, seen live, speaks against a host whose Machine has no Node, so that nothing but its endpoint says which
+/// one it is: the endpoint is not what was `known` of it, or another one describes the same host.
+///
+/// # Errors
+/// The obstacle.
+pub(super) fn still_sole(
+    endpoints: &[Guarded<BMCEndpoint>],
+    (namespace, machine, node): (&str, &str, Option<&str>),
+    known: &Host,
+) -> Result<(), Obstacle> {
+    let is_within = |endpoint: &&Guarded<BMCEndpoint>| endpoint.namespace().as_deref() == Some(namespace);
+    let of_namespace = endpoints.iter().filter(is_within);
+    let host = among_endpoints(of_namespace, Some(machine), node)?.host;
+    if host != *known {
+        let detail = format!("{} is not what it was when this was decided", known.reference);
+        return Err(Obstacle::new(Reason::Accepted, detail));
+    }
+    let mut others = endpoints.iter().filter(|endpoint| {
+        let is_own = is_within(endpoint) && format!("BMCEndpoint/{}", endpoint.name_any()) == host.reference;
+        !is_own
+    });
+    let twin = others.find(|other| {
+        let other = other
+            .0
+            .as_ref()
+            .ok()
+            .and_then(|other| resolve_endpoint(other).ok());
+        other.is_some_and(|other| is_same_host(&other.host, &host))
+    });
+    twin.map_or(Ok(()), |twin| {
+        let detail = format!(
+            "BMCEndpoint {} in namespace {} has the address or the system UUID of {}, too",
+            twin.name_any(),
+            twin.namespace().unwrap_or_default(),
+            host.reference
+        );
+        Err(Obstacle::new(Reason::HostAmbiguous, detail))
+    })
+}
+
+fn is_same_host(one: &Host, other: &Host) -> bool {
+    let uuids = one.stated_uuid.as_ref().zip(other.stated_uuid.as_ref());
+    one.bmc == other.bmc || uuids.is_some_and(|(one, other)| one.matches(other).is_some())
+}
+
 fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) -> bool {
     let spec = &endpoint.spec;
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
@@ -226,3 +271,6 @@ pub(crate) fn bmc_address(text: &str, field: &str) -> Result<BmcAddress, Obstacl
     text.parse()
         .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Live reads: the last look before a power-off, and the signs of life of a Node.
 
+mod without_node;
+
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -7,8 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
-use super::api_call::{ShellError, present, within};
-use super::bearer::{self, Marks};
+use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::machine_key::{MachineKey, machine_key};
 use super::machines::{self, Live};
@@ -17,11 +18,13 @@ use super::{gather, host, node_lease, producers};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use crate::core::facts::{self, Host, Look, NodeReport, Obstacle, Origin, Seen, World};
+use crate::core::facts::{self, Look, NodeReport, Obstacle, Origin, Seen, World};
 use crate::core::journal::SavedNode;
 use crate::core::node_lease::NodeLease;
 use crate::core::observed::ReportRead;
 use crate::metal3;
+
+pub(crate) use without_node::without_node;
 
 /// Namespace of the Leases that kubelets renew.
 const NODE_LEASES: &str = "kube-node-lease";
@@ -73,58 +76,6 @@ pub(crate) async fn look(
         ..look
     };
     Ok((look, metadata))
-}
-
-/// Reads the same where the Machine had no Node: whether it has one by now, and whether any Node of the cluster
-/// has the system UUID of the host. No Lease is looked at, for there is no Node that could have one.
-pub(crate) async fn without_node(
-    context: &Context,
-    remediation: &PowerCycleRemediation,
-    nodes: &Result<NodeCluster, Obstacle>,
-    host: &Result<Host, Obstacle>,
-) -> Result<Look, ShellError> {
-    let began = context.clock.now();
-    let known = machine_key(&context.caches, remediation).map(|key| gather::machine(context, &key));
-    let known = match &known {
-        Some(Seen::Present(machine)) => Some(machine),
-        Some(Seen::Absent | Seen::Unreadable(_)) | None => None,
-    };
-    let marks = Marks::of_remediation(remediation, host, known);
-    let bearer = async {
-        match (nodes, &marks) {
-            (Ok(nodes), Ok(marks)) => bearer::live(context, nodes, marks).await,
-            (Err(obstacle), _) => Ok(Seen::Unreadable(obstacle.detail.clone())),
-            (_, Err(why)) => Ok(Seen::Unreadable(why.clone())),
-        }
-    };
-    let (around, bearer) = tokio::try_join!(around(context, remediation), bearer)?;
-    let named = match &around.live.machine {
-        Seen::Present(machine) => machine.node_name(),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
-    let node = match (nodes, named) {
-        (Ok(nodes), Some(name)) => {
-            let seen = provably_absent(&nodes.client, name).await?;
-            seen.map(|node| gather::node_facts(context, remediation, nodes, &node))
-        }
-        (Ok(_), None) => Seen::Absent,
-        (Err(obstacle), _) => Seen::Unreadable(obstacle.detail.clone()),
-    };
-    let of_nodes = OfNodes {
-        node,
-        bearer: bearer.map(|node| node.facts()),
-        node_cluster: nodes.as_ref().err().cloned(),
-    };
-    let look = joined(context, remediation, around, of_nodes).await?;
-    Ok(Look { began, ..look })
-}
-
-/// A Node that may not be there: absent only if the server says so of exactly this one.
-async fn provably_absent(client: &Client, name: &str) -> Result<Seen<Node>, ShellError> {
-    let nodes = Api::<Guarded<Node>>::all(client.clone());
-    let node = async { present(nodes.get(name).await, name) };
-    let node = within("reading the Node", node).await?;
-    Ok(gather::seen(node.as_ref(), "Node", name))
 }
 
 /// What is looked at besides Nodes.

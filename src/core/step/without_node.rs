@@ -1,6 +1,8 @@
 //! Hosts whose Machine has no Node: none ever joined, or it was deleted. There is no Node whose system UUID
 //! could prove which host this is, so a person has to have stated it; and no Node of the cluster may have it.
 
+mod by_itself;
+
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
@@ -16,11 +18,6 @@ use crate::core::identity::{self, SystemUuid};
 use crate::core::journal::{Journal, NoNode, NodeOfSubject, OffEvidence, Subject};
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::Strategy;
-
-/// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
-/// Sources: machine-api-operator `pkg/controller/machine/controller.go`; cluster-api
-/// `internal/controllers/machine/machine_controller_phases.go`.
-const PROVISIONED: [&str; 2] = ["Provisioned", "Running"];
 
 /// How the object is named that cannot state a system UUID.
 const BARE_METAL_HOST: &str = "BareMetalHost/";
@@ -71,7 +68,7 @@ pub(super) fn judge<'a>(
     if checks.is_empty() || !asked_for_machine {
         return missing(", and no health check asks for its remediation");
     }
-    if let Some(obstacle) = provisioning(machine) {
+    if let Some(obstacle) = by_itself::obstacle(machine) {
         return Verdict::Waits(obstacle, None);
     }
     let node = match &why {
@@ -96,21 +93,9 @@ pub(super) fn judge<'a>(
     }
 }
 
-/// What keeps a host from being power-cycled that may be being provisioned.
-fn provisioning(machine: &Machine) -> Option<Obstacle> {
-    let phase = machine.phase.as_deref();
-    let detail = match phase {
-        Some(phase) if PROVISIONED.contains(&phase) => return None,
-        Some(phase) => format!("Machine {} is in phase {phase}", machine.name),
-        None => format!("Machine {} has no status.phase", machine.name),
-    };
-    Some(Obstacle::new(Reason::MachineNotProvisioned, detail))
-}
-
-/// What about a Machine that has no Node forbids to act on it, whoever asks: nothing says that its host has been
-/// provisioned.
+/// What about a Machine that has no Node forbids to act on it, whoever asks.
 pub(crate) fn obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
-    why(machine, seen).and_then(|_| provisioning(machine))
+    why(machine, seen).and_then(|_| by_itself::obstacle(machine))
 }
 
 /// The system UUID that a person stated for the host: without a Node there is no other proof.
@@ -157,8 +142,15 @@ pub(super) fn objection(
         return Some(Obstacle::new(Reason::Accepted, detail));
     }
     let by_host = || {
-        let host = facts.host.as_ref().map_err(Clone::clone);
-        let stated = host.and_then(|host| stated(machine, why, host));
+        let host = match &facts.host {
+            Ok(host) => host,
+            Err(obstacle) => return Some(obstacle.clone()),
+        };
+        if (&host.reference, &host.bmc) != (&subject.host, &subject.bmc) {
+            let detail = format!("{} at {} is the host now", host.reference, host.bmc);
+            return Some(Obstacle::new(Reason::Accepted, detail));
+        }
+        let stated = stated(machine, why, host);
         let is_stated = |uuid: &SystemUuid| {
             let journalled = SystemUuid::parse(&subject.system_uuid).ok();
             journalled.is_some_and(|journalled| uuid.matches(&journalled).is_some())

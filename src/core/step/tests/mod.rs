@@ -33,5 +33,6 @@ mod tasks;
 mod waits;
 mod without_node;
 mod without_node_exploration;
+mod without_node_last_look;
 mod without_node_refusals;
 mod world;

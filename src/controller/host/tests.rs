@@ -1,0 +1,71 @@
+use serde_json::json;
+
+use super::*;
+
+const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
+const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
+const OTHER: &str = "4c4c4544-0042-3510-8052-b4c04f4e3733";
+
+fn endpoint((namespace, name): (&str, &str), address: &str, uuid: Option<&str>) -> Guarded<BMCEndpoint> {
+    let endpoint = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1",
+        "kind": "BMCEndpoint",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {
+            "machineName": name, "address": address,
+            "credentialsSecret": {"name": "bmc"}, "systemUUID": uuid,
+        },
+    });
+    serde_json::from_value(endpoint).unwrap()
+}
+
+fn ours() -> Guarded<BMCEndpoint> {
+    endpoint(("metal", "worker-1"), "redfish://10.0.0.7", Some(UUID))
+}
+
+fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
+    let known = resolve_endpoint(ours().0.as_ref().unwrap()).unwrap().host;
+    let whose = ("metal", "worker-1", None);
+    still_sole(endpoints, whose, &known).map_err(|obstacle| obstacle.reason)
+}
+
+#[test]
+fn an_endpoint_that_is_as_it_was_known_and_alone_describes_the_host() {
+    let stranger = endpoint(("metal", "worker-2"), "redfish://10.0.0.8", Some(OTHER));
+    let namesake = endpoint(("elsewhere", "worker-1"), "redfish://10.0.0.9", None);
+
+    assert_eq!(judged(&[stranger, ours(), namesake]), Ok(()));
+}
+
+#[test]
+fn an_endpoint_that_was_deleted_or_edited_since_it_was_watched_stops() {
+    assert_eq!(judged(&[]), Err(Reason::HostNotFound));
+    for (address, uuid) in [
+        ("redfish://10.0.0.8", Some(UUID)),
+        ("redfish://10.0.0.7", Some(OTHER)),
+        ("redfish://10.0.0.7", None),
+    ] {
+        let edited = endpoint(("metal", "worker-1"), address, uuid);
+        assert_eq!(judged(&[edited]), Err(Reason::Accepted), "{address} {uuid:?}");
+    }
+    let unreadable = endpoint(("metal", "worker-1"), "redfish://10.0.0.7", Some("nonsense"));
+    assert_eq!(judged(&[unreadable]), Err(Reason::HostUnreadable));
+}
+
+#[test]
+fn a_host_that_another_endpoint_describes_is_nobody_s() {
+    for (address, uuid) in [
+        ("redfish://10.0.0.8", Some(UUID)),
+        ("redfish://10.0.0.8", Some(SWAPPED)),
+        ("redfish://10.0.0.7", None),
+    ] {
+        for place in [("metal", "worker-2"), ("elsewhere", "worker-1")] {
+            let twin = endpoint(place, address, uuid);
+            assert_eq!(
+                judged(&[ours(), twin]),
+                Err(Reason::HostAmbiguous),
+                "{address} {uuid:?}"
+            );
+        }
+    }
+}
