@@ -272,3 +272,41 @@ async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_d
     assert_eq!(subject.machine.as_deref(), Some(host.name.as_str()));
     Ok(())
 }
+
+#[tokio::test]
+async fn several_requests_for_one_host_are_one_power_cycle() -> Result<()> {
+    let world = world_of("node-merged", HostOptions::default()).await?;
+    let host = &world.hosts[0];
+    world.health_check().await?;
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    world.falls_silent(host).await?;
+
+    objects::trigger(&world, &host.name).await?;
+    let by_hand = world.request(host, json!({})).await?;
+    check.asks_for(&world, host, "by-health-check").await?;
+    let by_trigger = host.remediation();
+    let ended = tokio::try_join!(
+        world.remediation_ended(&by_trigger, LONG),
+        world.remediation_ended(&by_hand, LONG),
+        world.remediation_ended("by-health-check", LONG),
+    )?;
+
+    let all = [ended.0, ended.1, ended.2];
+    let mut ends: Vec<_> = all.iter().map(world::phase).collect();
+    ends.sort();
+    let journals = all.each_ref().map(world::journal);
+    assert_eq!(
+        ends,
+        [Phase::Succeeded, Phase::Cancelled, Phase::Cancelled],
+        "{journals:?}"
+    );
+    for journal in journals
+        .iter()
+        .filter(|journal| journal.phase == Phase::Cancelled)
+    {
+        assert_eq!(journal.reason, Reason::Recovered.as_str(), "{journal:?}");
+    }
+    assert_eq!(host.transitions(), (1, 1));
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    Ok(())
+}
