@@ -24,7 +24,12 @@ const LONG: Duration = Duration::from_mins(2);
 const STEADY: Duration = Duration::from_secs(10);
 
 /// What is read once a minute, to know who evaluates health checks.
-const ONCE_A_MINUTE: [&str; 3] = ["get leases", "get featuregates", "list nodehealthchecks"];
+const ONCE_A_MINUTE: [&str; 4] = [
+    "get leases",
+    "list leases",
+    "get featuregates",
+    "list nodehealthchecks",
+];
 
 fn powering_off_in(off: Duration) -> HostOptions {
     let mut options = HostOptions::default();

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kube::runtime::reflector::{self, ObjectRef, ReflectHandle, Store};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
-use super::ShellError;
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use super::refusals::Refusals;
 use super::served::{self, ServedClusterApi};
-pub(super) use super::watching::{BUFFER, WATCH_TIMEOUT, drive, subscribe};
+use super::shared_cache::{Changed, SharedCache};
+pub(super) use super::watching::{WATCH_TIMEOUT, drive};
 use super::watching::{drive_own, listener, strip, watch_all};
 pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
@@ -46,33 +46,30 @@ pub(crate) struct Served {
 
 /// What has changed, for those who act on it.
 pub(crate) struct Changes {
-    pub(crate) remediations: ReflectHandle<Guarded<PowerCycleRemediation>>,
-    pub(crate) policies: ReflectHandle<Guarded<RemediationPolicy>>,
-    pub(crate) new_policies: ReflectHandle<Guarded<RemediationPolicy>>,
-    pub(crate) endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
-    pub(crate) new_endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
-    pub(crate) templates: ReflectHandle<Guarded<PowerCycleRemediationTemplate>>,
+    pub(crate) remediations: Changed<PowerCycleRemediation>,
+    pub(crate) policies: Changed<RemediationPolicy>,
+    pub(crate) new_policies: Changed<RemediationPolicy>,
+    pub(crate) endpoints: Changed<BMCEndpoint>,
+    pub(crate) new_endpoints: Changed<BMCEndpoint>,
+    pub(crate) templates: Changed<PowerCycleRemediationTemplate>,
     pub(crate) openshift: MachineChanges,
     pub(crate) cluster_api: MachineChanges,
-    pub(crate) clusters: ReflectHandle<Guarded<Cluster>>,
-    pub(crate) nodes: ReflectHandle<Guarded<Node>>,
-    pub(crate) returning: ReflectHandle<Guarded<Node>>,
+    pub(crate) clusters: Changed<Cluster>,
+    pub(crate) nodes: Changed<Node>,
+    pub(crate) returning: Changed<Node>,
 }
 
 /// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is; `wakes`
 /// are told afterwards.
-///
-/// # Errors
-/// When a store cannot be shared.
 pub(crate) fn start(
     client: &Client,
     (cluster_api, served): (&ServedClusterApi, Served),
     tasks: &mut JoinSet<&'static str>,
     (on_node, wakes): (impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static, Wakes),
-) -> Result<(Caches, Changes), ShellError> {
-    let (remediations, writer) = reflector::store_shared(BUFFER);
-    let remediation_changes = subscribe(&writer)?;
-    let (finished, finished_too) = (subscribe(&writer)?, subscribe(&writer)?);
+) -> (Caches, Changes) {
+    let (remediations, mut cache) = SharedCache::new();
+    let remediation_changes = cache.subscribe();
+    let (finished, finished_too) = (cache.subscribe(), cache.subscribe());
     let refusals = Refusals::default();
     let remediations_of = refusals.noting(watch_all(client));
     drive(
@@ -80,26 +77,21 @@ pub(crate) fn start(
         "PowerCycleRemediation",
         strip::<PowerCycleRemediation>,
         (|_| {}, listener(wakes.remediations)),
-        writer,
+        cache,
         tasks,
     );
 
-    let (policies, writer) = reflector::store_shared(BUFFER);
-    let (policy_changes, new_policies) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive_own((client, &refusals), "RemediationPolicy", writer, tasks);
+    let (policies, mut cache) = SharedCache::new();
+    let (policy_changes, new_policies) = (cache.subscribe(), cache.subscribe());
+    drive_own((client, &refusals), "RemediationPolicy", cache, tasks);
 
-    let (endpoints, writer) = reflector::store_shared(BUFFER);
-    let (endpoint_changes, new_endpoints) = (subscribe(&writer)?, subscribe(&writer)?);
-    drive_own((client, &refusals), "BMCEndpoint", writer, tasks);
+    let (endpoints, mut cache) = SharedCache::new();
+    let (endpoint_changes, new_endpoints) = (cache.subscribe(), cache.subscribe());
+    drive_own((client, &refusals), "BMCEndpoint", cache, tasks);
 
-    let (templates, writer) = reflector::store_shared(BUFFER);
-    let template_changes = subscribe(&writer)?;
-    drive_own(
-        (client, &refusals),
-        "PowerCycleRemediationTemplate",
-        writer,
-        tasks,
-    );
+    let (templates, mut cache) = SharedCache::new();
+    let template_changes = cache.subscribe();
+    drive_own((client, &refusals), "PowerCycleRemediationTemplate", cache, tasks);
 
     let (machines, checks) = (
         refusals.noting(served::openshift(client, tasks)),
@@ -107,26 +99,26 @@ pub(crate) fn start(
     );
     let of = wakes.openshift;
     let heard = (listener(of.machines), listener(of.health_checks));
-    let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks)?;
+    let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks);
     let (machines, checks) = (
         refusals.noting(served::cluster_api(client, cluster_api, tasks)),
         refusals.noting(served::cluster_api(client, cluster_api, tasks)),
     );
     let of = wakes.cluster_api;
     let heard = (listener(of.machines), listener(of.health_checks));
-    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, finished_too, tasks)?;
+    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, finished_too, tasks);
 
-    let (clusters, writer) = reflector::store_shared(BUFFER);
-    let cluster_changes = subscribe(&writer)?;
+    let (clusters, mut cache) = SharedCache::new();
+    let cluster_changes = cache.subscribe();
     let events = refusals.noting(served::cluster_api(client, cluster_api, tasks));
     let heard = (|_: &_| {}, listener(wakes.clusters));
-    drive(events, "Cluster", Cluster::narrow, heard, writer, tasks);
+    drive(events, "Cluster", Cluster::narrow, heard, cache, tasks);
 
-    let (nodes, writer) = reflector::store_shared(BUFFER);
-    let (node_changes, returning) = (subscribe(&writer)?, subscribe(&writer)?);
+    let (nodes, mut cache) = SharedCache::new();
+    let (node_changes, returning) = (cache.subscribe(), cache.subscribe());
     let heard = (on_node, listener(wakes.nodes));
     let events = refusals.noting(watch_all(client));
-    drive(events, "Node", Node::narrow, heard, writer, tasks);
+    drive(events, "Node", Node::narrow, heard, cache, tasks);
 
     let caches = Caches {
         remediations,
@@ -153,7 +145,7 @@ pub(crate) fn start(
         nodes: node_changes,
         returning,
     };
-    Ok((caches, changes))
+    (caches, changes)
 }
 
 impl Caches {

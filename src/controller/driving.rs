@@ -6,7 +6,7 @@ use futures::channel::mpsc;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::Controller;
-use kube::runtime::reflector::{ObjectRef, ReflectHandle};
+use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -15,6 +15,7 @@ use super::concerned::{active, of_cluster, of_machine, of_namespace, of_node, of
 use super::context::Context;
 use super::machine_key::machine_name;
 use super::machine_stores::MachineStores;
+use super::shared_cache::Changed;
 use super::workload::Change;
 use super::{acceptance, leftover, readiness, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
@@ -98,9 +99,9 @@ pub(super) fn drive(
 
 /// Changes that the intake of one API's Machines looks at.
 type IntakeChanges = (
-    ReflectHandle<Guarded<Machine>>,
-    ReflectHandle<Guarded<MachineHealthCheck>>,
-    ReflectHandle<Guarded<PowerCycleRemediation>>,
+    Changed<Machine>,
+    Changed<MachineHealthCheck>,
+    Changed<PowerCycleRemediation>,
 );
 
 /// Starts the intake of triggers on the Machines of one API.
@@ -177,15 +178,15 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
 
 /// Changes of what is judged before it is needed.
 struct Judged {
-    endpoints: ReflectHandle<Guarded<BMCEndpoint>>,
-    policies: ReflectHandle<Guarded<RemediationPolicy>>,
-    templates: ReflectHandle<Guarded<PowerCycleRemediationTemplate>>,
+    endpoints: Changed<BMCEndpoint>,
+    policies: Changed<RemediationPolicy>,
+    templates: Changed<PowerCycleRemediationTemplate>,
     /// There is something else to say on the policy.
     policy_again: BoxStream<'static, ()>,
 }
 
 /// Starts the one that removes leftover taints.
-fn sweep(context: &Arc<Context>, returning: ReflectHandle<Guarded<Node>>, tasks: &mut JoinSet<&'static str>) {
+fn sweep(context: &Arc<Context>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
     let nodes = Controller::for_shared_stream(returning, context.caches.nodes.clone()).run(
         leftover::reconcile,
         leftover::error_policy,

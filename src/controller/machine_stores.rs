@@ -1,12 +1,12 @@
 //! The caches of one API's Machines and health checks.
 
 use futures::Stream;
-use kube::runtime::reflector::{self, ReflectHandle, Store};
+use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use tokio::task::JoinSet;
 
-use super::ShellError;
-use super::caches::{BUFFER, Guarded, drive, is_listed, subscribe};
+use super::caches::{Guarded, drive, is_listed};
+use super::shared_cache::{Changed, SharedCache};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 
@@ -19,13 +19,13 @@ pub(crate) struct MachineStores {
 
 /// What has changed of one API's Machines and health checks.
 pub(crate) struct MachineChanges {
-    pub(crate) machines: ReflectHandle<Guarded<Machine>>,
-    pub(crate) triggers: ReflectHandle<Guarded<Machine>>,
-    pub(crate) health_checks: ReflectHandle<Guarded<MachineHealthCheck>>,
+    pub(crate) machines: Changed<Machine>,
+    pub(crate) triggers: Changed<Machine>,
+    pub(crate) health_checks: Changed<MachineHealthCheck>,
     /// Health checks once more, for the intake.
-    pub(crate) vouching: ReflectHandle<Guarded<MachineHealthCheck>>,
+    pub(crate) vouching: Changed<MachineHealthCheck>,
     /// Remediations that the intake looks at.
-    pub(crate) finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    pub(crate) finished: Changed<PowerCycleRemediation>,
 }
 
 /// Machines and health checks of one API, from what is watched of them.
@@ -38,17 +38,17 @@ pub(super) fn machine_stores(
         impl FnMut(&watcher::Event<Guarded<Machine>>) + Send + 'static,
         impl FnMut(&watcher::Event<Guarded<MachineHealthCheck>>) + Send + 'static,
     ),
-    finished: ReflectHandle<Guarded<PowerCycleRemediation>>,
+    finished: Changed<PowerCycleRemediation>,
     tasks: &mut JoinSet<&'static str>,
-) -> Result<(MachineStores, MachineChanges), ShellError> {
-    let (machines, writer) = reflector::store_shared(BUFFER);
-    let (machine_changes, triggers) = (subscribe(&writer)?, subscribe(&writer)?);
+) -> (MachineStores, MachineChanges) {
+    let (machines, mut cache) = SharedCache::new();
+    let (machine_changes, triggers) = (cache.subscribe(), cache.subscribe());
     let heard = (|_: &_| {}, machines_heard);
-    drive(machine_events, "Machine", Machine::narrow, heard, writer, tasks);
-    let (health_checks, writer) = reflector::store_shared(BUFFER);
-    let (health_check_changes, vouching) = (subscribe(&writer)?, subscribe(&writer)?);
+    drive(machine_events, "Machine", Machine::narrow, heard, cache, tasks);
+    let (health_checks, mut cache) = SharedCache::new();
+    let (health_check_changes, vouching) = (cache.subscribe(), cache.subscribe());
     let (narrow, heard) = (MachineHealthCheck::narrow, (|_: &_| {}, checks_heard));
-    drive(check_events, "MachineHealthCheck", narrow, heard, writer, tasks);
+    drive(check_events, "MachineHealthCheck", narrow, heard, cache, tasks);
     let stores = MachineStores {
         machines,
         health_checks,
@@ -60,7 +60,7 @@ pub(super) fn machine_stores(
         vouching,
         finished,
     };
-    Ok((stores, changes))
+    (stores, changes)
 }
 
 impl MachineStores {

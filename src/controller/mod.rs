@@ -44,6 +44,7 @@ mod refusals;
 mod run;
 mod served;
 mod served_schema;
+mod shared_cache;
 mod stated;
 mod watching;
 mod workload;

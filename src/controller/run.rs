@@ -71,7 +71,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
         move |event: &_| lost_nodes.note(event)
     };
     let listeners = (on_node, Wakes::new(&waker));
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners)?;
+    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
         () = &mut stop => return Ok(()),

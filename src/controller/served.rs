@@ -16,13 +16,16 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::api_call::{ShellError, present, within};
-use super::caches::{BUFFER, WATCH_TIMEOUT};
+use super::caches::WATCH_TIMEOUT;
 use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::{FromClusterApi, Kind, Version};
 use crate::core::machine_api::MachineApi;
 
 /// How often a group that is not served is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
+
+/// Events on their way from a watch to its cache.
+const BUFFER: usize = 256;
 
 /// What the server has of Cluster API, as it was seen last; shared by everyone who asks it.
 #[derive(Clone, Debug, Default)]

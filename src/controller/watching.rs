@@ -4,33 +4,18 @@ use std::fmt::Debug;
 
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
-use kube::runtime::reflector::ReflectHandle;
-use kube::runtime::reflector::store::Writer;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use super::ShellError;
 use super::refusals::Refusals;
+use super::shared_cache::SharedCache;
 use crate::api::guarded::Guarded;
 use crate::intake::health_check::wake::Wake;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
 pub(super) const WATCH_TIMEOUT: u32 = 60;
-
-/// Objects on their way from the watch to a slow subscriber.
-pub(super) const BUFFER: usize = 256;
-
-pub(super) fn subscribe<K>(writer: &Writer<Guarded<K>>) -> Result<ReflectHandle<Guarded<K>>, ShellError>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    writer.subscribe().ok_or(ShellError::Incomplete {
-        object: "cache",
-        field: "its subscribers",
-    })
-}
 
 /// Watches all objects of a kind that is always served.
 pub(super) fn watch_all<K>(
@@ -47,7 +32,7 @@ where
 pub(super) fn drive_own<K>(
     (client, refusals): (&Client, &Refusals),
     kind: &'static str,
-    writer: Writer<Guarded<K>>,
+    cache: SharedCache<K>,
     tasks: &mut JoinSet<&'static str>,
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -57,7 +42,7 @@ pub(super) fn drive_own<K>(
         kind,
         strip::<K>,
         (|_: &_| {}, |_: &_| {}),
-        writer,
+        cache,
         tasks,
     );
 }
@@ -75,7 +60,7 @@ pub(super) fn drive<K>(
         impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
         impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
     ),
-    writer: Writer<Guarded<K>>,
+    mut cache: SharedCache<K>,
     tasks: &mut JoinSet<&'static str>,
 ) where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
@@ -85,13 +70,15 @@ pub(super) fn drive<K>(
             Ok(object) => narrow(object),
             Err(invalid) => invalid.metadata.managed_fields = None,
         })
-        .inspect_ok(move |event| before(event))
-        .reflect_shared(writer);
+        .inspect_ok(move |event| before(event));
     tasks.spawn(async move {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => after(&event),
+                Ok(event) => {
+                    cache.apply(&event);
+                    after(&event);
+                }
                 Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
             }
         }

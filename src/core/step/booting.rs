@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{RECHECK, Step, after};
+use super::{Step, after};
 use crate::core::decision::Decision;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Subject;
@@ -44,11 +44,6 @@ impl Step<'_> {
         };
         if step.facts.deletion_requested && !step.owes_node() {
             return step.let_go();
-        }
-        if subject.had_no_node() {
-            // Which Node it will be, nobody knows before it is there: what it lacks may come without an event.
-            let again = after(step.now, RECHECK);
-            return step.rest_until(deadline.map_or(again, |deadline| deadline.min(again)));
         }
         step.rest(deadline)
     }
