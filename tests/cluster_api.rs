@@ -19,7 +19,6 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use world::acts::{create_template, hasty};
 use world::{World, cluster_api, command, objects};
 
@@ -27,18 +26,9 @@ const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The workload cluster that the tests of this process share.
-async fn workload() -> Result<&'static Cluster> {
-    static WORKLOAD: OnceCell<ControlPlane> = OnceCell::const_new();
-    let plane = WORKLOAD
-        .get_or_try_init(|| ControlPlane::start(Options::default()))
-        .await?;
-    Ok(plane.cluster())
-}
-
 /// A world with the Cluster `blue`, whose Nodes are in the workload cluster, and one host.
 async fn world_of(name: &str, options: world::HostOptions) -> Result<World> {
-    world_across(workload().await?, name, options).await
+    world_across(harness::workload_cluster().await?, name, options).await
 }
 
 async fn world_across(workload: &Cluster, name: &str, options: world::HostOptions) -> Result<World> {
@@ -50,8 +40,7 @@ async fn world_across(workload: &Cluster, name: &str, options: world::HostOption
 }
 
 async fn leads_to_the_workload(world: &World, cluster: &str) -> Result<()> {
-    let kubeconfig = cluster_api::kubeconfig_of(workload().await?)?;
-    cluster_api::put_kubeconfig(world, cluster, &kubeconfig).await
+    cluster_api::connect(world, cluster, harness::workload_cluster().await?).await
 }
 
 /// A template, and the health check of Cluster API that refers to it.
@@ -226,8 +215,7 @@ async fn a_control_plane_host_is_refused_until_quorum_is_judged_whether_its_clus
 async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> Result<()> {
     let workload = ControlPlane::start(Options::default()).await?;
     let world = world_across(workload.cluster(), "capi-hangs", cluster_api::options("blue")).await?;
-    let kubeconfig = cluster_api::kubeconfig_of(workload.cluster())?;
-    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    cluster_api::connect(&world, "blue", workload.cluster()).await?;
     let mut template = checked(&world).await?;
     // The release would take for ever, and is given up after 20 s.
     template["spec"]["template"]["spec"]["deadlines"]["fencing"] = json!("20s");
@@ -261,7 +249,7 @@ fn lists_nodes(user: &str) -> impl Fn(&AuditEvent) -> bool {
 #[tokio::test]
 async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> Result<()> {
     let world = world_of("capi-blind", cluster_api::options("blue")).await?;
-    let workload = workload().await?;
+    let workload = harness::workload_cluster().await?;
     let (from, user) = (workload.audit_cursor()?, format!("blind-{}", world.namespace));
     let kubeconfig = workload.kubeconfig_for(&user, &[AUDITED_GROUP])?;
     cluster_api::put_kubeconfig(&world, "blue", &std::fs::read_to_string(kubeconfig)?).await?;

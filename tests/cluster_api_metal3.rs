@@ -9,24 +9,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::keys;
 use baremetal_remediator::core::phase::{Phase, Reason};
-use harness::{Cluster, ControlPlane, Options};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use world::acts::{create_template, hasty};
 use world::{World, cluster_api, command, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
-
-/// The workload cluster that the tests of this process share.
-async fn workload() -> Result<&'static Cluster> {
-    static WORKLOAD: OnceCell<ControlPlane> = OnceCell::const_new();
-    let plane = WORKLOAD
-        .get_or_try_init(|| ControlPlane::start(Options::default()))
-        .await?;
-    Ok(plane.cluster())
-}
 
 /// A world with the Cluster `blue` and one host, which a Metal3Machine has taken. Answers with the UID of the
 /// BareMetalHost, too.
@@ -34,10 +23,9 @@ async fn world(name: &str) -> Result<(World, String)> {
     let cluster = harness::control_plane().await?;
     world::install_with_metal3_provider(cluster).await?;
     let options = vec![metal3_provider::options("blue")];
-    let world = World::across(cluster, workload().await?, name, options).await?;
+    let world = World::across(cluster, harness::workload_cluster().await?, name, options).await?;
     cluster_api::create_cluster(&world, "blue").await?;
-    let kubeconfig = cluster_api::kubeconfig_of(workload().await?)?;
-    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    cluster_api::connect(&world, "blue", harness::workload_cluster().await?).await?;
     cluster_api::create_health_check(&world, "workers", "blue", cluster_api::template("cycle")).await?;
     world::daemon::shared(cluster, DAEMON).await?;
     let uid = metal3_provider::take_bare_metal_host(&world, &world.hosts[0]).await?;

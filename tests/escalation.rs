@@ -101,8 +101,7 @@ async fn the_owner_of_a_machine_of_cluster_api_is_asked_in_both_forms() -> Resul
     let world = world_of("owner", cluster_api::options("blue")).await?;
     let host = &world.hosts[0];
     cluster_api::create_cluster(&world, "blue").await?;
-    let kubeconfig = cluster_api::kubeconfig_of(&world.cluster)?;
-    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    cluster_api::connect(&world, "blue", &world.cluster).await?;
     cluster_api::create_health_check(&world, "workers", "blue", cluster_api::template("cycle")).await?;
     let template = create_template(&world, "cycle", Value::Null, ending_in("MachineOwner")).await?;
     escalation::owned_in_cluster_api(&world, host, "blue").await?;

@@ -49,14 +49,12 @@ async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> Result<()> {
     let unreachable = Reason::WorkloadClusterUnreachable;
     waits(&world, &host.name, unreachable, "blue-kubeconfig").await?;
     // A cluster answers in which there is no such Node; but nor is any other of this Cluster.
-    let of_another = cluster_api::kubeconfig_of(cluster)?;
-    cluster_api::put_kubeconfig(&world, CLUSTER, &of_another).await?;
+    cluster_api::connect(&world, CLUSTER, cluster).await?;
     let what = "nothing shows that they are its Nodes";
     waits(&world, &host.name, Reason::NodeUnreadable, what).await?;
     assert_eq!(host.transitions(), (0, 0));
 
-    let of_workload = cluster_api::kubeconfig_of(workload.cluster())?;
-    cluster_api::put_kubeconfig(&world, CLUSTER, &of_workload).await?;
+    cluster_api::connect(&world, CLUSTER, workload.cluster()).await?;
     let ended = world.remediation_ended(&host.name, LONG).await?;
 
     let journal = world::journal(&ended);

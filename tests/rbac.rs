@@ -175,8 +175,7 @@ async fn exercise(world: &World) -> Result<()> {
     };
     let in_a_cluster = async {
         cluster_api::create_cluster(world, "blue").await?;
-        let kubeconfig = cluster_api::kubeconfig_of(&world.cluster)?;
-        cluster_api::put_kubeconfig(world, "blue", &kubeconfig).await?;
+        cluster_api::connect(world, "blue", &world.cluster).await?;
         cluster_api::create_health_check(world, "blue", "blue", Value::Null).await?;
         world.falls_silent(of_cluster_api).await?;
         cluster_api::trigger(world, &of_cluster_api.name).await?;

@@ -118,8 +118,7 @@ async fn hosts(cluster: &Cluster, name: &str) -> Result<World> {
     let world = World::new(cluster, name, options).await?;
     world.health_check().await?;
     cluster_api::create_cluster(&world, "blue").await?;
-    let kubeconfig = cluster_api::kubeconfig_of(&world.cluster)?;
-    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    cluster_api::connect(&world, "blue", &world.cluster).await?;
     let template = cluster_api::template("cycle");
     cluster_api::create_health_check(&world, "of-blue", "blue", template).await?;
     Ok(world)

@@ -34,35 +34,28 @@ pub(super) async fn endpoint(
     context: Arc<Context>,
 ) -> Result<Action, ShellError> {
     let api = api(&context, guarded.as_ref());
-    let endpoint = match &guarded.0 {
-        Ok(endpoint) => endpoint,
-        Err(invalid) => {
-            let statement = not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable);
-            state(
-                &context,
-                &api,
-                &invalid.metadata,
-                &invalid.conditions,
-                &[statement],
-            )
-            .await?;
-            return Ok(Action::await_change());
+    let (present, statements) = match &guarded.0 {
+        Ok(endpoint) => {
+            let present = endpoint
+                .status
+                .as_ref()
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let accepted = accepted(judge_endpoint(&context, endpoint), endpoint.metadata.generation);
+            let ready = ready(&context, endpoint, present);
+            (present, std::iter::once(accepted).chain(ready).collect())
         }
+        Err(invalid) => (
+            invalid.conditions.as_slice(),
+            vec![not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable)],
+        ),
     };
-    let verdict = judge_endpoint(&context, endpoint);
-    let present = endpoint
-        .status
-        .as_ref()
-        .map(|status| status.conditions.as_slice())
-        .unwrap_or_default();
-    let accepted = accepted(verdict, endpoint.metadata.generation);
-    let ready = ready(&context, endpoint, present);
-    let statements: Vec<Statement> = std::iter::once(accepted).chain(ready).collect();
-    state(&context, &api, &endpoint.metadata, present, &statements).await?;
+    state(&context, &api, guarded.meta(), present, &statements).await?;
     // The policy is part of the verdict on an IPMI address, and its changes do not lead here.
-    Ok(match host::resolve_endpoint(endpoint) {
-        Ok(resolved) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
-        Ok(_) | Err(_) => Action::await_change(),
+    let readable = guarded.0.as_ref().ok();
+    Ok(match readable.map(host::resolve_endpoint) {
+        Some(Ok(resolved)) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
+        Some(Ok(_) | Err(_)) | None => Action::await_change(),
     })
 }
 
@@ -191,49 +184,51 @@ pub(super) async fn policy(
     context: Arc<Context>,
 ) -> Result<Action, ShellError> {
     let api = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
-    let policy = match &guarded.0 {
-        Ok(policy) => policy,
-        Err(invalid) => {
-            let statement = not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable);
-            state(
-                &context,
-                &api,
-                &invalid.metadata,
-                &invalid.conditions,
-                &[statement],
-            )
-            .await?;
-            return Ok(Action::await_change());
-        }
-    };
-    let verdict = if policy.spec.bmc.allowed_networks.is_empty() {
-        Err(Obstacle::new(
-            Reason::BmcAddressNotAllowed,
-            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
-        ))
-    } else {
-        Ok("in force".to_owned())
-    };
-    let present = policy
-        .status
-        .as_ref()
-        .map(|status| status.conditions.as_slice())
-        .unwrap_or_default();
-    let generation = policy.metadata.generation;
+    let generation = guarded.meta().generation;
     let role = context.caches.refusals.statement(generation);
-    let mut statements = vec![accepted(verdict, generation), role.clone()];
-    // Until that was looked at, what an earlier process said holds.
-    statements.extend(evaluators::statements(
-        |api| context.checker.stance(api),
-        generation,
-    ));
-    context.checker.policy_is(&policy.metadata);
-    let is_news = state(&context, &api, &policy.metadata, present, &statements).await?;
+    let (present, statements) = match &guarded.0 {
+        Ok(policy) => {
+            let status = policy.status.as_ref();
+            let present = status
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
+            // Until that was looked at, what an earlier process said holds.
+            statements.extend(evaluators::statements(
+                |api| context.checker.stance(api),
+                generation,
+            ));
+            context.checker.policy_is(&policy.metadata);
+            (present, statements)
+        }
+        Err(invalid) => (
+            invalid.conditions.as_slice(),
+            vec![
+                not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable),
+                role.clone(),
+            ],
+        ),
+    };
+    let is_news = state(&context, &api, guarded.meta(), present, &statements).await?;
     let said_before = present.iter().any(|condition| role.is_said_by(condition));
     if is_news && !said_before && role.status == "False" {
         context.reporter.tell(&guarded.object_ref(&()), &role).await;
     }
     Ok(Action::await_change())
+}
+
+/// Whether the policy can be used as it stands.
+///
+/// # Errors
+/// The obstacle.
+fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
+    if policy.spec.bmc.allowed_networks.is_empty() {
+        return Err(Obstacle::new(
+            Reason::BmcAddressNotAllowed,
+            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
+        ));
+    }
+    Ok("in force".to_owned())
 }
 
 /// What to do after a failed write: nothing depends on it, so there is no hurry.

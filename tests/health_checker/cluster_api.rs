@@ -2,11 +2,9 @@
 
 use anyhow::Result;
 use baremetal_remediator::core::phase::Phase;
-use harness::{Cluster, ControlPlane, Options};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use crate::world::cluster_api::{self, condition, health_check_says};
 use crate::world::{self, HostOptions, World, objects};
@@ -16,24 +14,17 @@ use crate::{CLUSTER, LONG, daemon, policy_says, standing_in};
 const LEASE_NAMESPACE: &str = "capi-system";
 const LEASE: &str = "controller-leader-election-capi";
 
-/// The cluster that the Nodes of these Machines are in.
-async fn workload() -> Result<&'static Cluster> {
-    static WORKLOAD: OnceCell<ControlPlane> = OnceCell::const_new();
-    let plane = WORKLOAD
-        .get_or_try_init(|| ControlPlane::start(Options::default()))
-        .await?;
-    Ok(plane.cluster())
-}
-
 /// A world with the Cluster `blue`, that can be asked.
 pub(crate) async fn world_of(name: &str, hosts: usize) -> Result<World> {
     daemon().await?;
-    let (cluster, workload) = (harness::control_plane().await?, workload().await?);
+    let (cluster, workload) = (
+        harness::control_plane().await?,
+        harness::workload_cluster().await?,
+    );
     let options: Vec<HostOptions> = (0..hosts).map(|_| cluster_api::options("blue")).collect();
     let world = World::across(cluster, workload, name, options).await?;
     cluster_api::create_cluster(&world, "blue").await?;
-    let kubeconfig = cluster_api::kubeconfig_of(workload)?;
-    cluster_api::put_kubeconfig(&world, "blue", &kubeconfig).await?;
+    cluster_api::connect(&world, "blue", workload).await?;
     Ok(world)
 }
 

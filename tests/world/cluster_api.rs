@@ -135,9 +135,10 @@ pub async fn put_kubeconfig(world: &World, cluster: &str, kubeconfig: &str) -> R
     Ok(())
 }
 
-/// A kubeconfig for an administrator of a cluster.
-pub fn kubeconfig_of(cluster: &Cluster) -> Result<String> {
-    Ok(std::fs::read_to_string(cluster.admin_kubeconfig_file()?)?)
+/// Says that the Nodes of a Cluster are in this one.
+pub async fn connect(world: &World, cluster: &str, nodes: &Cluster) -> Result<()> {
+    let kubeconfig = std::fs::read_to_string(nodes.admin_kubeconfig_file()?)?;
+    put_kubeconfig(world, cluster, &kubeconfig).await
 }
 
 /// A health check over the workers of a Cluster that asks by the template of this; by the strategy annotation

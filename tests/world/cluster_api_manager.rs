@@ -112,8 +112,7 @@ impl<'a> ClusterApiManager<'a> {
     }
 
     async fn create_cluster(&self, nodes: &Cluster) -> Result<()> {
-        let kubeconfig = cluster_api::kubeconfig_of(nodes)?;
-        cluster_api::put_kubeconfig(self.world, objects::CLUSTER, &kubeconfig).await?;
+        cluster_api::connect(self.world, objects::CLUSTER, nodes).await?;
         let infrastructure = objects::host_cluster();
         self.create_infrastructure(objects::HOST_CLUSTERS, infrastructure, objects::CLUSTER)
             .await?;

@@ -41,6 +41,7 @@ pub use table::Table;
 use tokio::sync::OnceCell;
 
 static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
+static WORKLOAD: OnceCell<ControlPlane> = OnceCell::const_new();
 
 /// The control plane that all tests of this binary share, started by the first that asks.
 ///
@@ -49,4 +50,13 @@ pub async fn control_plane() -> anyhow::Result<&'static ControlPlane> {
     SHARED
         .get_or_try_init(|| ControlPlane::start(Options::default()))
         .await
+}
+
+/// Another one, that the tests of this binary share as the workload cluster whose Machines are in
+/// [`control_plane`].
+pub async fn workload_cluster() -> anyhow::Result<&'static Cluster> {
+    let plane = WORKLOAD
+        .get_or_try_init(|| ControlPlane::start(Options::default()))
+        .await?;
+    Ok(plane.cluster())
 }

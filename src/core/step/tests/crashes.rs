@@ -1,26 +1,16 @@
 //! Invariant 4 at every boundary: a crash before and after each journal write and each act, alone,
 //! in pairs and three in a row, and answers that are lost.
 
-use super::explorer::{Explorer, Menu};
+use super::explorer::{Explorer, one_power_cycle};
+use super::menu::Menu;
 use super::shell::Sim;
-use crate::core::phase::Phase;
 
 /// Explores so many crashes and lost answers, and demands what nothing but a
 /// crash can excuse: one power-off, one power-on, one attempt, and success.
 fn explore(what: &str, start: Sim, crashes: u32) {
     let mut explorer = Explorer::new(Menu::CrashesAndLostAnswers);
-    explorer.on_end = |sim| {
-        let once = sim.edges(false, 1) == 1 && sim.edges(true, 1) == 1;
-        let done = sim.journal.phase == Phase::Succeeded && sim.journal.attempt == 1;
-        (once && done)
-            .then_some(())
-            .ok_or("not exactly one power cycle that ends well")
-    };
-
-    explorer.explore(start, crashes);
-
-    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
-    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
+    explorer.on_end = one_power_cycle;
+    let explorer = explorer.demand(what, start, crashes, 500);
     assert!(explorer.runs >= 500, "{what}: only {} runs", explorer.runs);
 }
 

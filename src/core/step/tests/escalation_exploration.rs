@@ -3,7 +3,8 @@
 
 use jiff::SignedDuration;
 
-use super::explorer::{Explorer, Menu};
+use super::explorer::Explorer;
+use super::menu::Menu;
 use super::shell::Sim;
 use crate::core::journal::EscalationKind;
 use crate::core::node_lease::NodeLease;
@@ -29,15 +30,7 @@ fn explore(what: &str, menu: Menu, start: Sim, budget: u32, at_least: usize) {
                 .ok_or("not escalated exactly once")
         };
     }
-    explorer.explore(start, budget);
-    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
-    println!("{:#?}", explorer.endings);
-    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
-    assert!(
-        explorer.states >= at_least,
-        "{what}: only {} states",
-        explorer.states
-    );
+    let explorer = explorer.demand(what, start, budget, at_least);
     let escalated = explorer.endings.keys().any(|ending| ending.contains("Escalated"));
     assert!(escalated, "{what}: never escalated");
 }

@@ -3,23 +3,13 @@
 
 use jiff::SignedDuration;
 
-use super::explorer::{Explorer, Menu};
-
+use super::explorer::Explorer;
+use super::menu::Menu;
 use super::shell::Sim;
 use crate::core::facts::Origin;
 
-/// Explores from a start with so many faults or events in one run, and demands that nothing was breached.
 fn explore(what: &str, start: Sim, budget: u32, at_least: usize) {
-    let mut explorer = Explorer::new(Menu::Everything);
-    explorer.explore(start, budget);
-    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
-    println!("{:#?}", explorer.endings);
-    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
-    assert!(
-        explorer.states >= at_least,
-        "{what}: explored only {} states",
-        explorer.states
-    );
+    Explorer::new(Menu::Everything).demand(what, start, budget, at_least);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Invariants 8, 9 and 12: recovery, the unknown, and hosts that are refused.
 
 use super::invariants_intent::{Change, before_the_last_look};
-use super::shell::{Fault, Sim, millis, strategy};
+use super::shell::{Sim, millis, strategy};
 use super::world::{Cause, at};
-use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Obstacle, Origin, Policy, Seen};
 use crate::core::phase::{Phase, Reason};
 
@@ -239,15 +238,7 @@ fn a_deleted_remediation_whose_looks_all_fail_does_not_wait_for_ever() {
     let limit = sim.journal.next_attempt.expect("counted anew") + 2 * strategy().deadlines.pending;
 
     while !sim.gone && at(sim.world.now) < limit {
-        let decision = sim.decide();
-        // Its Secret cannot be read: neither an answer of the BMC nor its silence comes of it.
-        if decision.act == Some(Act::Observe(Observation::Power)) {
-            sim.journal = decision.journal;
-            sim.write_failed();
-            sim.pass(5);
-        } else {
-            sim.turn_with(decision, Fault::None);
-        }
+        sim.turn_without_secret();
     }
 
     assert!(sim.gone, "{:?}: {}", sim.journal.phase, sim.journal.message);

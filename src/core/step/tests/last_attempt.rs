@@ -4,9 +4,8 @@
 use jiff::SignedDuration;
 
 use super::invariants_recovery::obeys_late;
-use super::shell::{Fault, Sim, millis};
+use super::shell::{Sim, millis};
 use super::world::{Kubelet, at};
-use crate::core::decision::{Act, Observation};
 use crate::core::facts::Seen;
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::{Escalation, Strategy};
@@ -108,15 +107,7 @@ fn a_bmc_that_cannot_even_be_asked_does_not_put_the_failure_off_for_ever() {
     let limit = millis(sim.journal.deadline.expect("bounded")) + 60_000;
 
     while !sim.journal.phase.is_final() && sim.world.now < limit {
-        let decision = sim.decide();
-        // Its Secret cannot be read: neither an answer of the BMC nor its silence comes of it.
-        if decision.act == Some(Act::Observe(Observation::Power)) {
-            sim.journal = decision.journal;
-            sim.write_failed();
-            sim.pass(5);
-        } else {
-            sim.turn_with(decision, Fault::None);
-        }
+        sim.turn_without_secret();
     }
 
     assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);

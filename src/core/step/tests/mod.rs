@@ -5,6 +5,7 @@
 
 mod acts;
 mod arbitrary;
+mod breaches;
 mod clocks;
 mod cluster_api;
 mod cost;
@@ -21,6 +22,7 @@ mod invariants_intent;
 mod invariants_recovery;
 mod invariants_release;
 mod last_attempt;
+mod menu;
 mod node_lease;
 mod node_lease_acts;
 mod node_lease_exploration;

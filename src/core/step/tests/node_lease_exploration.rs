@@ -3,33 +3,19 @@
 
 use jiff::SignedDuration;
 
-use super::explorer::{Explorer, Menu};
+use super::explorer::{Explorer, one_power_cycle};
+use super::menu::Menu;
 use super::shell::Sim;
 use crate::core::facts::Origin;
 use crate::core::node_lease::{Holders, NodeLease};
 use crate::core::phase::Phase;
 
-/// Explores from a start with so many faults or events in one run, and demands that nothing was breached.
 fn explore(what: &str, menu: Menu, start: Sim, budget: u32, at_least: usize) {
     let mut explorer = Explorer::new(menu);
     if menu == Menu::CrashesAndLostAnswers {
-        explorer.on_end = |sim| {
-            let once = sim.edges(false, 1) == 1 && sim.edges(true, 1) == 1;
-            let done = sim.journal.phase == Phase::Succeeded && sim.journal.attempt == 1;
-            (once && done)
-                .then_some(())
-                .ok_or("not exactly one power cycle that ends well")
-        };
+        explorer.on_end = one_power_cycle;
     }
-    explorer.explore(start, budget);
-    println!("{what}: {} states, {} runs", explorer.states, explorer.runs);
-    println!("{:#?}", explorer.endings);
-    assert!(explorer.breaches.is_empty(), "{what}: {:#?}", explorer.breaches);
-    assert!(
-        explorer.states >= at_least,
-        "{what}: only {} states",
-        explorer.states
-    );
+    explorer.demand(what, start, budget, at_least);
 }
 
 #[test]

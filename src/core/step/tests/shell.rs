@@ -4,7 +4,7 @@
 use jiff::SignedDuration;
 
 use super::world::{Cause, UUID, World, at};
-use crate::core::decision::{Act, Decision, Effect};
+use crate::core::decision::{Act, Decision, Effect, Observation};
 use crate::core::facts::{
     Facts, Host, Leadership, Look, Node, NodeCondition, Obstacle, Origin, Seen, World as Objects,
 };
@@ -268,6 +268,19 @@ impl Sim {
     pub(super) fn turn(&mut self, fault: Fault) -> Turn {
         let decision = self.decide();
         self.turn_with(decision, fault)
+    }
+
+    /// A turn in which the Secret of the BMC cannot be read: neither an answer of the BMC nor its silence comes of
+    /// a look at the power.
+    pub(super) fn turn_without_secret(&mut self) {
+        let decision = self.decide();
+        if decision.act == Some(Act::Observe(Observation::Power)) {
+            self.journal = decision.journal;
+            self.write_failed();
+            self.pass(API_LATENCY);
+        } else {
+            self.turn_with(decision, Fault::None);
+        }
     }
 
     pub(super) fn turn_with(&mut self, decision: Decision, fault: Fault) -> Turn {
