@@ -6,7 +6,6 @@ use kube::ResourceExt as _;
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::journal::Subject;
 use crate::core::machine_api::MachineApi;
-use crate::core::phase::Phase;
 
 /// Whom a remediation is about: a Machine, a Node, or both, which then have to belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,11 +80,9 @@ pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
     }
 }
 
-/// Whom an attempt was begun for. Before that, the Machine may still be given another Node.
+/// Whom an attempt was begun for.
 pub(crate) fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
-    let journal = &remediation.status.as_ref()?.journal;
-    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
-    journal.subject.as_ref().filter(|_| begun)
+    remediation.status.as_ref()?.journal.begun()
 }
 
 /// Whether a remediation is about this Machine or this Node, by what it asks for or has begun.

@@ -63,7 +63,7 @@ impl Marks {
     ) -> Result<Self, String> {
         let none = || "no system UUID is stated for the host, so no Node can be compared with it".to_owned();
         let uuid = match begun(remediation) {
-            Some(subject) => SystemUuid::parse(&subject.system_uuid).ok(),
+            Some(subject) => subject.uuid(),
             None => host.as_ref().ok().and_then(|host| host.stated_uuid.clone()),
         };
         Ok(Self::of(uuid.ok_or_else(none)?, machine))

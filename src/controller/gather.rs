@@ -97,10 +97,7 @@ fn world(
         (Seen::Absent, None) => about(remediation).node,
         (Seen::Unreadable(_), None) => None,
     };
-    let readable = match &machine {
-        Seen::Present(machine) => Some(machine),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
+    let readable = machine.present();
     let health_checks = match origin(remediation) {
         Origin::Annotation => readable.map_or_else(Vec::new, |machine| health_checks(context, machine)),
         Origin::Request => producers::known(context, remediation, readable, memory),

@@ -117,10 +117,7 @@ async fn joined(
         checks,
     } = live;
     let host = host(context, remediation, &machine).await?;
-    let readable = match &machine {
-        Seen::Present(machine) => Some(machine),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
+    let readable = machine.present();
     let health_checks = match (gather::origin(remediation), readable) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
@@ -160,10 +157,8 @@ async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live,
             checks: Vec::new(),
         });
     };
-    match gather::machine(context, key) {
-        Seen::Present(known) => machines::read(context, key, Some(&known)).await,
-        Seen::Absent | Seen::Unreadable(_) => machines::read(context, key, None).await,
-    }
+    let known = gather::machine(context, key);
+    machines::read(context, key, known.present()).await
 }
 
 /// What a Node and its Lease said.

@@ -53,12 +53,8 @@ pub(crate) async fn read(
     )?;
     let machine = gather::seen(machine.as_ref(), "Machine", &key.name);
     // The cache did not have it, or another one.
-    let found = match &machine {
-        Seen::Present(machine) => {
-            ClusterKey::of(machine).filter(|found| Some(found) != known_cluster.as_ref())
-        }
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
+    let found = machine.present().and_then(ClusterKey::of);
+    let found = found.filter(|found| Some(found) != known_cluster.as_ref());
     let cluster = match found {
         Some(found) => within("reading the Cluster", self::cluster(context, Some(&found))).await?,
         None => cluster,

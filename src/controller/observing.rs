@@ -14,7 +14,7 @@ use super::look;
 use super::memory::Memory;
 use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
-use crate::core::facts::{Facts, Obstacle, Seen};
+use crate::core::facts::{Facts, Obstacle};
 use crate::core::identity::SystemUuid;
 use crate::core::journal::Subject;
 use crate::core::observed::CleanupRead;
@@ -70,14 +70,11 @@ impl Acting<'_> {
                 Ok(())
             }
             Observation::Report => {
-                let subject = begun(self.remediation);
-                let world = &self.facts.world;
-                let had_none = subject.is_some_and(Subject::had_no_node);
-                let reporting = if had_none { &world.bearer } else { &world.node };
+                let reporting =
+                    begun(self.remediation).and_then(|subject| self.facts.world.may_report(subject));
                 let (name, heartbeat) = match reporting {
-                    Seen::Present(node) if had_none => (node.name.clone(), node.heartbeat),
-                    Seen::Present(node) => (self.node_name(), node.heartbeat),
-                    Seen::Absent | Seen::Unreadable(_) => (self.node_name(), None),
+                    Some(node) => (node.name.clone(), node.heartbeat),
+                    None => (self.node_name(), None),
                 };
                 let read = look::report(self.context, self.nodes()?, &name, heartbeat).await?;
                 memory.observed.note_report(read);
@@ -178,20 +175,11 @@ pub(super) fn expected_uuid(
     host: &ResolvedHost,
 ) -> Option<SystemUuid> {
     // Once something was begun, the host is the journalled one.
-    let journalled = remediation.status.as_ref().and_then(|status| {
-        let journal = &status.journal;
-        let subject = journal.subject.as_ref().filter(|_| journal.attempt > 0)?;
-        SystemUuid::parse(&subject.system_uuid).ok()
-    });
+    let journalled = begun(remediation).and_then(Subject::uuid);
     if journalled.is_some() {
         return journalled;
     }
-    let of_node = match &facts.world.node {
-        Seen::Present(node) => node
-            .system_uuid
-            .as_deref()
-            .and_then(|uuid| SystemUuid::parse(uuid).ok()),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
+    let node = facts.world.node.present();
+    let of_node = node.and_then(|node| SystemUuid::parse(node.system_uuid.as_deref()?).ok());
     of_node.or_else(|| host.host.stated_uuid.clone())
 }

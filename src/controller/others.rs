@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::Obstacle;
 use crate::core::intake::Remediation;
-use crate::core::journal::{Journal, Subject};
+use crate::core::journal::Journal;
 use crate::core::phase::{Phase, Reason};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
@@ -66,7 +66,7 @@ fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<T
     let ended = journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
     let entered = journal.timeline.iter();
     // It is entered with the proof, but where there is no Node: then the power-on follows at once.
-    let had_no_node = journal.subject.as_ref().is_some_and(Subject::had_no_node);
+    let had_no_node = journal.had_no_node();
     let with_proof = if had_no_node {
         Phase::PoweringOn
     } else {

@@ -10,6 +10,7 @@ use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
 use super::journal::SavedNode;
+use super::journal::Subject;
 use super::node_lease::{Holders, NodeLease};
 use super::observed::Observed;
 use super::phase::Reason;
@@ -27,6 +28,14 @@ pub enum Seen<T> {
 }
 
 impl<T> Seen<T> {
+    /// What is there and could be read, where it makes no difference why there is nothing else.
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
     /// Turns what is there into something else.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Seen<U> {
         match self {
@@ -142,7 +151,8 @@ pub struct World {
     /// Its Node.
     pub node: Seen<Node>,
     /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
-    /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began; else it is not known.
+    /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began;
+    /// else it is not known.
     pub bearer: Seen<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
@@ -154,16 +164,21 @@ pub struct World {
 }
 
 impl World {
+    /// The Node that reports if the host is not off: where there was none, the one that has joined since.
+    pub fn may_report(&self, subject: &Subject) -> Option<&Node> {
+        let node = if subject.had_no_node() {
+            &self.bearer
+        } else {
+            &self.node
+        };
+        node.present()
+    }
+
     /// resourceVersions of Machine and Node, as far as they can be read.
     pub fn versions(&self) -> (Option<String>, Option<String>) {
-        let machine = match &self.machine {
-            Seen::Present(machine) => Some(machine.resource_version.clone()),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        };
-        let node = match &self.node {
-            Seen::Present(node) => Some(node.resource_version.clone()),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        };
+        let machine = self.machine.present();
+        let machine = machine.map(|machine| machine.resource_version.clone());
+        let node = self.node.present().map(|node| node.resource_version.clone());
         (machine, node)
     }
 }

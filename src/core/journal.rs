@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 mod subject;
 
-pub use subject::{JournalledNode, NoNode, NodeOfSubject, Subject};
+pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
 
 use super::node_lease::HeldNodeLease;
 use super::phase::{Phase, Reason};
@@ -317,6 +317,17 @@ impl Journal {
         };
         let intent = self.intent.as_ref();
         intent.filter(|_| which(self) != which(before))
+    }
+
+    /// Whom an attempt was begun for. Before that, the Machine may still be given another Node.
+    pub fn begun(&self) -> Option<&Subject> {
+        let begun = self.phase != Phase::Pending || self.attempt > 0;
+        self.subject.as_ref().filter(|_| begun)
+    }
+
+    /// Whether there was no Node when the power-off was decided.
+    pub fn had_no_node(&self) -> bool {
+        self.subject.as_ref().is_some_and(Subject::had_no_node)
     }
 
     /// Whether a person's pause is why it stands there.

@@ -8,7 +8,7 @@ mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::journal::{NoNode, NodeOfSubject, Subject, Verb};
+use super::journal::{HostAtBmc, Verb};
 use super::observed::PowerRead;
 use super::power::PowerState;
 use super::proof::{self, OffProof};
@@ -40,7 +40,8 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Manual {
     verb: Verb,
-    subject: Subject,
+    system: String,
+    system_uuid: String,
     deadline: Timestamp,
     sent: Vec<(Timestamp, Outcome)>,
     reads: Vec<PowerRead>,
@@ -62,28 +63,20 @@ pub enum Next {
 impl Manual {
     /// A command for the host that `first` was read from, given up at `deadline`.
     pub fn new(verb: Verb, first: &PowerRead, deadline: Timestamp) -> Self {
-        let none = String::new;
         Self {
             verb,
-            subject: Subject {
-                machine: None,
-                machine_group: None,
-                cluster: None,
-                machine_uid: None,
-                // None is asked about.
-                node: NodeOfSubject::None {
-                    why: NoNode::NeverJoined,
-                    earlier_boot: None,
-                },
-                host: none(),
-                bmc: none(),
-                system: first.system.clone(),
-                system_uuid: first.uuid.clone().unwrap_or_default(),
-                identity: none(),
-            },
+            system: first.system.clone(),
+            system_uuid: first.uuid.clone().unwrap_or_default(),
             deadline,
             sent: Vec::new(),
             reads: Vec::new(),
+        }
+    }
+
+    fn host(&self) -> HostAtBmc<'_> {
+        HostAtBmc {
+            system: &self.system,
+            system_uuid: &self.system_uuid,
         }
     }
 
@@ -112,7 +105,7 @@ impl Manual {
         if let Some(detail) = self
             .reads
             .last()
-            .and_then(|read| proof::wrong_host(read, &self.subject))
+            .and_then(|read| proof::wrong_host(read, self.host()))
         {
             return Next::GiveUp(detail);
         }
@@ -136,7 +129,7 @@ impl Manual {
                 let mut times = acknowledged.filter(|(_, outcome)| *outcome == Outcome::Acknowledged);
                 times.next().is_some_and(|(at, _)| {
                     matches!(
-                        proof::off(&self.reads, *at, &self.subject, now),
+                        proof::off(&self.reads, *at, self.host(), now),
                         OffProof::Proven { .. }
                     )
                 })

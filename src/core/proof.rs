@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::facts::NodeReport;
 use super::identity::SystemUuid;
-use super::journal::{OffRead, Subject};
+use super::journal::{HostAtBmc, OffRead};
 use super::observed::{PowerRead, ReportRead};
 use super::power::{IPMI_SYSTEM, PowerState};
 
@@ -51,17 +51,17 @@ pub enum OffProof {
 /// as it was asked, however late it answers. `not_before` is the acknowledgement of our
 /// power-off, or a later sign of life of the Node. Reads over Redfish and over IPMI do not add up: each
 /// way could mislead by itself, so all that count came by the one way.
-pub fn off(reads: &[PowerRead], not_before: Timestamp, subject: &Subject, now: Timestamp) -> OffProof {
+pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
         return sabotaged(reads);
     }
     let mut counted: Vec<&PowerRead> = Vec::new();
     for read in reads.iter().rev().take_while(|read| read.began >= not_before) {
-        if let Some(detail) = wrong_host(read, subject) {
+        if let Some(detail) = wrong_host(read, host) {
             return OffProof::WrongHost(detail);
         }
         let of_another_way = counted.first().is_some_and(|newest| newest.system != read.system);
-        if of_another_way || read.power != PowerState::Off || !names_host(read, subject) {
+        if of_another_way || read.power != PowerState::Off || !names_host(read, host) {
             break;
         }
         counted.push(read);
@@ -115,23 +115,23 @@ fn evidence(read: &PowerRead) -> OffRead {
 ///
 /// What Redfish and IPMI call a system cannot be compared. Where the one stands in for the other only the
 /// UUID tells, and without it the read is of another host.
-pub fn wrong_host(read: &PowerRead, subject: &Subject) -> Option<String> {
-    let other_protocol = (read.system == IPMI_SYSTEM) != (subject.system == IPMI_SYSTEM);
-    if other_protocol && names_host(read, subject) {
+pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
+    let other_protocol = (read.system == IPMI_SYSTEM) != (host.system == IPMI_SYSTEM);
+    if other_protocol && names_host(read, host) {
         return None;
     }
-    if read.system != subject.system && !(other_protocol && says_uuid(read)) {
+    if read.system != host.system && !(other_protocol && says_uuid(read)) {
         return Some(format!(
             "the answer was about {} instead of {}",
-            read.system, subject.system
+            read.system, host.system
         ));
     }
     let said = read.uuid.as_deref().unwrap_or_default();
-    let another = says_uuid(read) && !names_host(read, subject);
+    let another = says_uuid(read) && !names_host(read, host);
     another.then(|| {
         format!(
             "the BMC said system UUID {said}, and the host's is {}",
-            subject.system_uuid
+            host.system_uuid
         )
     })
 }
@@ -142,9 +142,9 @@ fn says_uuid(read: &PowerRead) -> bool {
 }
 
 /// Whether a read names the journalled host by its system UUID.
-pub fn names_host(read: &PowerRead, subject: &Subject) -> bool {
+pub fn names_host(read: &PowerRead, host: HostAtBmc<'_>) -> bool {
     let said = read.uuid.as_deref().unwrap_or_default();
-    SystemUuid::parse(&subject.system_uuid)
+    SystemUuid::parse(host.system_uuid)
         .ok()
         .zip(SystemUuid::parse(said).ok())
         .is_some_and(|(journalled, read)| journalled.matches(&read).is_some())

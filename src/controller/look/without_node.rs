@@ -25,10 +25,7 @@ pub(crate) async fn without_node(
 ) -> Result<Look, ShellError> {
     let began = context.clock.now();
     let known = machine_key(&context.caches, remediation).map(|key| gather::machine(context, &key));
-    let known = match &known {
-        Some(Seen::Present(machine)) => Some(machine),
-        Some(Seen::Absent | Seen::Unreadable(_)) | None => None,
-    };
+    let known = known.as_ref().and_then(Seen::present);
     let marks = Marks::of_remediation(remediation, host, known);
     let bearer = async {
         match (nodes, &marks) {
@@ -42,10 +39,11 @@ pub(crate) async fn without_node(
         bearer,
         endpoints(context, known, host)
     )?;
-    let named = match &around.live.machine {
-        Seen::Present(machine) => machine.node_name(),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    };
+    let named = around
+        .live
+        .machine
+        .present()
+        .and_then(|machine| machine.node_name());
     let node = match (nodes, named) {
         (Ok(nodes), Some(name)) => {
             let seen = provably_absent(&nodes.client, name).await?;

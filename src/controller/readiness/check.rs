@@ -166,10 +166,7 @@ fn known_machine(context: &Context, namespace: &str, name: &str) -> Option<Machi
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    match gather::machine(context, &key) {
-        Seen::Present(machine) => Some(machine),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    }
+    gather::machine(context, &key).present().cloned()
 }
 
 fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {

@@ -4,20 +4,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Machine, Node and host as they were when the power-off was decided.
+use crate::core::identity::SystemUuid;
+
+/// Machine, Node and host as they were when the power-off was decided. Either all of `node`, `nodeUID` and
+/// `bootID` are there, or `noNode` says why none of them is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Written", into = "Written")]
-#[schemars(with = "Written")]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.noNode) != has(self.node) && has(self.node) == has(self.nodeUID) && has(self.node) == has(self.bootID)", "message": "either node, nodeUID and bootID, or noNode"}]))]
 pub struct Subject {
     /// Name of the Machine; none where Nodes have no Machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Its API group; `machine.openshift.io` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_group: Option<String>,
     /// The Cluster of Cluster API in whose API the Node is; none for the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// UID of the Machine.
+    #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
     pub machine_uid: Option<String>,
     /// The Node, or that there was none.
+    #[serde(flatten)]
     pub node: NodeOfSubject,
     /// `kind/name` of the object that describes the host.
     pub host: String,
@@ -25,14 +33,18 @@ pub struct Subject {
     pub bmc: String,
     /// URI of the system at the BMC.
     pub system: String,
-    /// The system UUID that is proven.
+    /// The system UUID that is proven: the BMC says it, and so does the Node, or the BMCEndpoint where there is
+    /// no Node.
+    #[serde(rename = "systemUUID")]
     pub system_uuid: String,
     /// How it is proven.
     pub identity: String,
 }
 
 /// The Node that a remediation is about, or that there was none when the power-off was decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "WrittenNode", into = "WrittenNode")]
+#[schemars(with = "WrittenNode")]
 pub enum NodeOfSubject {
     /// It was there.
     There(JournalledNode),
@@ -66,7 +78,24 @@ pub enum NoNode {
     Deleted(String),
 }
 
+/// A host as its BMC tells of it.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAtBmc<'a> {
+    /// URI of the system at the BMC.
+    pub system: &'a str,
+    /// Its system UUID.
+    pub system_uuid: &'a str,
+}
+
 impl Subject {
+    /// The host as its BMC has to tell of it.
+    pub fn at_bmc(&self) -> HostAtBmc<'_> {
+        HostAtBmc {
+            system: &self.system,
+            system_uuid: &self.system_uuid,
+        }
+    }
+
     /// The Node, where there was one.
     pub fn there(&self) -> Option<&JournalledNode> {
         match &self.node {
@@ -94,6 +123,17 @@ impl Subject {
             NodeOfSubject::There(node) => Some(&node.boot_id),
             NodeOfSubject::None { earlier_boot, .. } => earlier_boot.as_deref(),
         }
+    }
+
+    /// The system UUID that is proven. `None`: somebody edited the journal.
+    pub fn uuid(&self) -> Option<SystemUuid> {
+        SystemUuid::parse(&self.system_uuid).ok()
+    }
+
+    /// Whether this is the system UUID of the host, in either byte order.
+    pub fn is_host(&self, uuid: &SystemUuid) -> bool {
+        let own = self.uuid();
+        own.is_some_and(|own| own.matches(uuid).is_some())
     }
 
     /// How people are told of the Node.
@@ -125,56 +165,29 @@ impl NoNode {
     }
 }
 
-/// Machine, Node and host as they were when the power-off was decided. Either all of `node`, `nodeUID` and
-/// `bootID` are there, or `noNode` says why none of them is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Subject")]
-#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.noNode) != has(self.node) && has(self.node) == has(self.nodeUID) && has(self.node) == has(self.bootID)", "message": "either node, nodeUID and bootID, or noNode"}]))]
-struct Written {
-    /// Name of the Machine; none where Nodes have no Machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    machine: Option<String>,
-    /// Its API group; `machine.openshift.io` where none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    machine_group: Option<String>,
-    /// The Cluster of Cluster API in whose API the Node is; none for the daemon's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cluster: Option<String>,
-    /// UID of the Machine.
-    #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
-    machine_uid: Option<String>,
+/// What is written of the Node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenNode {
     /// Name of the Node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// UID of the Node.
-    #[serde(default, rename = "nodeUID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "nodeUID", skip_serializing_if = "Option::is_none")]
     node_uid: Option<String>,
     /// `status.nodeInfo.bootID` of the Node before the power-off.
-    #[serde(default, rename = "bootID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "bootID", skip_serializing_if = "Option::is_none")]
     boot_id: Option<String>,
     /// Why there was no Node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     no_node: Option<WhyNone>,
     /// Where the Node was deleted: the name that `status.nodeRef` of the Machine has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     deleted_node: Option<String>,
     /// Where there was no Node: `status.nodeInfo.bootID` of one with the system UUID of the host that was seen
     /// before the power-on. Only another one is a boot that this remediation brought about.
-    #[serde(default, rename = "earlierBootID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "earlierBootID", skip_serializing_if = "Option::is_none")]
     earlier_boot_id: Option<String>,
-    /// `kind/name` of the object that describes the host.
-    host: String,
-    /// Address of the BMC, without credentials.
-    bmc: String,
-    /// URI of the system at the BMC.
-    system: String,
-    /// The system UUID that is proven: the BMC says it, and so does the Node, or the BMCEndpoint where there is
-    /// no Node.
-    #[serde(rename = "systemUUID")]
-    system_uuid: String,
-    /// How it is proven.
-    identity: String,
 }
 
 /// Why a Machine has no Node.
@@ -195,71 +208,51 @@ enum WhyNone {
 )]
 struct HalfANode;
 
-impl TryFrom<Written> for Subject {
+impl TryFrom<WrittenNode> for NodeOfSubject {
     type Error = HalfANode;
 
-    fn try_from(written: Written) -> Result<Self, HalfANode> {
+    fn try_from(written: WrittenNode) -> Result<Self, HalfANode> {
         let there = (written.node, written.node_uid, written.boot_id);
         let absent = (written.no_node, written.deleted_node, written.earlier_boot_id);
-        let node = match (there, absent) {
+        Ok(match (there, absent) {
             ((Some(name), Some(uid), Some(boot_id)), (None, None, None)) => {
-                NodeOfSubject::There(JournalledNode { name, uid, boot_id })
+                Self::There(JournalledNode { name, uid, boot_id })
             }
-            ((None, None, None), (Some(WhyNone::NeverJoined), None, earlier_boot)) => NodeOfSubject::None {
+            ((None, None, None), (Some(WhyNone::NeverJoined), None, earlier_boot)) => Self::None {
                 why: NoNode::NeverJoined,
                 earlier_boot,
             },
-            ((None, None, None), (Some(WhyNone::Deleted), Some(name), earlier_boot)) => NodeOfSubject::None {
+            ((None, None, None), (Some(WhyNone::Deleted), Some(name), earlier_boot)) => Self::None {
                 why: NoNode::Deleted(name),
                 earlier_boot,
             },
             _ => return Err(HalfANode),
-        };
-        Ok(Self {
-            machine: written.machine,
-            machine_group: written.machine_group,
-            cluster: written.cluster,
-            machine_uid: written.machine_uid,
-            node,
-            host: written.host,
-            bmc: written.bmc,
-            system: written.system,
-            system_uuid: written.system_uuid,
-            identity: written.identity,
         })
     }
 }
 
-impl From<Subject> for Written {
-    fn from(subject: Subject) -> Self {
-        let (there, why, earlier_boot_id) = match subject.node {
-            NodeOfSubject::There(node) => (Some(node), None, None),
-            NodeOfSubject::None { why, earlier_boot } => (None, Some(why), earlier_boot),
+impl From<NodeOfSubject> for WrittenNode {
+    fn from(node: NodeOfSubject) -> Self {
+        let (why, earlier_boot_id) = match node {
+            NodeOfSubject::There(node) => {
+                return Self {
+                    node: Some(node.name),
+                    node_uid: Some(node.uid),
+                    boot_id: Some(node.boot_id),
+                    ..Self::default()
+                };
+            }
+            NodeOfSubject::None { why, earlier_boot } => (why, earlier_boot),
         };
         let (no_node, deleted_node) = match why {
-            None => (None, None),
-            Some(NoNode::NeverJoined) => (Some(WhyNone::NeverJoined), None),
-            Some(NoNode::Deleted(name)) => (Some(WhyNone::Deleted), Some(name)),
+            NoNode::NeverJoined => (WhyNone::NeverJoined, None),
+            NoNode::Deleted(name) => (WhyNone::Deleted, Some(name)),
         };
-        let (node, node_uid, boot_id) = there.map_or((None, None, None), |node| {
-            (Some(node.name), Some(node.uid), Some(node.boot_id))
-        });
         Self {
-            machine: subject.machine,
-            machine_group: subject.machine_group,
-            cluster: subject.cluster,
-            machine_uid: subject.machine_uid,
-            node,
-            node_uid,
-            boot_id,
-            no_node,
+            no_node: Some(no_node),
             deleted_node,
             earlier_boot_id,
-            host: subject.host,
-            bmc: subject.bmc,
-            system: subject.system,
-            system_uuid: subject.system_uuid,
-            identity: subject.identity,
+            ..Self::default()
         }
     }
 }

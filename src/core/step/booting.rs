@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Step, after};
 use crate::core::decision::Decision;
 use crate::core::facts::{Obstacle, Seen};
-use crate::core::journal::Subject;
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::Strategy;
 
@@ -50,10 +49,8 @@ impl Step<'_> {
 
     /// Whether the Node that was deleted is there again, Ready or not.
     fn has_registered_again(&self, deleted: &str) -> bool {
-        match &self.facts.world.node {
-            Seen::Present(node) => node.uid != deleted,
-            Seen::Absent | Seen::Unreadable(_) => false,
-        }
+        let node = self.facts.world.node.present();
+        node.is_some_and(|node| node.uid != deleted)
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.
@@ -128,7 +125,7 @@ impl Step<'_> {
             }
             (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => false,
         };
-        let had_no_node = self.journal.subject.as_ref().is_some_and(Subject::had_no_node);
+        let had_no_node = self.journal.had_no_node();
         let (reason, detail) = if same_boot {
             (
                 Reason::BootIdUnchanged,

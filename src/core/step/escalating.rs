@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::escalation_outlook::{Outlook, bar_of_machine};
 use super::{RECHECK, Step, after, subject};
 use crate::core::decision::{Decision, Effect, Observation, OfMachine};
-use crate::core::facts::{Look, Machine, Obstacle, Seen};
+use crate::core::facts::{Look, Machine, Obstacle};
 use crate::core::journal::{Escalating, EscalationKind, Subject};
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
@@ -89,7 +89,7 @@ impl Step<'_> {
             return Some(format!("only {attempts} of {wanted} attempts were made"));
         }
         // Without a Node nothing was released that could have been taken back.
-        let had_no_node = journal.subject.as_ref().is_some_and(Subject::had_no_node);
+        let had_no_node = journal.had_no_node();
         let withdrawn = match &journal.release {
             None => !had_no_node,
             Some(release) => release.withdrawn.is_some(),
@@ -100,10 +100,8 @@ impl Step<'_> {
         if ![Reason::BootDeadlineExceeded, Reason::PowerOnNotConfirmed].contains(&obstacle.reason) {
             return Some("only a host that stays away after a proven Off is replaced".to_owned());
         }
-        bar_of_subject(kind, journal.subject.as_ref()).or_else(|| match &facts.world.machine {
-            Seen::Present(machine) => bar_of_machine(machine),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        })
+        bar_of_subject(kind, journal.subject.as_ref())
+            .or_else(|| facts.world.machine.present().and_then(bar_of_machine))
     }
 
     /// Gives back what is held, then goes on with an escalation that is open.

@@ -58,10 +58,8 @@ impl Step<'_> {
     /// The newest boot ID of the Node that Off was proven after. The host may have rebooted since the
     /// attempt began, and that boot ended, too.
     fn known_boot_id(&self, journalled: &JournalledNode) -> String {
-        let boot_id = match &self.facts.world.node {
-            Seen::Present(node) => node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        };
+        let node = self.facts.world.node.present();
+        let boot_id = node.and_then(|node| node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()));
         boot_id.unwrap_or_else(|| journalled.boot_id.clone())
     }
 
@@ -190,7 +188,7 @@ impl Step<'_> {
         release: &Release,
     ) -> Option<Obstacle> {
         if let Some(read) = self.last_read_since(evidence.acknowledged) {
-            if let Some(detail) = proof::wrong_host(read, subject) {
+            if let Some(detail) = proof::wrong_host(read, subject.at_bmc()) {
                 return Some(Obstacle::new(Reason::IdentityMismatch, detail));
             }
             match read.power {

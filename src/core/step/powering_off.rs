@@ -149,7 +149,7 @@ impl Step<'_> {
                 None => self.observe(Observation::Power),
             };
         };
-        if let Some(detail) = proof::wrong_host(read, subject) {
+        if let Some(detail) = proof::wrong_host(read, subject.at_bmc()) {
             let obstacle = Obstacle::new(Reason::IdentityMismatch, detail);
             return if intent.sends == 1 {
                 self.back_to_pending(&obstacle, None)

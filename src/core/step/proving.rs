@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::sending::Resend;
 use super::{Step, after};
 use crate::core::decision::{Decision, Observation};
-use crate::core::facts::{Node, Obstacle, Seen};
+use crate::core::facts::Obstacle;
 use crate::core::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::core::phase::Reason;
 use crate::core::proof::{self, OffProof, Silence};
@@ -63,7 +63,11 @@ impl Step<'_> {
             Standing::Report => self.observe(Observation::Report),
             Standing::Wait(at) => self.rest_until(at),
             Standing::Reporting => {
-                let node = self.may_report(subject).map(|node| node.name.as_str());
+                let node = self
+                    .facts
+                    .world
+                    .may_report(subject)
+                    .map(|node| node.name.as_str());
                 let name = subject.node_name().or(node).unwrap_or_default();
                 let detail = format!("the BMC says Off, but Node {name} went on reporting");
                 let advice = Reason::NodeStillReporting.advice();
@@ -93,10 +97,7 @@ impl Step<'_> {
             reads,
             node_silent,
             node_heartbeat: reported.and_then(|read| read.report.heartbeat),
-            node_version: match &self.facts.world.node {
-                Seen::Present(node) => Some(node.resource_version.clone()),
-                Seen::Absent | Seen::Unreadable(_) => None,
-            },
+            node_version: self.facts.world.versions().1,
         }
     }
 
@@ -115,18 +116,19 @@ impl Step<'_> {
 
     fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
         let observed = &self.facts.observed;
-        let (reads, began, newest, ended) = match proof::off(&observed.reads, not_before, subject, self.now) {
-            OffProof::Proven {
-                reads,
-                began,
-                newest,
-                ended,
-            } => (reads, began, newest, ended),
-            OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
-            OffProof::NotYet => return Err(Standing::NotYet),
-        };
+        let (reads, began, newest, ended) =
+            match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
+                OffProof::Proven {
+                    reads,
+                    began,
+                    newest,
+                    ended,
+                } => (reads, began, newest, ended),
+                OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
+                OffProof::NotYet => return Err(Standing::NotYet),
+            };
         // A host that had no Node may have got one that reports.
-        if subject.had_no_node() && self.may_report(subject).is_none() {
+        if subject.had_no_node() && self.facts.world.may_report(subject).is_none() {
             return Err(Standing::Proven {
                 reads,
                 newest,
@@ -146,29 +148,13 @@ impl Step<'_> {
         }
     }
 
-    /// The Node that reports if the host is not off.
-    fn may_report(&self, subject: &Subject) -> Option<&Node> {
-        let world = &self.facts.world;
-        let seen = if subject.had_no_node() {
-            &world.bearer
-        } else {
-            &world.node
-        };
-        match seen {
-            Seen::Present(node) => Some(node),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        }
-    }
-
     /// Whether the last look already found the Node silent: lost to the node lifecycle controller, and
     /// seen so without a change for as long as a living kubelet would take to object. A Lease that is
     /// valid by its own words speaks against it, too.
     fn known_silent(&self) -> bool {
         self.facts.look.as_ref().is_some_and(|look| {
-            let lost_since = match &look.world.node {
-                Seen::Present(node) => node.lost_since,
-                Seen::Absent | Seen::Unreadable(_) => None,
-            };
+            let node = look.world.node.present();
+            let lost_since = node.and_then(|node| node.lost_since);
             let window = proof::quiet_window(&look.report).max(STATUS_INTERVAL);
             let long_lost = lost_since.is_some_and(|since| after(since, window) <= look.began);
             long_lost && !look.report.lease_is_fresh(look.began)

@@ -142,7 +142,7 @@ impl Step<'_> {
     pub(super) fn right_read_since(&self, since: Timestamp) -> Option<&PowerRead> {
         let subject = self.journal.subject.as_ref()?;
         self.last_read_since(since)
-            .filter(|read| proof::wrong_host(read, subject).is_none())
+            .filter(|read| proof::wrong_host(read, subject.at_bmc()).is_none())
     }
 
     /// The newest read begun at or after a time.

@@ -53,7 +53,7 @@ impl Step<'_> {
         let Some(read) = read.filter(|read| read.began >= since) else {
             return self.ask_unless_in_vain(limit);
         };
-        let obstacle = match (proof::wrong_host(read, &subject), read.power) {
+        let obstacle = match (proof::wrong_host(read, subject.at_bmc()), read.power) {
             (None, PowerState::Off) => {
                 return ControlFlow::Break(
                     self.begin_power_on(strategy, "an earlier power-off had left the host off"),
@@ -191,10 +191,8 @@ impl Step<'_> {
     }
 
     fn node_with_our_taint(&self) -> Option<&Node> {
-        match &self.facts.world.node {
-            Seen::Present(node) => node.out_of_service.is_ours().then_some(node),
-            Seen::Absent | Seen::Unreadable(_) => None,
-        }
+        let node = self.facts.world.node.present();
+        node.filter(|node| node.out_of_service.is_ours())
     }
 
     pub(super) fn untaint_effect(&self) -> Option<Effect> {

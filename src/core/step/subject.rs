@@ -8,7 +8,7 @@ use crate::core::health::{self, Health};
 use crate::core::identity::{self, ProvenIdentity, SystemUuid};
 use crate::core::journal::{Journal, NoNode, Subject};
 use crate::core::observed::PowerRead;
-use crate::core::phase::{Phase, Reason};
+use crate::core::phase::Reason;
 
 /// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
 const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
@@ -296,12 +296,9 @@ fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacl
 /// another cluster, to which a changed kubeconfig leads. It says nothing about our host, and is not ours to
 /// write to. `None`: there is no such Node.
 pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
-    let subject = journal.subject.as_ref()?;
-    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
-    let Seen::Present(node) = &facts.world.node else {
-        return None;
-    };
-    if !begun || is_of_host(node, subject) {
+    let subject = journal.begun()?;
+    let node = facts.world.node.present()?;
+    if is_of_host(node, subject) {
         return None;
     }
     let detail = format!(
@@ -329,10 +326,8 @@ fn is_of_host(node: &Node, subject: &Subject) -> bool {
 
 /// Whether a Node has the system UUID of the journalled host.
 pub(super) fn bears_uuid_of(node: &Node, subject: &Subject) -> bool {
-    let uuid = |text: &str| SystemUuid::parse(text).ok();
-    let of_node = node.system_uuid.as_deref().and_then(uuid);
-    let same_host = of_node.zip(uuid(&subject.system_uuid));
-    same_host.is_some_and(|(node, host)| host.matches(&node).is_some())
+    let of_node = node.system_uuid.as_deref().map(SystemUuid::parse);
+    of_node.is_some_and(|uuid| uuid.is_ok_and(|uuid| subject.is_host(&uuid)))
 }
 
 /// Whether the administrator lets anything new begin.

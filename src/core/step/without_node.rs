@@ -38,16 +38,12 @@ pub(super) fn absence<'a>(
     facts: &Facts,
     world: &'a World,
 ) -> Option<(&'a Machine, NoNode)> {
-    let begun = journal.phase != Phase::Pending || journal.attempt > 0;
-    let subject = journal.subject.as_ref().filter(|_| begun);
-    let was_there = subject.is_some_and(|subject| !subject.had_no_node());
+    let was_there = journal.begun().is_some_and(|subject| !subject.had_no_node());
     if was_there || facts.named_node.is_some() || world.node_cluster.is_some() {
         return None;
     }
-    match &world.machine {
-        Seen::Present(machine) => Some((machine, why(machine, &world.node)?)),
-        Seen::Absent | Seen::Unreadable(_) => None,
-    }
+    let machine = world.machine.present()?;
+    Some((machine, why(machine, &world.node)?))
 }
 
 /// Whether its health checks say that it should have a Node by now, and nothing forbids to act on it.
@@ -151,13 +147,9 @@ pub(super) fn objection(
             return Some(Obstacle::new(Reason::Accepted, detail));
         }
         let stated = stated(machine, why, host);
-        let is_stated = |uuid: &SystemUuid| {
-            let journalled = SystemUuid::parse(&subject.system_uuid).ok();
-            journalled.is_some_and(|journalled| uuid.matches(&journalled).is_some())
-        };
         match stated {
             Err(obstacle) => Some(obstacle),
-            Ok(uuid) if is_stated(uuid) => None,
+            Ok(uuid) if subject.is_host(uuid) => None,
             Ok(uuid) => {
                 let detail = format!("{} states system UUID {uuid} now", subject.host);
                 Some(Obstacle::new(Reason::IdentityMismatch, detail))
@@ -278,13 +270,10 @@ impl Step<'_> {
     /// Whether this Node has joined with a boot of ours: the Machine names it, it has the host's system UUID, and
     /// the host got its power back after the last power-off. Before that there is no boot to tell it by.
     pub(super) fn has_joined(&self, node: &Node, subject: &Subject) -> bool {
-        let named = match &self.facts.world.machine {
-            Seen::Present(machine) => {
-                Some(&machine.uid) == subject.machine_uid.as_ref()
-                    && machine.node_name.as_ref() == Some(&node.name)
-            }
-            Seen::Absent | Seen::Unreadable(_) => false,
-        };
+        let named = self.facts.world.machine.present().is_some_and(|machine| {
+            Some(&machine.uid) == subject.machine_uid.as_ref()
+                && machine.node_name.as_ref() == Some(&node.name)
+        });
         let mut latest = self.journal.timeline.iter().rev().map(|entry| entry.phase);
         let switched = latest.find(|phase| [Phase::PoweringOff, Phase::PoweringOn].contains(phase));
         named && bears_uuid_of(node, subject) && switched == Some(Phase::PoweringOn)

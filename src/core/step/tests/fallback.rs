@@ -60,7 +60,7 @@ fn reads_over_redfish_and_over_ipmi_do_not_add_up_to_a_proof() {
         identified_by.clone_into(&mut subject.system);
         for (what, reads, expected) in &cases {
             let now = reads.last().map(|read| read.ended).unwrap();
-            let proven = match off(reads, at(10_000), &subject, now) {
+            let proven = match off(reads, at(10_000), subject.at_bmc(), now) {
                 OffProof::Proven { reads, .. } => Some(reads),
                 OffProof::NotYet | OffProof::WrongHost(_) => None,
             };
@@ -82,16 +82,22 @@ fn over_the_other_protocol_only_the_uuid_tells_whose_host_it_is() {
     };
     let subject = subject();
     let another = "11111111-2222-3333-4444-555555555555";
-    assert_eq!(wrong_host(&with(Some(&subject.system_uuid)), &subject), None);
-    let said = wrong_host(&with(Some(another)), &subject).unwrap();
+    assert_eq!(
+        wrong_host(&with(Some(&subject.system_uuid)), subject.at_bmc()),
+        None
+    );
+    let said = wrong_host(&with(Some(another)), subject.at_bmc()).unwrap();
     assert!(said.contains(another), "{said}");
     for nothing in [None, Some(""), Some("00000000-0000-0000-0000-000000000000")] {
-        assert!(wrong_host(&with(nothing), &subject).is_some(), "{nothing:?}");
+        assert!(
+            wrong_host(&with(nothing), subject.at_bmc()).is_some(),
+            "{nothing:?}"
+        );
     }
     // Two systems of one protocol have names that tell them apart.
     let mut second = read(11_000, "Off");
     "/redfish/v1/Systems/2".clone_into(&mut second.system);
-    assert!(wrong_host(&second, &subject).is_some());
+    assert!(wrong_host(&second, subject.at_bmc()).is_some());
 }
 
 #[test]

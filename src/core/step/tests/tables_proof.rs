@@ -127,7 +127,7 @@ fn off_is_proven_by_two_fresh_reads_after_the_acknowledgement_only() {
         ),
     ];
     for (what, reads, now, proven) in cases {
-        let proof = off(&reads, at(acknowledged), &subject(), at(now));
+        let proof = off(&reads, at(acknowledged), subject().at_bmc(), at(now));
         assert_eq!(
             matches!(proof, OffProof::Proven { .. }),
             proven,
@@ -151,7 +151,7 @@ fn off_of_another_host_proves_nothing() {
             let mut reads = right();
             reads[index].uuid = uuid.map(str::to_owned);
             system.clone_into(&mut reads[index].system);
-            let proof = off(&reads, at(10_000), &subject(), at(11_020));
+            let proof = off(&reads, at(10_000), subject().at_bmc(), at(11_020));
             match proof {
                 OffProof::WrongHost(_) => assert!(is_another),
                 OffProof::NotYet => assert!(!is_another),
@@ -165,7 +165,7 @@ fn off_of_another_host_proves_nothing() {
 fn evidence_is_the_newest_reads_and_not_more_than_fit() {
     let reads: Vec<PowerRead> = (0..16).map(|index| read(10_000 + index * 1_000, "Off")).collect();
 
-    let proof = off(&reads, at(10_000), &subject(), at(25_020));
+    let proof = off(&reads, at(10_000), subject().at_bmc(), at(25_020));
 
     let OffProof::Proven {
         reads,
