@@ -34,7 +34,7 @@ pub(super) fn judge(
         Dialect::ClusterApiV1Beta2 => {}
     }
     if !found.wrong.is_empty() {
-        return found.verdict(target, machine);
+        return found.verdict(|| nothing_wrong(target, machine));
     }
     if let Some(verdict) = not_judged_yet(cluster, target, machine, node) {
         return verdict;
@@ -61,7 +61,7 @@ pub(super) fn judge(
     if rules.dialect == Dialect::ClusterApiV1Beta2 {
         merge(&mut found);
     }
-    found.verdict(target, machine)
+    found.verdict(|| nothing_wrong(target, machine))
 }
 
 fn skip(machine: &MachineState) -> Option<Skip> {

@@ -126,8 +126,8 @@ impl Findings {
     }
 
     /// The verdict: the first thing that is wrong, since when anything was; else what comes first of what may
-    /// become wrong.
-    pub(super) fn verdict(self, target: &Target, machine: &MachineState) -> Verdict {
+    /// become wrong; else `well`.
+    pub(super) fn verdict(self, well: impl FnOnce() -> Verdict) -> Verdict {
         let since = self.wrong.iter().map(|(.., since)| *since).min().flatten();
         if let Some((reason, message, _)) = self.wrong.into_iter().next() {
             return Verdict::Unhealthy {
@@ -143,7 +143,7 @@ impl Findings {
             .min_by_key(|(_, until)| (until.is_none(), *until));
         match first {
             Some((why, until)) => Verdict::Waiting { why, until },
-            None => nothing_wrong(target, machine),
+            None => well(),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use super::judgement::{Findings, Known, known};
+use super::judgement::{Findings, Known, known, nothing_wrong};
 use super::rules::Rules;
 use super::target::{MachineState, Target};
 use super::verdict::{UnhealthyReason, Verdict};
@@ -19,7 +19,7 @@ pub(super) fn judge(rules: &Rules, target: &Target, machine: &MachineState, now:
     if machine.failed {
         let message = format!("Machine {} is in phase Failed", target.name);
         found.wrong(UnhealthyReason::PhaseFailed, message);
-        return found.verdict(target, machine);
+        return found.verdict(|| nothing_wrong(target, machine));
     }
     match node {
         // Counted from the last change of the status, so that a busy status goes on extending it.
@@ -36,5 +36,5 @@ pub(super) fn judge(rules: &Rules, target: &Target, machine: &MachineState, now:
             found.conditions(kind, &rules.node_conditions, listed, now);
         }
     }
-    found.verdict(target, machine)
+    found.verdict(|| nothing_wrong(target, machine))
 }

@@ -147,11 +147,11 @@ pub(super) fn limit(dialect: Dialect, raw: &RawRules, errors: &mut Vec<RuleError
 }
 
 /// A field of a condition, and what is wrong with it.
-type Fault = (Part, Problem);
+pub(super) type Fault = (Part, Problem);
 
 /// The fields of a condition.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+pub(super) enum Part {
     Whole,
     Kind,
     Status,
@@ -194,7 +194,7 @@ fn list(
     conditions
 }
 
-fn condition(raw: &RawCondition) -> Result<UnhealthyCondition, Fault> {
+pub(super) fn condition(raw: &RawCondition) -> Result<UnhealthyCondition, Fault> {
     if raw.kind.is_empty() || raw.status.is_empty() {
         return Err((Part::Whole, Problem::ConditionIncomplete));
     }
