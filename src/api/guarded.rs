@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::keys;
+
 /// An object, or what is wrong with it.
 #[derive(Clone, Debug)]
 pub struct Guarded<K>(pub Result<K, Unreadable>);
@@ -22,6 +24,9 @@ pub struct Unreadable {
     pub metadata: ObjectMeta,
     /// Its conditions, as far as they can be read: what we say of an object that cannot be read stands there.
     pub conditions: Vec<Condition>,
+    /// Of a health check with the strategy: the object as it stands there. Its status is ours to write where nobody
+    /// else evaluates it, in the form of its version and without losing what others say there.
+    pub object: Value,
 }
 
 impl Unreadable {
@@ -31,10 +36,28 @@ impl Unreadable {
         let conditions = conditions.map(Vec::<Condition>::deserialize);
         Self {
             error,
-            metadata,
             conditions: conditions.and_then(Result::ok).unwrap_or_default(),
+            object: if has_strategy(&metadata) {
+                object.clone()
+            } else {
+                Value::Null
+            },
+            metadata,
         }
     }
+
+    /// Whether it carries the strategy and no template, which would win over it, so that it is for us.
+    pub fn asks_for_power_cycles(&self) -> bool {
+        let templates = ["/spec/remediationTemplate", "/spec/remediation/templateRef"];
+        let is_there = |pointer: &str| self.object.pointer(pointer).is_some_and(|it| !it.is_null());
+        has_strategy(&self.metadata) && !templates.into_iter().any(is_there)
+    }
+}
+
+fn has_strategy(metadata: &ObjectMeta) -> bool {
+    let annotations = metadata.annotations.as_ref();
+    let strategy = annotations.and_then(|all| all.get(keys::STRATEGY_ANNOTATION));
+    strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)
 }
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
@@ -86,7 +109,7 @@ impl<K: Resource> Resource for Guarded<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::views::Machine;
+    use crate::api::views::{Machine, MachineHealthCheck};
 
     fn read(text: &str) -> Guarded<Machine> {
         serde_json::from_str(text).unwrap()
@@ -104,5 +127,25 @@ mod tests {
     fn what_can_be_read_is_read() {
         let guarded = read(r#"{"metadata": {"name": "one"}, "spec": {"providerID": "a"}}"#);
         assert_eq!(guarded.0.unwrap().spec.provider_id.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_only_a_health_check_with_the_strategy_is_kept_whole() {
+        let of = |annotations: &str, template: &str| {
+            let text = format!(
+                r#"{{"metadata": {{"name": "one", "annotations": {annotations}}},
+                    "spec": {{"selector": 7, "remediationTemplate": {template}}}, "status": {{"currentHealthy": 3}}}}"#
+            );
+            let read: Guarded<MachineHealthCheck> = serde_json::from_str(&text).unwrap();
+            read.0.unwrap_err()
+        };
+        let strategy = r#"{"machine.openshift.io/remediation-strategy": "external-baremetal"}"#;
+        let ours = of(strategy, "null");
+        assert!(ours.asks_for_power_cycles());
+        assert_eq!(ours.object["status"]["currentHealthy"], 3);
+        assert!(!of(strategy, r#"{"name": "x"}"#).asks_for_power_cycles());
+        let other = of("{}", "null");
+        assert!(!other.asks_for_power_cycles());
+        assert_eq!(other.object, Value::Null);
     }
 }

@@ -49,8 +49,7 @@ impl ServedClusterApi {
 
     /// Group and the newest version that the server has.
     pub(crate) fn group_version(&self) -> Option<String> {
-        let version = self.version()?;
-        Some(format!("{}/{}", MachineApi::ClusterApi.group(), version.as_str()))
+        self.version().map(Version::group_version)
     }
 
     /// The objects of a kind in all namespaces or in one; `None` where the server has none.

@@ -16,6 +16,13 @@ const LEASE: &str = "controller-leader-election-capi";
 
 /// A world with the Cluster `blue`, that can be asked.
 pub(crate) async fn world_of(name: &str, hosts: usize) -> Result<World> {
+    let (world, workload) = unconnected(name, hosts).await?;
+    cluster_api::connect(&world, "blue", workload).await?;
+    Ok(world)
+}
+
+/// A world with the Cluster `blue`, to which nothing leads yet, and where it is.
+pub(crate) async fn unconnected(name: &str, hosts: usize) -> Result<(World, &'static harness::Cluster)> {
     daemon().await?;
     let (cluster, workload) = (
         harness::control_plane().await?,
@@ -24,8 +31,7 @@ pub(crate) async fn world_of(name: &str, hosts: usize) -> Result<World> {
     let options: Vec<HostOptions> = (0..hosts).map(|_| cluster_api::options("blue")).collect();
     let world = World::across(cluster, workload, name, options).await?;
     cluster_api::create_cluster(&world, "blue").await?;
-    cluster_api::connect(&world, "blue", workload).await?;
-    Ok(world)
+    Ok((world, workload))
 }
 
 pub(crate) fn healthy(number: u32) -> impl Fn(&Value) -> bool {

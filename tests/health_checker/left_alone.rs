@@ -57,10 +57,13 @@ async fn what_must_not_be_marked_is_not_and_people_are_told_why() -> Result<()> 
         of_group("good", |machine| {
             machine["status"]["authoritativeAPI"] = json!("ClusterAPI");
         }),
+        of_group("good", |machine| {
+            machine["status"]["phase"] = json!("Failed");
+        }),
     ];
     let world = World::new(cluster, "alone", options).await?;
-    let [good, paused, overlap, master, provided, elsewhere] = &world.hosts[..] else {
-        anyhow::bail!("six hosts were asked for");
+    let [good, paused, overlap, master, provided, elsewhere, failed] = &world.hosts[..] else {
+        anyhow::bail!("seven hosts were asked for");
     };
     check(&world, "good", "good", |_| {}).await?;
     check(&world, "paused", "paused", |check| {
@@ -81,12 +84,13 @@ async fn what_must_not_be_marked_is_not_and_people_are_told_why() -> Result<()> 
         (master, "ControlPlaneRefused"),
         (provided, "AnotherRemediatorActive"),
         (elsewhere, "MachineNotAuthoritative"),
+        (failed, "MachineFailed"),
     ] {
         objects::event(&world, &host.name, reason).await?;
     }
     let note = objects::event(&world, "generous", "RemediationRestricted").await?;
     assert!(note.contains("MachineHealthCheck strict"), "{note}");
-    for host in [paused, overlap, master, provided, elsewhere] {
+    for host in [paused, overlap, master, provided, elsewhere, failed] {
         assert!(!objects::is_triggered(&world, &host.name).await?, "{}", host.name);
     }
     let checks = objects::health_checks(&world);

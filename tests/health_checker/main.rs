@@ -14,6 +14,7 @@ mod aside;
 mod cluster_api;
 mod left_alone;
 mod standing_in;
+mod unreadable;
 mod workload_clusters;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::cluster_api::{healthy, world_of};
+use crate::cluster_api::{healthy, unconnected, world_of};
 use crate::world::cluster_api::{self, health_check_says};
 use crate::world::{self, World, objects};
 use crate::{CLUSTER, LONG};
@@ -55,6 +55,28 @@ async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<
     let first = health_check_says(&world, "workers", |status| status["expectedMachines"] == 1).await?;
 
     assert_eq!(first["currentHealthy"], 1, "{first}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_asked_is_told_on_the_check_and_judged_once_it_can() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let (world, workload) = unconnected("capi-lost", 2).await?;
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+
+    let unknown = health_check_says(&world, "workers", |status| status["expectedMachines"] == 2).await?;
+
+    assert_eq!(unknown["currentHealthy"], 0, "{unknown}");
+    let note = objects::event(&world, "workers", "WorkloadClusterUnreachable").await?;
+    for part in ["/blue", "2 Machines", "kubeconfig Secret"] {
+        assert!(note.contains(part), "{note}");
+    }
+    cluster_api::connect(&world, "blue", workload).await?;
+    health_check_says(&world, "workers", healthy(2)).await?;
+    for host in &world.hosts {
+        let told = objects::event_reasons(&world, &host.name).await?;
+        assert!(told.is_empty(), "{told:?}");
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
 
 pub mod notice;
+pub mod notices;
 pub mod pass;
 pub mod platform;
 pub mod standing;

@@ -1,24 +1,11 @@
 //! What one pass over the health checks of a namespace comes to for one of them.
 
-use super::notice::{Notice, On, Weight};
+use super::notice::Notice;
+use super::notices;
 use crate::core::facts::Obstacle;
 use crate::core::health::assess::{Assessment, Stopped};
 use crate::core::health::limit::TOO_MANY_UNHEALTHY;
 use crate::core::health::overlap::{Check, Evaluation, Wanted};
-use crate::core::health::verdict::{Verdict, Wait};
-use crate::core::phase::Reason;
-
-/// Event on a Machine in its grace period. This and the following as machine-api-operator has them.
-pub const DETECTED_UNHEALTHY: &str = "DetectedUnhealthy";
-/// Event on a Machine that was given the trigger.
-pub const EXTERNAL_ANNOTATION_ADDED: &str = "ExternalAnnotationAdded";
-/// Event on a Machine that could not be given the trigger.
-pub const EXTERNAL_ANNOTATION_FAILED: &str = "ExternalAnnotationFailed";
-/// Event on a Machine of Cluster API that was given the trigger.
-/// Source: cluster-api `internal/controllers/machinehealthcheck/machinehealthcheck_controller.go`.
-pub const MACHINE_MARKED_UNHEALTHY: &str = "MachineMarkedUnhealthy";
-/// Event on a health check whose limit, or another check, forbids to remediate.
-pub const REMEDIATION_RESTRICTED: &str = "RemediationRestricted";
 
 /// What is said of a health check that carries the annotation `cluster.x-k8s.io/paused`. This and the following
 /// as Cluster API says it. Source: cluster-api `util/paused/paused.go`.
@@ -93,15 +80,16 @@ pub fn outcome(
     let Some(assessed) = evaluation.checks.iter().find(|one| one.check.name == check) else {
         return Outcome::default();
     };
-    let assessment = match &assessed.assessment {
-        Err(_) => return of_malformed(assessed.check),
-        Ok((_, assessment)) => assessment,
+    let (Ok(rules), Ok((_, assessment))) = (&assessed.check.rules, &assessed.assessment) else {
+        return of_malformed(assessed.check);
     };
     let numbers = Some(numbers(assessment));
     let paused = match &assessment.stopped {
         Some(Stopped::CheckPaused) => Some(CHECK_PAUSED),
         Some(Stopped::ClusterPaused) => Some(CLUSTER_PAUSED),
-        Some(Stopped::ClusterUnreadable(detail)) => return of_unknown_cluster(detail),
+        Some(Stopped::ClusterUnreadable(detail)) => {
+            return denied(Some(notices::cluster_unknown(detail)));
+        }
         Some(Stopped::TooManyUnhealthy) | None => None,
     };
     if paused.is_some() {
@@ -111,19 +99,19 @@ pub fn outcome(
             ..Outcome::default()
         };
     }
-    let mut notices = grace(assessment);
-    notices.extend(restricted(assessment));
-    notices.extend(forbidden(evaluation, check));
+    let mut told = notices::of_machines(assessment);
+    told.extend(notices::restricted(rules.dialect, assessment));
+    told.extend(notices::forbidden(evaluation, check));
     let mut triggers = Vec::new();
     for wanted in evaluation.remediate.iter().filter(|one| is_first(one, check)) {
         match refusal(&wanted.machine) {
             None => triggers.push(wanted.machine.clone()),
-            Some(obstacle) => notices.push(refused(&wanted.machine, &obstacle)),
+            Some(obstacle) => told.push(notices::refused(&wanted.machine, &obstacle)),
         }
     }
     Outcome {
         triggers,
-        notices,
+        notices: told,
         status: Some(status(assessment)),
         paused,
         numbers,
@@ -134,33 +122,17 @@ fn is_first(wanted: &Wanted, check: &str) -> bool {
     wanted.checks.first().is_some_and(|first| first == check)
 }
 
-/// What people are told of a check that is malformed, whoever evaluates it.
-pub fn malformed(check: &Check) -> Option<Notice> {
-    let malformed = check.rules.as_ref().err()?;
-    let obstacle = Obstacle::new(Reason::HealthCheckMalformed, malformed.to_string());
-    Some(Notice {
-        on: On::Check,
-        weight: Weight::Warning,
-        reason: obstacle.reason.as_str(),
-        key: malformed.to_string(),
-        note: obstacle.for_people(),
-    })
-}
-
+/// Nothing is selected by it. A paused one is left as it is.
 fn of_malformed(check: &Check) -> Outcome {
-    denied(malformed(check))
-}
-
-/// Nobody knows whether the Cluster is paused, or how far it is.
-fn of_unknown_cluster(detail: &str) -> Outcome {
-    let obstacle = Obstacle::new(Reason::ClusterUnreadable, detail);
-    denied(Some(Notice {
-        on: On::Check,
-        weight: Weight::Warning,
-        reason: obstacle.reason.as_str(),
-        key: detail.to_owned(),
-        note: obstacle.for_people(),
-    }))
+    let notice = notices::malformed(check);
+    if check.paused {
+        return Outcome {
+            paused: Some(CHECK_PAUSED),
+            notices: notice.into_iter().collect(),
+            ..Outcome::default()
+        };
+    }
+    denied(notice)
 }
 
 /// Nothing is selected, and the notice says why.
@@ -205,76 +177,5 @@ fn status(assessment: &Assessment) -> Status {
                 message: allowance.message.clone(),
             })
         },
-    }
-}
-
-fn grace(assessment: &Assessment) -> Vec<Notice> {
-    let judged = assessment.machines.iter();
-    judged
-        .filter_map(|one| match &one.verdict {
-            Verdict::Waiting {
-                why: Wait::Grace,
-                until,
-            } => Some(Notice {
-                on: On::Machine(one.name.clone()),
-                weight: Weight::Normal,
-                reason: DETECTED_UNHEALTHY,
-                key: format!("{until:?}"),
-                note: match until {
-                    Some(until) => {
-                        format!("the Node is unhealthy, and to be remediated at {until} if it stays so")
-                    }
-                    None => "the Node is unhealthy, and nothing says since when".to_owned(),
-                },
-            }),
-            Verdict::Healthy
-            | Verdict::Skipped(_)
-            | Verdict::Waiting { .. }
-            | Verdict::Unhealthy { .. }
-            | Verdict::Unknown(_) => None,
-        })
-        .collect()
-}
-
-/// That the limit forbids, and once for as long as it does. A range may forbid because too few are unhealthy,
-/// and then there is nothing to say while none is.
-fn restricted(assessment: &Assessment) -> Option<Notice> {
-    let counts = assessment.counts;
-    let restricts = assessment.stopped == Some(Stopped::TooManyUnhealthy) && counts.healthy < counts.expected;
-    restricts.then(|| Notice {
-        on: On::Check,
-        weight: Weight::Warning,
-        reason: REMEDIATION_RESTRICTED,
-        key: TOO_MANY_UNHEALTHY.to_owned(),
-        note: assessment.allowance.message.clone(),
-    })
-}
-
-/// Which Machines it would have remediated if another check let it.
-fn forbidden(evaluation: &Evaluation<'_>, check: &str) -> Vec<Notice> {
-    let forbidden = evaluation.forbidden.iter();
-    let of_check = forbidden.filter(|one| one.wanted_by.iter().any(|wanting| wanting == check));
-    of_check
-        .map(|one| Notice {
-            on: On::Check,
-            weight: Weight::Warning,
-            reason: REMEDIATION_RESTRICTED,
-            key: format!("{}/{}", one.check, one.machine),
-            note: format!(
-                "Machine {} is not remediated, because MachineHealthCheck {}, which selects it too, does not \
-                 let it be: {}",
-                one.machine, one.check, one.why
-            ),
-        })
-        .collect()
-}
-
-fn refused(machine: &str, obstacle: &Obstacle) -> Notice {
-    Notice {
-        on: On::Machine(machine.to_owned()),
-        weight: Weight::Warning,
-        reason: obstacle.reason.as_str(),
-        key: String::new(),
-        note: obstacle.for_people(),
     }
 }

@@ -112,7 +112,12 @@ impl Gathered {
 
     /// The Machine of a name, if it can be read.
     pub(super) fn machine(&self, name: &str) -> Option<&Machine> {
-        self.machines.get(name)?.0.as_ref().ok()
+        self.guarded(name)?.0.as_ref().ok()
+    }
+
+    /// The Machine of a name.
+    pub(super) fn guarded(&self, name: &str) -> Option<&Guarded<Machine>> {
+        self.machines.get(name).map(AsRef::as_ref)
     }
 
     /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step

@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 
 use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
+use crate::api::keys;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::controller::{ClusterKey, about, begun};
 use crate::core::facts::Seen;
@@ -51,7 +52,7 @@ pub(crate) fn check(
         Ok(_) => return None,
         // Nobody knows what it asks for, so nothing is selected by it.
         Err(invalid) => (
-            false,
+            guarded.annotations().contains_key(keys::PAUSED_ANNOTATION),
             Err(Malformed {
                 errors: vec![RuleError::new(
                     format!("MachineHealthCheck {name}"),

@@ -2,6 +2,7 @@
 //! MachineHealthChecks, of OpenShift and of Cluster API, that ask for power cycles, by [`crate::core::health`], and puts the trigger on unhealthy
 //! Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
 
+mod again;
 mod gathered;
 pub(crate) mod judged;
 mod look_out;
@@ -11,6 +12,7 @@ mod queue;
 mod run;
 mod state;
 mod status;
+mod telling;
 mod trigger;
 mod unserved;
 pub(crate) mod wake;

@@ -2,37 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
+use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
-use kube::{Resource as _, ResourceExt as _};
 
+use super::again::{RETRY, Retry, next};
 use super::gathered::Gathered;
 use super::queue::Queue;
 use super::state::CheckKey;
+use super::telling::tell;
 use super::{judged, status, trigger};
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError};
 use crate::core::checker::notice::{Notice, On, Weight};
-use crate::core::checker::pass::{
-    EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, Outcome, malformed,
-    outcome,
+use crate::core::checker::notices::{
+    EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, malformed,
 };
+use crate::core::checker::pass::{Outcome, outcome};
 use crate::core::facts::Seen;
 use crate::core::health::overlap::{Evaluation, evaluate};
 use crate::core::machine_api::MachineApi;
-
-/// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
-const SHORTEST: Duration = Duration::from_millis(20);
-/// The longest, as machine-api-operator has it.
-const LONGEST: Duration = Duration::from_hours(1);
-/// Pause after a write that was refused because the cache lags behind.
-const CATCH_UP: Duration = Duration::from_secs(1);
-/// Pause after a write that failed.
-const RETRY: Duration = Duration::from_secs(10);
 
 /// The passes over the health checks of one API.
 pub(super) struct Passes {
@@ -74,15 +66,15 @@ pub(super) async fn reconcile(
     } = judged;
     notices.append(&mut outcome.notices);
     tell(context, &key, &guarded, Some(&gathered), notices);
-    if let Ok(check) = &guarded.0
-        && context.checker.is_in(*api)
-    {
-        match status::write(context, *api, check, &outcome, now).await {
+    if context.checker.is_in(*api) {
+        match status::write(context, *api, &guarded, &outcome, now).await {
             Ok(()) => {}
-            Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
             Err(error) => {
-                tracing::warn!(check = %key, error = %crate::report::chain(&error), "the status was not written; it is tried again");
-                retry = Some(sooner(retry, RETRY));
+                let overtaken = is_overtaken(&error);
+                if !overtaken {
+                    tracing::warn!(check = %key, error = %crate::report::chain(&error), "the status was not written; it is tried again");
+                }
+                retry.failed(overtaken);
             }
         }
     }
@@ -124,12 +116,8 @@ fn judge(context: &Context, key: &CheckKey) -> Judged {
 
 /// Puts the triggers, each on a judgement that is young; says what people are told of it, and when those that
 /// could not be put are tried again.
-async fn put_triggers(
-    context: &Context,
-    key: &CheckKey,
-    judged: &mut Judged,
-) -> (Vec<Notice>, Option<Duration>) {
-    let (mut notices, mut retry) = (Vec::new(), None);
+async fn put_triggers(context: &Context, key: &CheckKey, judged: &mut Judged) -> (Vec<Notice>, Retry) {
+    let (mut notices, mut retry) = (Vec::new(), Retry::default());
     let mut queue = Queue::new(std::mem::take(&mut judged.outcome.triggers), Instant::now());
     loop {
         if queue.is_outdated(Instant::now()) {
@@ -148,10 +136,8 @@ async fn put_triggers(
         }
         let put = trigger::put(context, machine).await;
         notices.extend(put_notice(key, machine, put.as_ref().err()));
-        match put {
-            Ok(()) => {}
-            Err(error) if is_overtaken(&error) => retry = Some(sooner(retry, CATCH_UP)),
-            Err(_) => retry = Some(sooner(retry, RETRY)),
+        if let Err(error) = put {
+            retry.failed(is_overtaken(&error));
         }
     }
     (notices, retry)
@@ -216,70 +202,6 @@ fn count(
 pub(super) fn forget_numbers(context: &Context, key: &CheckKey) {
     if let Some(labels) = key.in_metrics() {
         context.reporter.check_gone(&labels);
-    }
-}
-
-/// Tells people what they were not told in the pass before, without holding up the next one.
-fn tell(
-    context: &Arc<Context>,
-    key: &CheckKey,
-    guarded: &Guarded<MachineHealthCheck>,
-    gathered: Option<&Gathered>,
-    notices: Vec<Notice>,
-) {
-    let news = context.checker.news(key, notices);
-    let regarding = |notice: &Notice| match &notice.on {
-        On::Check => Some(reference(context, key.api, guarded)),
-        On::Machine(name) => Some(gathered?.machine(name)?.reference()),
-    };
-    let news: Vec<(Notice, ObjectReference)> = news
-        .into_iter()
-        .filter_map(|notice| {
-            let regarding = regarding(&notice)?;
-            Some((notice, regarding))
-        })
-        .collect();
-    if news.is_empty() {
-        return;
-    }
-    let reporter = context.reporter.clone();
-    tokio::spawn(async move {
-        for (notice, regarding) in news {
-            reporter.notice(&regarding, &notice).await;
-        }
-    });
-}
-
-/// For events about a check.
-pub(super) fn reference(
-    context: &Context,
-    api: MachineApi,
-    guarded: &Guarded<MachineHealthCheck>,
-) -> ObjectReference {
-    let reference = guarded.object_ref(&());
-    match api {
-        MachineApi::OpenShift => reference,
-        MachineApi::ClusterApi => ObjectReference {
-            api_version: context.cluster_api.group_version(),
-            ..reference
-        },
-    }
-}
-
-fn sooner(one: Option<Duration>, other: Duration) -> Duration {
-    one.map_or(other, |one| one.min(other))
-}
-
-/// The next look: when a verdict changes, or a write is tried again.
-fn next(look_again: Option<Timestamp>, retry: Option<Duration>, now: Timestamp) -> Action {
-    let until = look_again.map(|at| {
-        let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-        // The clock counts whole milliseconds, and the instant may be in the midst of one.
-        left.saturating_add(Duration::from_millis(1))
-    });
-    match until.into_iter().chain(retry).min() {
-        Some(pause) => Action::requeue(pause.clamp(SHORTEST, LONGEST)),
-        None => Action::await_change(),
     }
 }
 

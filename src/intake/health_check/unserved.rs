@@ -7,7 +7,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 
 use super::judged;
-use super::pass::reference;
+use super::telling::reference;
 use crate::api::views::NodeHealthCheck;
 use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{Context, list};

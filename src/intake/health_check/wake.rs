@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::judged::is_under_way;
 use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
+use crate::api::keys;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::controller::{about, begun};
@@ -140,7 +141,13 @@ impl<K: Resource> Wake<K> {
         let mut hasher = DefaultHasher::new();
         match &object.0 {
             Ok(object) => (self.fingerprint)(object, &mut hasher),
-            Err(unreadable) => unreadable.error.hash(&mut hasher),
+            // By its labels a Machine is selected, by these annotations a check is for us and paused.
+            Err(unreadable) => {
+                let annotations = object.annotations();
+                let kept = [keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION];
+                kept.map(|key| annotations.get(key)).hash(&mut hasher);
+                (&unreadable.error, object.labels()).hash(&mut hasher);
+            }
         }
         hasher.finish()
     }

@@ -10,6 +10,7 @@ mod owner_remediated;
 pub use cluster::Cluster;
 pub use owner_remediated::asked as owner_asked;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde::de::DeserializeOwned;
@@ -39,6 +40,11 @@ impl Version {
             Self::V1Beta1 => "v1beta1",
             Self::V1Beta2 => "v1beta2",
         }
+    }
+
+    /// Group and version.
+    pub fn group_version(self) -> String {
+        format!("{}/{}", MachineApi::ClusterApi.group(), self.as_str())
     }
 
     /// How a kind of this version is asked for.
@@ -77,7 +83,9 @@ impl FromClusterApi for Machine {
     const KIND: Kind = Kind::Machine;
 
     fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
-        guarded(object, |metadata, wire| machine::read(version, metadata, wire))
+        guarded(version, object, |metadata, wire| {
+            machine::read(version, metadata, wire)
+        })
     }
 }
 
@@ -86,8 +94,8 @@ impl FromClusterApi for MachineHealthCheck {
 
     fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
         match version {
-            Version::V1Beta1 => guarded(object, health_check::read_v1beta1),
-            Version::V1Beta2 => guarded(object, health_check::read_v1beta2),
+            Version::V1Beta1 => guarded(version, object, health_check::read_v1beta1),
+            Version::V1Beta2 => guarded(version, object, health_check::read_v1beta2),
         }
     }
 }
@@ -95,19 +103,27 @@ impl FromClusterApi for MachineHealthCheck {
 impl FromClusterApi for Cluster {
     const KIND: Kind = Kind::Cluster;
 
-    fn read(_: Version, object: DynamicObject) -> Guarded<Self> {
-        guarded(object, cluster::read)
+    fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
+        guarded(version, object, cluster::read)
     }
 }
 
-/// Reads an object into its wire form, and that into what is kept.
+/// Reads an object of a version into its wire form, and that into what is kept.
 fn guarded<W: DeserializeOwned, K>(
+    version: Version,
     object: DynamicObject,
-    read: impl FnOnce(k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta, W) -> K,
+    read: impl FnOnce(ObjectMeta, W) -> K,
 ) -> Guarded<K> {
     Guarded(match serde_path_to_error::deserialize(&object.data) {
         Ok(wire) => Ok(read(object.metadata, wire)),
-        Err(error) => Err(Unreadable::new(error.to_string(), object.metadata, &object.data)),
+        Err(error) => {
+            let mut data = object.data;
+            // Items of lists do not say it.
+            if let Some(fields) = data.as_object_mut() {
+                fields.insert("apiVersion".to_owned(), version.group_version().into());
+            }
+            Err(Unreadable::new(error.to_string(), object.metadata, &data))
+        }
     })
 }
 

@@ -9,7 +9,7 @@ use crate::core::health::selector::RawSelector;
 use crate::core::health::target::{ClusterState, Readiness, Target};
 
 /// A check over the workers of Cluster blue; `change` may make it another.
-fn of_cluster(cluster: Seen<ClusterState>, change: impl FnOnce(&mut RawRules)) -> Check {
+pub(super) fn of_cluster(cluster: Seen<ClusterState>, change: impl FnOnce(&mut RawRules)) -> Check {
     let mut raw = RawRules {
         selector: RawSelector {
             match_labels: [("role".to_owned(), "worker".to_owned())].into(),
@@ -31,7 +31,7 @@ fn of_cluster(cluster: Seen<ClusterState>, change: impl FnOnce(&mut RawRules)) -
     }
 }
 
-fn ready(paused: bool) -> Seen<ClusterState> {
+pub(super) fn ready(paused: bool) -> Seen<ClusterState> {
     let ready = Readiness::Yes { since: None };
     Seen::Present(ClusterState {
         paused,
@@ -40,7 +40,7 @@ fn ready(paused: bool) -> Seen<ClusterState> {
     })
 }
 
-fn in_cluster(name: &str, status: &str, seconds: i64) -> Target {
+pub(super) fn in_cluster(name: &str, status: &str, seconds: i64) -> Target {
     let mut target = machine(name, status, seconds);
     let label = ("cluster.x-k8s.io/cluster-name".to_owned(), "blue".to_owned());
     target.labels.extend([label]);
@@ -50,7 +50,7 @@ fn in_cluster(name: &str, status: &str, seconds: i64) -> Target {
     target
 }
 
-fn passed(check: Check, targets: &[Target]) -> Outcome {
+pub(super) fn passed(check: Check, targets: &[Target]) -> Outcome {
     let checks = [check];
     outcome(&evaluate(&checks, targets, now()), "workers", |_| None)
 }

@@ -1,3 +1,4 @@
 mod cluster_api;
+mod notices;
 mod pass;
 mod standing;

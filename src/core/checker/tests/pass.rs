@@ -57,7 +57,7 @@ pub(super) fn check(name: &str, max_unhealthy: &str) -> Check {
     }
 }
 
-fn passed(checks: &[Check], targets: &[Target], of: &str) -> Outcome {
+pub(super) fn passed(checks: &[Check], targets: &[Target], of: &str) -> Outcome {
     let evaluation = evaluate(checks, targets, now());
     outcome(&evaluation, of, |_| None)
 }
@@ -67,7 +67,7 @@ pub(super) fn reasons(outcome: &Outcome) -> Vec<(On, &'static str)> {
     notices.map(|one| (one.on.clone(), one.reason)).collect()
 }
 
-fn on(machine: &str) -> On {
+pub(super) fn on(machine: &str) -> On {
     On::Machine(machine.to_owned())
 }
 

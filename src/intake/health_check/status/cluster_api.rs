@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
 use super::REMEDIATION_ALLOWED;
+use super::conditions::{Stated, field, listed, stands};
 use crate::api::views::MachineHealthCheck;
 use crate::api::views::cluster_api::{Kind, Version};
 use crate::controller::{Context, ShellError, within};
@@ -71,7 +72,7 @@ fn version_of(check: &MachineHealthCheck) -> Option<Version> {
 }
 
 /// The part of the status that is to be written; `None` if it stands there already.
-fn changed(
+pub(super) fn changed(
     (version, generation): (Version, Option<i64>),
     present: &Value,
     outcome: &Outcome,
@@ -125,14 +126,6 @@ fn count(status: &mut Map<String, Value>, wanted: &Status) {
     status.insert("targets".to_owned(), json!(named.cloned().unwrap_or_default()));
 }
 
-/// A condition, before it has a version's form.
-struct Stated {
-    kind: &'static str,
-    status: &'static str,
-    reason: &'static str,
-    message: String,
-}
-
 impl Stated {
     fn allowed(wanted: &Status) -> Self {
         let (status, reason, message) = match &wanted.allowed {
@@ -159,79 +152,6 @@ impl Stated {
             reason,
             message: by.unwrap_or_default().to_owned(),
         }
-    }
-
-    /// A condition of v1beta1 says why only where it is not True, and how bad that is.
-    fn of_v1beta1(&self, since: &Value) -> Value {
-        if self.status == "True" {
-            return json!({"type": self.kind, "status": self.status, "lastTransitionTime": since});
-        }
-        json!({
-            "type": self.kind, "status": self.status, "severity": "Warning", "lastTransitionTime": since,
-            "reason": self.reason, "message": self.message,
-        })
-    }
-
-    fn of_v1beta2(&self, since: &Value, generation: Option<i64>) -> Value {
-        json!({
-            "type": self.kind, "status": self.status, "lastTransitionTime": since,
-            "reason": self.reason, "message": self.message, "observedGeneration": generation.unwrap_or_default(),
-        })
-    }
-}
-
-/// The conditions of others as they are, and ours in their places or behind them. One whose status stays keeps
-/// its time.
-fn listed(
-    present: &Value,
-    wanted: &[Stated],
-    now: Timestamp,
-    form: impl Fn(&Stated, &Value) -> Value,
-) -> Value {
-    let mut all = present.as_array().cloned().unwrap_or_default();
-    for one in wanted {
-        let place = all
-            .iter()
-            .position(|condition| *field(condition, "type") == one.kind);
-        let before = place.and_then(|place| all.get(place));
-        let since = before
-            .filter(|before| *field(before, "status") == one.status)
-            .map(|before| field(before, "lastTransitionTime").clone())
-            .filter(Value::is_string);
-        // The time of a condition has whole seconds.
-        let seconds = || {
-            Timestamp::from_second(now.as_second())
-                .unwrap_or(now)
-                .to_string()
-                .into()
-        };
-        let condition = form(one, &since.unwrap_or_else(seconds));
-        match place.and_then(|place| all.get_mut(place)) {
-            Some(before) => *before = condition,
-            None => all.push(condition),
-        }
-    }
-    Value::Array(all)
-}
-
-/// A field of an object; null where there is none.
-fn field<'a>(object: &'a Value, name: &str) -> &'a Value {
-    object.get(name).unwrap_or(&Value::Null)
-}
-
-/// Whether everything that is to be written stands there already. What is empty may be left out.
-fn stands(written: &Value, present: &Value) -> bool {
-    match (written, present) {
-        (Value::Object(written), present) => written
-            .iter()
-            .all(|(field, value)| stands(value, self::field(present, field))),
-        (Value::Array(written), Value::Null) => written.is_empty(),
-        (Value::Array(written), Value::Array(present)) => {
-            written.len() == present.len()
-                && written.iter().zip(present).all(|(one, other)| stands(one, other))
-        }
-        (Value::String(written), Value::Null) => written.is_empty(),
-        (written, present) => written == present,
     }
 }
 

@@ -1,10 +1,13 @@
 //! Writes the status of a health check, when it says something else than the one that stands.
 
 mod cluster_api;
+mod conditions;
 mod openshift;
+mod unreadable;
 
 use jiff::Timestamp;
 
+use crate::api::guarded::Guarded;
 use crate::api::views::MachineHealthCheck;
 use crate::controller::{Context, ShellError};
 use crate::core::checker::pass::Outcome;
@@ -21,13 +24,16 @@ const REMEDIATION_ALLOWED: &str = "RemediationAllowed";
 pub(super) async fn write(
     context: &Context,
     api: MachineApi,
-    check: &MachineHealthCheck,
+    check: &Guarded<MachineHealthCheck>,
     outcome: &Outcome,
     now: Timestamp,
 ) -> Result<(), ShellError> {
-    match (api, &outcome.status) {
-        (MachineApi::OpenShift, None) => Ok(()),
-        (MachineApi::OpenShift, Some(wanted)) => openshift::write(&context.client, check, wanted, now).await,
-        (MachineApi::ClusterApi, _) => cluster_api::write(context, check, outcome, now).await,
+    match (&check.0, api, &outcome.status) {
+        (Err(unreadable), ..) => unreadable::write(context, api, unreadable, outcome, now).await,
+        (Ok(_), MachineApi::OpenShift, None) => Ok(()),
+        (Ok(check), MachineApi::OpenShift, Some(wanted)) => {
+            openshift::write(&context.client, check, wanted, now).await
+        }
+        (Ok(check), MachineApi::ClusterApi, _) => cluster_api::write(context, check, outcome, now).await,
     }
 }

@@ -1,0 +1,123 @@
+//! When a health check is looked at again if nothing wakes it before.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::runtime::controller::Action;
+
+/// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
+pub(super) const SHORTEST: Duration = Duration::from_millis(20);
+/// The longest, as machine-api-operator has it.
+const LONGEST: Duration = Duration::from_hours(1);
+/// Pause after a write that was refused because the cache lags behind.
+const CATCH_UP: Duration = Duration::from_secs(1);
+/// Pause after a write that failed.
+pub(super) const RETRY: Duration = Duration::from_secs(10);
+
+/// When what could not be written is tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Retry(Option<Duration>);
+
+impl Retry {
+    /// Not later than after this.
+    pub(super) fn within(&mut self, pause: Duration) {
+        self.0 = Some(self.0.map_or(pause, |before| before.min(pause)));
+    }
+
+    /// After a write that failed; `overtaken`: because somebody has written to the object or deleted it.
+    pub(super) fn failed(&mut self, overtaken: bool) {
+        self.within(if overtaken { CATCH_UP } else { RETRY });
+    }
+}
+
+/// The next look: when a verdict changes, or a write is tried again.
+pub(super) fn next(look_again: Option<Timestamp>, retry: Retry, now: Timestamp) -> Action {
+    match pause(look_again, retry, now) {
+        Some(pause) => Action::requeue(pause),
+        None => Action::await_change(),
+    }
+}
+
+fn pause(look_again: Option<Timestamp>, retry: Retry, now: Timestamp) -> Option<Duration> {
+    let until = look_again.map(|at| {
+        let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        // The clock counts whole milliseconds, and the instant may be in the midst of one.
+        left.saturating_add(Duration::from_millis(1))
+    });
+    let first = until.into_iter().chain(retry.0).min()?;
+    Some(first.clamp(SHORTEST, LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-21T12:00:00Z".parse().unwrap()
+    }
+
+    /// The pause before a look at an instant that is so far away.
+    fn after(left: SignedDuration) -> Option<Duration> {
+        pause(now().checked_add(left).ok(), Retry::default(), now())
+    }
+
+    #[test]
+    fn nothing_that_may_change_is_looked_at_only_when_it_wakes_somebody() {
+        assert_eq!(pause(None, Retry::default(), now()), None);
+        assert_eq!(next(None, Retry::default(), now()), Action::await_change());
+    }
+
+    #[test]
+    fn a_verdict_is_looked_at_just_after_the_instant_at_which_it_changes() {
+        let minute = SignedDuration::from_mins(1);
+        assert_eq!(after(minute), Some(Duration::from_millis(60_001)));
+        assert_eq!(
+            next(now().checked_add(minute).ok(), Retry::default(), now()),
+            Action::requeue(Duration::from_millis(60_001))
+        );
+    }
+
+    #[test]
+    fn no_look_comes_sooner_than_the_shortest_pause_however_late_it_is() {
+        for left in [
+            SignedDuration::ZERO,
+            SignedDuration::from_millis(18),
+            SignedDuration::from_hours(-5),
+        ] {
+            assert_eq!(after(left), Some(Duration::from_millis(20)), "{left}");
+        }
+        assert_eq!(
+            after(SignedDuration::from_millis(20)),
+            Some(Duration::from_millis(21))
+        );
+    }
+
+    #[test]
+    fn no_look_is_further_away_than_an_hour() {
+        let hour = Duration::from_hours(1);
+        for left in [3600, 3601, 1_000_000] {
+            assert_eq!(after(SignedDuration::from_secs(left)), Some(hour));
+        }
+        assert_eq!(
+            after(SignedDuration::from_secs(3599)),
+            Some(Duration::from_millis(3_599_001))
+        );
+        assert_eq!(pause(Some(Timestamp::MAX), Retry::default(), now()), Some(hour));
+    }
+
+    #[test]
+    fn a_write_that_failed_is_tried_again_before_a_verdict_changes_and_soonest_when_it_was_overtaken() {
+        let later = now().checked_add(SignedDuration::from_mins(5)).ok();
+        let mut retry = Retry::default();
+        retry.failed(false);
+        assert_eq!(pause(later, retry, now()), Some(Duration::from_secs(10)));
+        assert_eq!(pause(None, retry, now()), Some(Duration::from_secs(10)));
+        retry.failed(true);
+        retry.failed(false);
+        assert_eq!(pause(later, retry, now()), Some(Duration::from_secs(1)));
+        let sooner = now().checked_add(SignedDuration::from_millis(499)).ok();
+        assert_eq!(pause(sooner, retry, now()), Some(Duration::from_millis(500)));
+    }
+}

@@ -1,0 +1,199 @@
+//! What cannot be read: it is named, counts against the limit and is not remediated.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use serde_json::{Value, json};
+
+use crate::world::cluster_api::{self, condition, health_check_says};
+use crate::world::{HostOptions, World, WorldHost, objects};
+use crate::{
+    CLUSTER, PATIENCE, allowed, check_for_slowness, daemon, reports_slowness, status, triggered,
+    without_an_endpoint,
+};
+
+/// A number that definitions allow for a limit and nobody can hold.
+const BEYOND_MEASURE: u64 = 99_999_999_999;
+
+/// A Node says since when it is broken; where that is after the last instant that can be told, it cannot be read.
+async fn broken_since(world: &World, host: &WorldHost, since: &str) -> Result<()> {
+    let broken = json!({
+        "type": "Broken", "status": "False", "reason": "Measured", "message": "",
+        "lastTransitionTime": since,
+    });
+    let patch = Patch::Strategic(json!({"status": {"conditions": [broken]}}));
+    let nodes =
+        Api::<DynamicObject>::all_with(world.client.clone(), &kube::core::ApiResource::erase::<Node>(&()));
+    nodes
+        .patch_status(&host.name, &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn machines_and_nodes_that_cannot_be_read_are_named_and_use_up_the_limit() -> Result<()> {
+    // A Node of the cluster that cannot be read concerns everybody.
+    let _cluster = CLUSTER.write().await;
+    daemon().await?;
+    let cluster = harness::control_plane().await?;
+    let unreadable = HostOptions {
+        machine: Box::new(|mut machine| {
+            machine["spec"]["providerSpec"] = json!({"value": {"kind": 7}});
+            machine
+        }),
+        ..without_an_endpoint()
+    };
+    let options = vec![
+        without_an_endpoint(),
+        unreadable,
+        without_an_endpoint(),
+        without_an_endpoint(),
+    ];
+    let world = World::new(cluster, "unreadable", options).await?;
+    let [_, machine, node, sick] = &world.hosts[..] else {
+        anyhow::bail!("four hosts were asked for");
+    };
+    // What it would go on to say cannot be read either, by itself.
+    let kubelet = node.kubelet.as_ref().context("it has a Node")?;
+    kubelet.stop_reporting().await?;
+    broken_since(&world, node, "9999-12-31T23:59:59Z").await?;
+    // Whatever comes of it, the other tests get a cluster that can be read.
+    let told = are_named_and_use_up_the_limit(&world, machine, node, sick).await;
+    broken_since(&world, node, "2020-01-01T00:00:00Z").await?;
+    told?;
+    status(&world, "workers", |status| status.current_healthy == Some(3)).await?;
+    Ok(())
+}
+
+async fn are_named_and_use_up_the_limit(
+    world: &World,
+    machine: &WorldHost,
+    node: &WorldHost,
+    sick: &WorldHost,
+) -> Result<()> {
+    reports_slowness(sick, true).await?;
+    check_for_slowness(world, "workers", |check| {
+        check["spec"]["maxUnhealthy"] = json!(2);
+    })
+    .await?;
+
+    let limited = status(world, "workers", |status| {
+        allowed(status).is_some_and(|condition| condition.status == "False")
+    })
+    .await?;
+
+    let counts = (limited.expected_machines, limited.current_healthy);
+    ensure!(counts == (Some(4), Some(1)), "{limited:?}");
+    for (host, reason, field) in [
+        (machine, "MachineUnreadable", "spec.providerSpec.value.kind"),
+        (node, "NodeUnreadable", "lastTransitionTime: "),
+    ] {
+        let told = objects::event(world, &host.name, reason).await?;
+        ensure!(told.contains(field) && told.contains("Correct"), "{told}");
+    }
+    ensure!(!objects::is_triggered(world, &sick.name).await?, "one too many");
+
+    // One less: those that are left may be unhealthy.
+    objects::patch_machine(world, &machine.name, json!({"spec": {"providerSpec": null}})).await?;
+    triggered(world, &sick.name, true).await?;
+    let counted = status(world, "workers", |status| status.current_healthy == Some(2)).await?;
+    let is_allowed = allowed(&counted).is_some_and(|one| one.status == "True");
+    ensure!(is_allowed, "{counted:?}");
+    ensure!(!objects::is_triggered(world, &node.name).await?, "nobody knows");
+    Ok(())
+}
+
+/// Waits until the status of a check of OpenShift that cannot be read is as wanted.
+async fn says(world: &World, check: &str, wanted: impl Fn(&Value) -> bool + Send) -> Result<Value> {
+    let checks = objects::health_checks(world);
+    let status = |check: Option<&DynamicObject>| check.map(|check| check.data["status"].clone());
+    let is = |check: Option<&DynamicObject>| status(check).is_some_and(|status| wanted(&status));
+    let found = tokio::time::timeout(PATIENCE, await_condition(checks, check, is))
+        .await
+        .with_context(|| format!("{check} did not get there"))??;
+    status(found.as_ref()).context("no status")
+}
+
+fn denied(status: &Value) -> bool {
+    condition(status, "RemediationAllowed").is_some_and(|allowed| allowed["status"] == "False")
+}
+
+#[tokio::test]
+async fn a_check_that_cannot_be_read_says_so_in_its_status_and_selects_nothing() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    daemon().await?;
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "immense", vec![without_an_endpoint()]).await?;
+    let host = &world.hosts[0];
+    reports_slowness(host, true).await?;
+    check_for_slowness(&world, "immense", |check| {
+        check["spec"]["maxUnhealthy"] = json!(BEYOND_MEASURE);
+    })
+    .await?;
+    // Not for us: it asks for the deletion of Machines.
+    check_for_slowness(&world, "other", |check| {
+        check["metadata"]["annotations"] = json!({});
+        check["spec"]["maxUnhealthy"] = json!(BEYOND_MEASURE);
+    })
+    .await?;
+
+    let said = says(&world, "immense", denied).await?;
+
+    let allowed = condition(&said, "RemediationAllowed").context("it is there")?;
+    assert_eq!(
+        (&allowed["reason"], &allowed["severity"]),
+        (&json!("HealthCheckMalformed"), &json!("Warning"))
+    );
+    let message = allowed["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("spec.maxUnhealthy") && message.contains("Correct"),
+        "{message}"
+    );
+    for check in ["immense", "other"] {
+        let note = objects::event(&world, check, "HealthCheckMalformed").await?;
+        assert!(note.contains("spec.maxUnhealthy"), "{note}");
+    }
+    let other = objects::health_checks(&world).get("other").await?;
+    assert_eq!(other.data.get("status"), None, "{:?}", other.data);
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+
+    // What cannot be read may have another plan for the Machine.
+    let checks = objects::health_checks(&world);
+    checks.delete("other", &DeleteParams::default()).await?;
+    objects::patch_health_check(&world, "immense", json!({"spec": {"maxUnhealthy": 1}})).await?;
+    triggered(&world, &host.name, true).await?;
+    says(&world, "immense", |status| {
+        !denied(status) && status["expectedMachines"] == 1
+    })
+    .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_check_of_cluster_api_that_cannot_be_read_says_so_in_the_form_of_its_version() -> Result<()> {
+    let _cluster = CLUSTER.read().await;
+    let world = crate::cluster_api::world_of("capi-immense", 1).await?;
+    let immense = json!({"triggerIf": {"unhealthyLessThanOrEqualTo": BEYOND_MEASURE}});
+    cluster_api::create_health_check(&world, "immense", "blue", immense).await?;
+
+    let said = health_check_says(&world, "immense", denied).await?;
+
+    let allowed = condition(&said, "RemediationAllowed").context("it is there")?;
+    assert_eq!(allowed["reason"], "HealthCheckMalformed");
+    let message = allowed["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("spec.remediation.triggerIf.unhealthyLessThanOrEqualTo"),
+        "{message}"
+    );
+    assert_eq!(allowed["observedGeneration"], 1, "{said}");
+    let deprecated = &said["deprecated"]["v1beta1"]["conditions"][0];
+    assert_eq!(
+        (&deprecated["type"], &deprecated["severity"]),
+        (&json!("RemediationAllowed"), &json!("Warning"))
+    );
+    let paused = condition(&said, "Paused").context("it is there")?;
+    assert_eq!(paused["status"], "False");
+    assert!(said["expectedMachines"].is_null(), "{said}");
+    Ok(())
+}
