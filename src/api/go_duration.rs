@@ -1,29 +1,126 @@
-//! Go's durations, such as `1h30m`, read without falling over.
+//! Go's durations, such as `1h30m`, as `time.ParseDuration` reads them.
 //!
-//! `kube::core::Duration` panics at numbers beyond its range. The API server refuses them by our schemas; an
-//! object that was written around these must not end the process.
+//! `kube::core::Duration` panics at numbers beyond its range, takes an empty text for nothing and wants a unit
+//! behind `0`. What stands in an object that somebody else wrote must neither end the process nor mean "at once".
 
+use jiff::SignedDuration;
 use kube::core::Duration;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-/// More digits than this stand before a point or unit of no duration that is meant.
-const DIGITS: usize = 12;
+/// Longest duration (ns). Source: Go `time.Duration`, an `int64` of nanoseconds.
+const LONGEST: i128 = i64::MAX as i128;
 
-/// Reads a duration; `None` if it is none.
-pub(super) fn parse(text: &str) -> Option<Duration> {
-    let mut whole_parts = text.split(|one: char| !one.is_ascii_digit());
-    // An empty text would be taken for nothing.
-    if text.is_empty() || whole_parts.any(|digits| digits.len() > DIGITS) {
+/// Digits behind a point that are read; what a nanosecond is too long for does not count.
+const FRACTION_DIGITS: usize = 15;
+
+/// Reads a duration; `None` if it is none, or longer than one can be.
+pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => (true, unsigned),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if unsigned == "0" {
+        return Some(SignedDuration::ZERO);
+    }
+    if unsigned.is_empty() {
         return None;
     }
-    text.parse().ok()
+    let (mut rest, mut total) = (unsigned, 0_i128);
+    while !rest.is_empty() {
+        let (nanoseconds, behind) = term(rest)?;
+        total = total.checked_add(nanoseconds).filter(|total| *total <= LONGEST)?;
+        rest = behind;
+    }
+    let length = SignedDuration::from_nanos(i64::try_from(total).ok()?);
+    if negative {
+        length.checked_neg()
+    } else {
+        Some(length)
+    }
 }
 
-/// The same for serde.
+/// One number with its unit, in nanoseconds, and what follows it.
+fn term(text: &str) -> Option<(i128, &str)> {
+    let (whole, rest) = digits(text);
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(behind) => digits(behind),
+        None => ("", rest),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let end = rest.find(|one: char| one == '.' || one.is_ascii_digit());
+    let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
+    let unit = unit(name)?;
+    let mut nanoseconds = number(whole)?.checked_mul(unit)?;
+    let fraction = fraction.get(..FRACTION_DIGITS).unwrap_or(fraction);
+    let mut scale = unit;
+    for digit in fraction.chars() {
+        // Exact as long as the scale is divisible, and what is left out is less than a nanosecond.
+        nanoseconds = nanoseconds.checked_add(i128::from(digit.to_digit(10)?).checked_mul(scale)? / 10)?;
+        scale /= 10;
+    }
+    Some((nanoseconds, rest))
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|one: char| !one.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+fn number(digits: &str) -> Option<i128> {
+    if digits.is_empty() {
+        return Some(0);
+    }
+    digits.parse().ok().filter(|number| *number <= LONGEST)
+}
+
+/// Nanoseconds of a unit. Source: Go `time/format.go`, `unitMap`.
+fn unit(name: &str) -> Option<i128> {
+    Some(match name {
+        "ns" => 1,
+        // Micro sign and the Greek letter.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+/// A duration as it stands in an object of somebody else: what is none does not keep the rest from being read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct DurationText(String);
+
+impl DurationText {
+    /// The duration, or the text that is none.
+    ///
+    /// # Errors
+    /// The text.
+    pub fn read(&self) -> Result<SignedDuration, String> {
+        parse(&self.0).ok_or_else(|| self.0.clone())
+    }
+}
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let text = value.as_str().map(str::to_owned);
+        Ok(Self(text.unwrap_or_else(|| value.to_string())))
+    }
+}
+
+/// A duration of our own kinds for serde.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse(&text).ok_or_else(|| D::Error::custom("expected a duration such as 5m or 1h30m"))
+    parse(&text)
+        .and_then(|length| std::time::Duration::try_from(length).ok())
+        .map(Duration::from)
+        .ok_or_else(|| D::Error::custom("expected a duration such as 5m or 1h30m"))
 }
 
 #[cfg(test)]
@@ -33,18 +130,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_what_is_none_is_refused() {
-        for (text, seconds) in [
-            ("5m", 300),
-            ("1h30m", 5_400),
-            ("30m1h", 5_400),
+    fn durations_are_read_as_go_reads_them() {
+        for (text, nanoseconds) in [
+            ("0", 0),
+            ("-0", 0),
             ("0s", 0),
-            ("1.5h", 5_400),
+            ("5m", 300_000_000_000),
+            ("1h30m", 5_400_000_000_000),
+            ("30m1h", 5_400_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            (".5s", 500_000_000),
+            ("1.s", 1_000_000_000),
+            ("+1.5s", 1_500_000_000),
+            ("-1m30s", -90_000_000_000),
+            ("1h2m3.004s5ms6us7ns", 3_723_009_006_007),
+            ("3\u{b5}s3\u{3bc}s", 6_000),
+            ("2562047h47m16.854775807s", i64::MAX),
+            ("0.100000000000000000000h", 360_000_000_000),
         ] {
-            let read = parse(text).map(std::time::Duration::from);
-            assert_eq!(read, Some(std::time::Duration::from_secs(seconds)), "{text}");
+            let read = parse(text).map(|length| length.as_nanos());
+            assert_eq!(read, Some(i128::from(nanoseconds)), "{text}");
         }
-        for text in ["", "5", "m", "99999999999999999999h", "1h99999999999999999999s"] {
+    }
+
+    #[test]
+    fn what_is_no_duration_of_go_is_none() {
+        for text in [
+            "",
+            "-",
+            "+",
+            ".",
+            "s",
+            "5",
+            "m",
+            "3.5",
+            "0m-3s",
+            "5m-3s",
+            "5m 3s",
+            "1x",
+            "1S",
+            "1.2.3s",
+            "--1s",
+            "1s5",
+            "2562047h47m16.854775808s",
+            "99999999999999999999h",
+            "1h99999999999999999999s",
+            "1\u{662}s",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
@@ -52,10 +184,17 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_a_reason_to_fall_over(
-            text in "([0-9]{0,30}(\\.[0-9]{0,30})?(h|m|s|ms|us|ns|-)?){0,3}",
+            text in "-?([0-9]{0,30}(\\.[0-9]{0,30})?(h|m|s|ms|us|ns|-|\u{b5}s)?){0,3}",
             other in ".{0,20}",
         ) {
             let _ = (parse(&text), parse(&other));
+        }
+
+        #[test]
+        fn whole_numbers_of_a_unit_are_exact(seconds in 0_i64..1_000_000_000, minutes in 0_i64..1_000_000) {
+            let read = parse(&format!("{minutes}m{seconds}s"));
+            let expected = SignedDuration::from_mins(minutes).checked_add(SignedDuration::from_secs(seconds));
+            prop_assert_eq!(read, expected);
         }
     }
 }

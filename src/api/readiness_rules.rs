@@ -66,11 +66,10 @@ impl FromStr for CheckInterval {
         if matches!(text, "off" | "0") {
             return Ok(Self::Off);
         }
-        let duration = go_duration::parse(text).ok_or_else(bad)?;
-        let interval = SignedDuration::try_from(std::time::Duration::from(duration)).map_err(|_| bad())?;
+        let interval = go_duration::parse(text).ok_or_else(bad)?;
         if interval.is_zero() {
             Ok(Self::Off)
-        } else if !duration.is_negative() && (Self::SHORTEST..=Self::LONGEST).contains(&interval) {
+        } else if (Self::SHORTEST..=Self::LONGEST).contains(&interval) {
             Ok(Self::Every(interval))
         } else {
             Err(bad())

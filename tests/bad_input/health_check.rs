@@ -26,6 +26,9 @@ fn strategy(check: &mut Value, value: &str) {
     check["metadata"]["annotations"][keys::STRATEGY_ANNOTATION] = json!(value);
 }
 
+/// The definition allows it: it has a pattern and no bound.
+const BEYOND_EVERY_BOUND: &str = "99999999999999999999h";
+
 const CASES: &[Case] = &[
     Case {
         what: "none at all",
@@ -106,8 +109,34 @@ const CASES: &[Case] = &[
             check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}]);
         }],
         reason: Reason::HealthCheckUnreadable,
-        says: &["MachineHealthCheck workers-1 cannot be read", "timeout"],
+        says: &[
+            "MachineHealthCheck workers-1 cannot be followed",
+            "spec.unhealthyConditions[0].timeout is",
+        ],
         correction: None,
+    },
+    Case {
+        what: "a time-out beyond every bound",
+        checks: &[|check| check["spec"]["unhealthyConditions"][0]["timeout"] = json!(BEYOND_EVERY_BOUND)],
+        reason: Reason::HealthCheckUnreadable,
+        says: &[
+            "MachineHealthCheck workers-1 cannot be followed",
+            "timeout is",
+            BEYOND_EVERY_BOUND,
+        ],
+        correction: Some(
+            || json!({"spec": {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}}),
+        ),
+    },
+    Case {
+        what: "a node startup time-out with a sign in its midst",
+        checks: &[|check| check["spec"]["nodeStartupTimeout"] = json!("0m-3s")],
+        reason: Reason::HealthCheckUnreadable,
+        says: &[
+            "MachineHealthCheck workers-1 cannot be followed",
+            "spec.nodeStartupTimeout is \"0m-3s\"",
+        ],
+        correction: Some(|| json!({"spec": {"nodeStartupTimeout": "10m"}})),
     },
     Case {
         what: "a good one besides one that cannot be read",
@@ -116,7 +145,7 @@ const CASES: &[Case] = &[
             |check| check["spec"]["unhealthyConditions"] = json!([{"type": "Ready", "status": "False"}]),
         ],
         reason: Reason::HealthCheckUnreadable,
-        says: &["MachineHealthCheck workers-2 cannot be read", "timeout"],
+        says: &["MachineHealthCheck workers-2 cannot be followed", "timeout"],
         correction: None,
     },
 ];
@@ -179,6 +208,11 @@ async fn a_malformed_health_check_of_other_machines_holds_nobody_up() -> Result<
         objects::create_health_check(&world, name, |check| check["spec"]["selector"] = selector.clone())
             .await?;
     }
+    objects::create_health_check(&world, "of-others-too", |check| {
+        check["spec"]["selector"] = json!({"matchLabels": {keys::MACHINE_ROLE_LABEL: "infra"}});
+        check["spec"]["unhealthyConditions"][0]["timeout"] = json!(BEYOND_EVERY_BOUND);
+    })
+    .await?;
     let host = &world.hosts[0];
 
     refusal::fall_ill(&world, host).await?;

@@ -1,20 +1,18 @@
 //! MachineHealthCheck, as far as it is read.
 //! Source: openshift/api `machine/v1beta1/types_machinehealthcheck.go`.
 
-use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::core::Duration;
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{LabelsKept, Machine, lenient, narrow};
+use crate::api::go_duration::DurationText;
 use crate::api::keys;
 use crate::core::facts::Seen;
 use crate::core::health::dialect::Dialect;
 use crate::core::health::limit::IntOrText;
-use crate::core::health::rules::{Malformed, RawCondition, RawRules, RawTimeout, Rules};
+use crate::core::health::rules::{Malformed, RawCondition, RawRules, Rules};
 use crate::core::health::selector::{RawRequirement, RawSelector};
 use crate::core::health::{self, HealthCheck};
 
@@ -38,10 +36,10 @@ pub struct MachineHealthCheckSpec {
     pub unhealthy_conditions: Vec<UnhealthyConditionView>,
     /// How many may be unhealthy before nothing is remediated any more.
     #[serde(default)]
-    pub max_unhealthy: Option<IntOrString>,
+    pub max_unhealthy: Option<Value>,
     /// How long a Machine may be without a Node, in Go's syntax.
     #[serde(default)]
-    pub node_startup_timeout: Option<Duration>,
+    pub node_startup_timeout: Option<DurationText>,
     /// When set, the template wins over the strategy annotation.
     #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
@@ -63,12 +61,14 @@ pub struct ClusterApiHealthCheck {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UnhealthyConditionView {
     /// Condition type.
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: String,
     /// Condition status.
+    #[serde(default)]
     pub status: String,
     /// For how long, in Go's syntax.
-    pub timeout: Duration,
+    #[serde(default)]
+    pub timeout: DurationText,
 }
 
 /// A reference to a template.
@@ -175,7 +175,7 @@ impl MachineHealthCheck {
         let conditions = spec.unhealthy_conditions.iter().map(|condition| RawCondition {
             kind: condition.kind.clone(),
             status: condition.status.clone(),
-            timeout: signed(condition.timeout),
+            timeout: condition.timeout.read(),
         });
         if let Some(check) = &spec.cluster_api {
             return Rules::read(check.dialect, &check.rules);
@@ -185,7 +185,7 @@ impl MachineHealthCheck {
             &RawRules {
                 selector: raw(&spec.selector),
                 node_conditions: conditions.collect(),
-                node_startup_timeout: spec.node_startup_timeout.map(signed),
+                node_startup_timeout: spec.node_startup_timeout.as_ref().map(DurationText::read),
                 max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
                 ..RawRules::default()
             },
@@ -219,24 +219,13 @@ impl MachineHealthCheck {
     }
 }
 
-/// A limit as the core reads it.
-pub(super) fn limit(limit: &IntOrString) -> IntOrText {
-    match limit {
-        IntOrString::Int(number) => IntOrText::Integer(i64::from(*number)),
-        IntOrString::String(text) => IntOrText::Text(text.clone()),
+/// A limit as the core reads it; what is neither a number nor a text is a text that is no percentage.
+pub(super) fn limit(limit: &Value) -> IntOrText {
+    match (limit.as_i64(), limit) {
+        (Some(number), _) => IntOrText::Integer(number),
+        (None, Value::String(text)) => IntOrText::Text(text.clone()),
+        (None, other) => IntOrText::Text(other.to_string()),
     }
-}
-
-/// A duration with its sign; the core says what it may be.
-pub(super) fn signed(duration: Duration) -> RawTimeout {
-    let length = SignedDuration::try_from(std::time::Duration::from(duration));
-    let length = length.map_err(|_| "a duration that is too long".to_owned())?;
-    let negative = || length.checked_neg().unwrap_or(SignedDuration::MIN);
-    Ok(if duration.is_negative() {
-        negative()
-    } else {
-        length
-    })
 }
 
 /// The selector as the core reads it: strictly, for one that is only half understood may select anything.
@@ -252,11 +241,4 @@ pub(super) fn raw(selector: &LabelSelector) -> RawSelector {
             })
             .collect(),
     }
-}
-
-pub(super) fn non_negative(duration: Duration) -> Option<SignedDuration> {
-    if duration.is_negative() {
-        return None;
-    }
-    SignedDuration::try_from(std::time::Duration::from(duration)).ok()
 }

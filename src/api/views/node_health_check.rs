@@ -1,13 +1,12 @@
 //! NodeHealthCheck, as far as it is read.
 //! Source: medik8s/node-healthcheck-operator `api/v1alpha1/nodehealthcheck_types.go`.
 
-use kube::core::Duration;
 use kube::{CustomResource, Resource as _, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::lenient;
-use super::machine_health_check::non_negative;
 use crate::api::PowerCycleRemediationTemplate;
+use crate::api::go_duration::DurationText;
 use crate::core::facts::Seen;
 use crate::core::health::{HealthCheck, UnhealthyCondition};
 
@@ -80,7 +79,8 @@ pub struct NodeHealthCheckCondition {
 }
 
 /// One unhealthy condition.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UnhealthyConditionView {
     /// Condition type.
     #[serde(rename = "type")]
@@ -88,7 +88,7 @@ pub struct UnhealthyConditionView {
     /// Condition status.
     pub status: String,
     /// For how long, in Go's syntax.
-    pub duration: Duration,
+    pub duration: DurationText,
 }
 
 impl NodeHealthCheck {
@@ -122,9 +122,10 @@ impl NodeHealthCheck {
         let name = self.name_any();
         let mut conditions = Vec::new();
         for condition in &self.spec.unhealthy_conditions {
-            let Some(timeout) = non_negative(condition.duration) else {
+            let read = condition.duration.read();
+            let Some(timeout) = read.ok().filter(|timeout| !timeout.is_negative()) else {
                 let detail = format!(
-                    "spec.unhealthyConditions[].duration of NodeHealthCheck {name} must not be negative"
+                    "spec.unhealthyConditions[].duration of NodeHealthCheck {name} has to be a duration such as 5m"
                 );
                 return Seen::Unreadable(detail);
             };
@@ -151,7 +152,7 @@ impl NodeHealthCheck {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::NodeHealthCheck;
+    use super::{NodeHealthCheck, Seen};
 
     fn read(spec: &Value, status: &Value) -> NodeHealthCheck {
         serde_json::from_value(json!({
@@ -187,6 +188,21 @@ mod tests {
         ];
         for (spec, expected) in table {
             assert_eq!(read(&spec, &json!({})).uses_our_template(), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_duration_that_is_none_is_named() {
+        for duration in ["99999999999999999999h", "", "0m-3s", "-5m"] {
+            let conditions = json!([{"type": "Ready", "status": "Unknown", "duration": duration}]);
+            let check = read(&json!({"unhealthyConditions": conditions}), &json!({}));
+            let Seen::Unreadable(detail) = check.facts() else {
+                panic!("{duration} was read");
+            };
+            assert!(
+                detail.contains("spec.unhealthyConditions[].duration of NodeHealthCheck workers"),
+                "{detail}"
+            );
         }
     }
 

@@ -2,14 +2,13 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::core::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::go_duration::DurationText;
 use crate::api::views::machine_health_check::{
     ClusterApiHealthCheck, MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus,
-    TemplateReference, limit, raw, signed,
+    TemplateReference, limit, raw,
 };
 use crate::core::health::dialect::Dialect;
 use crate::core::health::rules::{RawCondition, RawRules};
@@ -33,21 +32,23 @@ struct V1Beta1Spec {
     #[serde(default)]
     unhealthy_machine_conditions: Vec<TimedCondition>,
     #[serde(default)]
-    max_unhealthy: Option<IntOrString>,
+    max_unhealthy: Option<Value>,
     #[serde(default)]
     unhealthy_range: Option<String>,
     #[serde(default)]
-    node_startup_timeout: Option<Duration>,
+    node_startup_timeout: Option<DurationText>,
     #[serde(default)]
     remediation_template: Option<TemplateReference>,
 }
 
 #[derive(Debug, Deserialize)]
 struct TimedCondition {
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type")]
     kind: String,
+    #[serde(default)]
     status: String,
-    timeout: Duration,
+    #[serde(default)]
+    timeout: DurationText,
 }
 
 /// What is read of v1beta2.
@@ -105,7 +106,7 @@ struct Remediation {
 #[serde(rename_all = "camelCase")]
 struct TriggerIf {
     #[serde(default)]
-    unhealthy_less_than_or_equal_to: Option<IntOrString>,
+    unhealthy_less_than_or_equal_to: Option<Value>,
     #[serde(default)]
     unhealthy_in_range: Option<String>,
 }
@@ -116,7 +117,7 @@ pub(super) fn read_v1beta1(metadata: ObjectMeta, wire: V1Beta1) -> MachineHealth
         let raw = conditions.into_iter().map(|condition| RawCondition {
             kind: condition.kind,
             status: condition.status,
-            timeout: signed(condition.timeout),
+            timeout: condition.timeout.read(),
         });
         raw.collect()
     };
@@ -125,7 +126,7 @@ pub(super) fn read_v1beta1(metadata: ObjectMeta, wire: V1Beta1) -> MachineHealth
         cluster_name: spec.cluster_name.clone(),
         node_conditions: timed(spec.unhealthy_conditions),
         machine_conditions: timed(spec.unhealthy_machine_conditions),
-        node_startup_timeout: spec.node_startup_timeout.map(signed),
+        node_startup_timeout: spec.node_startup_timeout.as_ref().map(DurationText::read),
         max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
         unhealthy_range: spec.unhealthy_range,
     };

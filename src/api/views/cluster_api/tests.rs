@@ -224,3 +224,32 @@ fn a_cluster_is_paused_or_not_and_its_conditions_say_how_far_it_is() {
         assert_eq!(cluster.state.control_plane, Readiness::No);
     }
 }
+
+#[test]
+fn what_is_no_duration_keeps_nothing_else_from_being_read() {
+    for (timeout, told) in [
+        (json!("99999999999999999999h"), "99999999999999999999h"),
+        (json!(""), "\"\""),
+        (json!("5 minutes"), "5 minutes"),
+        (json!(300), "300"),
+    ] {
+        let object = json!({
+            "metadata": {"name": "workers", "namespace": "metal"},
+            "spec": {
+                "clusterName": "blue", "selector": {"matchLabels": {"role": "worker"}},
+                "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": timeout}],
+                "nodeStartupTimeout": timeout, "maxUnhealthy": true,
+            },
+        });
+        let check = read::<MachineHealthCheck>(Version::V1Beta1, object).0.unwrap();
+        let wrong = check.rules().unwrap_err().to_string();
+        for part in [
+            "spec.unhealthyConditions[0].timeout is",
+            "spec.nodeStartupTimeout is",
+            "spec.maxUnhealthy is the text \"true\"",
+            told,
+        ] {
+            assert!(wrong.contains(part), "{part}: {wrong}");
+        }
+    }
+}
