@@ -9,7 +9,7 @@ use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
-use super::refusals::Refusals;
+use super::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};
 use super::served::{self, ServedClusterApi};
 use super::shared_cache::{Changed, SharedCache};
 pub(super) use super::watching::{WATCH_TIMEOUT, drive};
@@ -87,7 +87,14 @@ pub(crate) fn start(
 
     let (endpoints, mut cache) = SharedCache::new();
     let (endpoint_changes, new_endpoints) = (cache.subscribe(), cache.subscribe());
-    drive_own((client, &refusals), "BMCEndpoint", cache, tasks);
+    drive(
+        refusals.noting(watch_all(client)),
+        "BMCEndpoint",
+        strip::<BMCEndpoint>,
+        (|_| {}, listener(wakes.endpoints)),
+        cache,
+        tasks,
+    );
 
     let (templates, mut cache) = SharedCache::new();
     let template_changes = cache.subscribe();
@@ -149,8 +156,8 @@ pub(crate) fn start(
 }
 
 impl Caches {
-    /// Waits until every watch of what the server has, has listed everything once. Machines of an API of which
-    /// something may not be listed are not waited for: the remediations of the other go on.
+    /// Waits until every watch of what the server has, has listed everything once. What of an API may not be listed
+    /// is not waited for: the remediations of the other go on.
     ///
     /// # Errors
     /// When a watch ended instead.
@@ -158,28 +165,43 @@ impl Caches {
         self.remediations.wait_until_ready().await?;
         self.policies.wait_until_ready().await?;
         self.endpoints.wait_until_ready().await?;
-        if self.served.openshift {
-            let group = MachineApi::OpenShift.group();
-            self.or_refused(group, self.openshift.ready()).await?;
-        }
-        if self.served.cluster_api {
-            let all = async {
-                self.cluster_api.ready().await?;
-                self.clusters.wait_until_ready().await
-            };
-            self.or_refused(MachineApi::ClusterApi.group(), all).await?;
+        for api in MachineApi::ALL {
+            if self.serves(api) {
+                self.ready_of(api).await?;
+            }
         }
         self.nodes.wait_until_ready().await
     }
 
-    async fn or_refused(
+    fn serves(&self, api: MachineApi) -> bool {
+        match api {
+            MachineApi::OpenShift => self.served.openshift,
+            MachineApi::ClusterApi => self.served.cluster_api,
+        }
+    }
+
+    async fn ready_of(&self, api: MachineApi) -> Result<(), reflector::store::WriterDropped> {
+        let stores = self.of(api);
+        self.or_refused(api, MACHINES, &stores.machines).await?;
+        self.or_refused(api, HEALTH_CHECKS, &stores.health_checks).await?;
+        match api {
+            MachineApi::OpenShift => Ok(()),
+            MachineApi::ClusterApi => self.or_refused(api, CLUSTERS, &self.clusters).await,
+        }
+    }
+
+    async fn or_refused<K>(
         &self,
-        group: &str,
-        ready: impl Future<Output = Result<(), reflector::store::WriterDropped>>,
-    ) -> Result<(), reflector::store::WriterDropped> {
+        api: MachineApi,
+        resource: &str,
+        store: &Store<Guarded<K>>,
+    ) -> Result<(), reflector::store::WriterDropped>
+    where
+        K: Resource<DynamicType = ()> + Clone + 'static,
+    {
         tokio::select! {
-            ready = ready => ready,
-            () = self.refusals.any_of(group) => Ok(()),
+            ready = store.wait_until_ready() => ready,
+            () = self.refusals.any_of(api.group(), resource) => Ok(()),
         }
     }
 

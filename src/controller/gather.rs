@@ -11,7 +11,7 @@ use super::machine_key::{MachineKey, machine_key, machine_link};
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use super::workload::ClusterKey;
-use super::{claims, node_lease, producers};
+use super::{node_lease, producers};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
@@ -28,7 +28,7 @@ pub(crate) fn facts(
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     memory: &Memory,
-    host: Result<Host, Obstacle>,
+    (host, another_at_work): (Result<Host, Obstacle>, Option<Obstacle>),
     now: Timestamp,
 ) -> Facts {
     let about = about(remediation);
@@ -52,7 +52,7 @@ pub(crate) fn facts(
         world: world(context, remediation, (nodes, &host), memory),
         look: memory.look.clone(),
         host,
-        another_at_work: claims::another_at_work(context, remediation),
+        another_at_work,
         lease_holders: node_lease::holders(remediation),
         leases_were_unused: node_lease::were_unused(context, nodes),
         out_of_service_supported: context.supports_out_of_service(remediation),

@@ -16,7 +16,7 @@ use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::bmc::{BmcAddress, Fingerprint, ServerTrust};
 use crate::core::facts::{Host, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
-use crate::core::metal3::{HostReference, Signposts, host_reference};
+use crate::core::metal3::{HostName, HostReference, Signposts, host_reference};
 use crate::core::phase::Reason;
 use crate::metal3;
 
@@ -74,6 +74,36 @@ pub(crate) async fn resolve(
             Some(&key.name),
             machine.node_name(),
         )),
+    }
+}
+
+/// The host of a Machine by what the caches say of it. Of one that a BareMetalHost describes that is all there is
+/// to know here: it cannot state a system UUID.
+///
+/// # Errors
+/// What is wrong with the host.
+pub(crate) fn by_statement(context: &Context, machine: &Machine) -> Result<Host, Obstacle> {
+    let namespace = machine.namespace().unwrap_or_default();
+    match reference(machine)? {
+        Some(reference) => Ok(Host {
+            reference: format!("BareMetalHost/{}", told(&reference.name)),
+            bmc: String::new(),
+            stated_uuid: None,
+        }),
+        None => through_endpoint(
+            context,
+            &namespace,
+            Some(&machine.name_any()),
+            machine.node_name(),
+        )
+        .map(|resolved| resolved.host),
+    }
+}
+
+/// The name of a BareMetalHost for people, or of what names it.
+fn told(name: &HostName) -> &str {
+    match name {
+        HostName::Known(name) | HostName::OnMetal3Machine(name) => name,
     }
 }
 
@@ -170,32 +200,49 @@ pub(super) fn still_sole(
         let detail = format!("{} is not what it was when this was decided", known.reference);
         return Err(Obstacle::new(Reason::Accepted, detail));
     }
-    let mut others = endpoints.iter().filter(|endpoint| {
+    let others = endpoints.iter().filter(|endpoint| {
         let is_own = is_within(endpoint) && format!("BMCEndpoint/{}", endpoint.name_any()) == host.reference;
         !is_own
     });
-    let twin = others.find(|other| {
-        let other = other
-            .0
-            .as_ref()
-            .ok()
-            .and_then(|other| resolve_endpoint(other).ok());
-        other.is_some_and(|other| is_same_host(&other.host, &host))
-    });
-    twin.map_or(Ok(()), |twin| {
-        let detail = format!(
-            "BMCEndpoint {} in namespace {} has the address or the system UUID of {}, too",
-            twin.name_any(),
-            twin.namespace().unwrap_or_default(),
-            host.reference
+    for other in others {
+        let place = format!(
+            "BMCEndpoint {} in namespace {}",
+            other.name_any(),
+            other.namespace().unwrap_or_default()
         );
-        Err(Obstacle::new(Reason::HostAmbiguous, detail))
-    })
+        let (reason, what) = match describes(other, &host) {
+            Ok(false) => continue,
+            Ok(true) => (
+                Reason::HostAmbiguous,
+                format!("has the address or the system UUID of {}, too", host.reference),
+            ),
+            Err(why) => (
+                Reason::HostUnreadable,
+                format!("may describe the host of {}, too: {why}", host.reference),
+            ),
+        };
+        return Err(Obstacle::new(reason, format!("{place} {what}")));
+    }
+    Ok(())
 }
 
-fn is_same_host(one: &Host, other: &Host) -> bool {
-    let uuids = one.stated_uuid.as_ref().zip(other.stated_uuid.as_ref());
-    one.bmc == other.bmc || uuids.is_some_and(|(one, other)| one.matches(other).is_some())
+/// Whether an endpoint describes this host, by its address or its system UUID; the rest of it may be wrong.
+///
+/// # Errors
+/// Why that is not known.
+fn describes(endpoint: &Guarded<BMCEndpoint>, host: &Host) -> Result<bool, String> {
+    let spec = match &endpoint.0 {
+        Ok(endpoint) => &endpoint.spec,
+        Err(invalid) => return Err(invalid.error.clone()),
+    };
+    let address = bmc_address(&spec.address, "spec.address").map_err(|obstacle| obstacle.detail)?;
+    let stated = spec.system_uuid.as_deref().map(SystemUuid::parse).transpose();
+    let uuids = stated.map(|stated| stated.zip(host.stated_uuid.clone()));
+    if address.to_string() == host.bmc {
+        return Ok(true);
+    }
+    let uuids = uuids.map_err(|_| "spec.systemUUID is no usable UUID".to_owned())?;
+    Ok(uuids.is_some_and(|(one, other)| one.matches(&other).is_some()))
 }
 
 fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) -> bool {

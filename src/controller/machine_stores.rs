@@ -1,7 +1,7 @@
 //! The caches of one API's Machines and health checks.
 
 use futures::Stream;
-use kube::runtime::reflector::{self, Store};
+use kube::runtime::reflector::Store;
 use kube::runtime::watcher;
 use tokio::task::JoinSet;
 
@@ -67,14 +67,5 @@ impl MachineStores {
     /// Whether the Machines have been listed once.
     pub(super) fn is_listed(&self) -> bool {
         is_listed(&self.machines)
-    }
-
-    /// Waits until both have been listed once.
-    ///
-    /// # Errors
-    /// When a watch ended instead.
-    pub(super) async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
-        self.machines.wait_until_ready().await?;
-        self.health_checks.wait_until_ready().await
     }
 }

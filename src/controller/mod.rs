@@ -57,6 +57,7 @@ pub(crate) use bmc_conversation::rejected_before;
 pub(crate) use bmc_obstacle::obstacle;
 pub use clock::Clock;
 pub use context::Context;
+pub(crate) use host::by_statement as host_by_statement;
 pub(crate) use host::{HostTrust, ResolvedHost, among_endpoints, bmc_address, reference, resolve_endpoint};
 pub(crate) use latch::Latch;
 pub(crate) use look::watch_for_report;

@@ -75,7 +75,7 @@ async fn to_rest(
     for _ in 0..STEPS_LIMIT {
         memory.notice_jumps(context.clock.jumps());
         let now = context.clock.now();
-        let resolved = resolve(context, &remediation, memory, now).await?;
+        let (resolved, another_at_work) = resolve(context, &remediation, memory, now).await?;
         let named = resolved
             .as_ref()
             .map(|resolved| resolved.host.clone())
@@ -85,7 +85,14 @@ async fn to_rest(
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.nodes_of(&remediation);
-        let facts = gather::facts(context, &remediation, &nodes, memory, named, now);
+        let facts = gather::facts(
+            context,
+            &remediation,
+            &nodes,
+            memory,
+            (named, another_at_work),
+            now,
+        );
         let before = remediation
             .status
             .as_ref()
@@ -127,13 +134,13 @@ async fn to_rest(
     Ok(Action::requeue(Duration::ZERO))
 }
 
-/// Resolves the host, unless another remediation is at work on it.
+/// Resolves the host, and says who else is or may be at work on it, where this remediation may want to begin.
 async fn resolve(
     context: &Context,
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
     now: Timestamp,
-) -> Result<Result<host::ResolvedHost, Obstacle>, ShellError> {
+) -> Result<(Result<host::ResolvedHost, Obstacle>, Option<Obstacle>), ShellError> {
     let phase = remediation
         .status
         .as_ref()
@@ -141,21 +148,22 @@ async fn resolve(
         .unwrap_or_default();
     if phase.is_final() {
         let detail = "the remediation has ended";
-        return Ok(Err(Obstacle::new(Reason::HostNotFound, detail)));
+        let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
+        return Ok((ended, claims::another_at_work(context, remediation)));
     }
-    let nothing_begun = phase == Phase::Pending;
     let resolved = host::resolve(context, remediation, memory, now).await?;
-    if nothing_begun && let Ok(host) = &resolved {
-        if let Err(obstacle) = claims::claim(context, remediation, host) {
-            return Ok(Err(obstacle));
-        }
+    let mut another = None;
+    if phase == Phase::Pending
+        && let Ok(host) = &resolved
+    {
+        another = claims::claim(context, remediation, host).err();
         let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
         memory
             .turn_to(host, policy.map(|policy| policy.spec.bmc.clone()))
             .await;
     }
-    Ok(resolved)
+    Ok((resolved, another))
 }
 
 /// Before a Node is deleted, what it carries has to be known. Where its API does not say, the host, which may

@@ -15,7 +15,13 @@ use crate::core::phase::Reason;
 use crate::report::conditions::{ROLE_COMPLETE, Statement};
 
 /// The resource of Machines, in the group of either API.
-const MACHINES: &str = "machines";
+pub(super) const MACHINES: &str = "machines";
+
+/// That of MachineHealthChecks.
+pub(super) const HEALTH_CHECKS: &str = "machinehealthchecks";
+
+/// That of Clusters.
+pub(super) const CLUSTERS: &str = "clusters";
 
 /// Something that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,10 +67,11 @@ impl Refusals {
         });
     }
 
-    /// Waits until something of a group is refused.
-    pub(super) async fn any_of(&self, group: &str) {
+    /// Waits until a resource of a group is refused.
+    pub(super) async fn any_of(&self, group: &str, resource: &str) {
         let mut all = self.0.subscribe();
-        let is_refused = |all: &BTreeSet<Refused>| all.iter().any(|one| one.group == group);
+        let is_this = |one: &Refused| one.group == group && one.resource == resource;
+        let is_refused = |all: &BTreeSet<Refused>| all.iter().any(is_this);
         // The sender is held here, so this does not fail.
         let _ = all.wait_for(is_refused).await;
     }
@@ -159,11 +166,12 @@ mod tests {
             changes.next().now_or_never().is_none(),
             "no refusal, but a failure"
         );
-        assert!(refusals.any_of(group).now_or_never().is_none());
+        assert!(refusals.any_of(group, MACHINES).now_or_never().is_none());
         assert!(events.next().await.is_some() && events.next().await.is_some());
         assert!(changes.next().now_or_never().is_some());
         assert!(changes.next().now_or_never().is_none(), "the same one");
-        assert!(refusals.any_of(group).now_or_never().is_some());
+        assert!(refusals.any_of(group, MACHINES).now_or_never().is_some());
+        assert!(refusals.any_of(group, CLUSTERS).now_or_never().is_none());
         let hidden = |api| refusals.hide_machines_of(api);
         assert!(hidden(MachineApi::ClusterApi) && !hidden(MachineApi::OpenShift));
         let said = refusals.statement(Some(1));

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter as KubeReporter};
+use kube::runtime::events::{Event, EventType, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
 
 use super::conditions::Statement;
 use super::metrics::Metrics;
+use super::recorder::Notes;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
 use crate::api::views::cluster_api::Version;
@@ -24,7 +25,7 @@ const NOTE_LIMIT: usize = 1_000;
 /// Tells people: events on the objects they look at, log lines for those who read logs.
 #[derive(Clone)]
 pub struct Reporter {
-    recorder: Recorder,
+    notes: Notes,
     pub(super) metrics: Metrics,
 }
 
@@ -36,7 +37,7 @@ impl Reporter {
             instance: Some(instance),
         };
         Self {
-            recorder: Recorder::new(client, reporter),
+            notes: Notes::new(client, reporter),
             metrics,
         }
     }
@@ -137,7 +138,7 @@ impl Reporter {
             action: action.to_owned(),
             secondary,
         };
-        match tokio::time::timeout(PUBLISH_DEADLINE, self.recorder.publish(&event, regarding)).await {
+        match tokio::time::timeout(PUBLISH_DEADLINE, self.notes.publish(&event, regarding)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(reason, %error, "event not published"),
             Err(_) => tracing::debug!(reason, "event not published in time"),

@@ -6,6 +6,7 @@ mod health_checks;
 mod metrics;
 mod metrics_server;
 mod readiness;
+mod recorder;
 
 pub use events::Reporter;
 pub use metrics::Metrics;

@@ -80,6 +80,7 @@ pub(super) fn ask(
     let triggered = Triggered {
         machine: known,
         node: &facts.world.node,
+        host: &facts.host,
         health_checks: &facts.world.health_checks,
         remediations: &earlier,
     };

@@ -69,3 +69,25 @@ fn a_host_that_another_endpoint_describes_is_nobody_s() {
         }
     }
 }
+
+#[test]
+fn a_host_that_an_endpoint_describes_in_which_something_else_is_wrong_is_nobody_s() {
+    let unusable = Some("00000000-0000-0000-0000-000000000000");
+    for (address, uuid, expected) in [
+        ("redfish://10.0.0.7", unusable, Err(Reason::HostAmbiguous)),
+        ("redfish://10.0.0.8", unusable, Err(Reason::HostUnreadable)),
+        ("no address", Some(OTHER), Err(Reason::HostUnreadable)),
+    ] {
+        let other = endpoint(("elsewhere", "worker-2"), address, uuid);
+        assert_eq!(judged(&[ours(), other]), expected, "{address} {uuid:?}");
+    }
+    let mut pinned = serde_json::to_value(
+        endpoint(("elsewhere", "worker-2"), "redfish://10.0.0.8", Some(OTHER))
+            .0
+            .unwrap(),
+    )
+    .unwrap();
+    pinned["spec"]["tls"] = serde_json::json!({"fingerprints": ["no fingerprint"]});
+    let wrong_elsewhere = serde_json::from_value(pinned).unwrap();
+    assert_eq!(judged(&[ours(), wrong_elsewhere]), Ok(()));
+}

@@ -29,6 +29,9 @@ impl<'a> Step<'a> {
             Ok(host) => host,
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
+        if let Some(another) = &self.facts.another_at_work {
+            return self.obstructed(strategy, another, None);
+        }
         let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
             let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
             return self.obstructed(strategy, &Obstacle::new(Reason::NodeUnreadable, detail), None);

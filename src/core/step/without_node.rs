@@ -89,9 +89,18 @@ pub(super) fn judge<'a>(
     }
 }
 
-/// What about a Machine that has no Node forbids to act on it, whoever asks.
-pub(crate) fn obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
-    why(machine, seen).and_then(|_| by_itself::obstacle(machine))
+/// What about a Machine that has no Node, or about its host, forbids to act on it, whoever asks.
+pub(crate) fn obstacle(
+    machine: &Machine,
+    seen: &Seen<Node>,
+    host: &Result<Host, Obstacle>,
+) -> Option<Obstacle> {
+    let why = why(machine, seen)?;
+    let by_host = || match host {
+        Ok(host) => stated(machine, &why, host).err(),
+        Err(obstacle) => Some(obstacle.clone()),
+    };
+    by_itself::obstacle(machine).or_else(by_host)
 }
 
 /// The system UUID that a person stated for the host: without a Node there is no other proof.
@@ -191,6 +200,9 @@ impl Step<'_> {
             Ok(host) => host,
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
+        if let Some(another) = &facts.another_at_work {
+            return self.obstructed(strategy, another, None);
+        }
         let uuid = match stated(machine, &why, host) {
             Ok(uuid) => uuid,
             Err(obstacle) => return self.obstructed(strategy, &obstacle, None),

@@ -10,7 +10,7 @@ use super::state::{CheckKey, Remediations};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
-use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, others};
+use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, host_by_statement, others};
 use crate::core::facts::{Obstacle, Origin};
 use crate::core::health::overlap::Check;
 use crate::core::health::rules::CLUSTER_NAME_LABEL;
@@ -146,7 +146,7 @@ impl Gathered {
         vouching(&checks)
             .err()
             .or_else(|| node_obstacle(&facts, &node))
-            .or_else(|| without_node_obstacle(&facts, &node))
+            .or_else(|| without_node_obstacle(&facts, &node, &host_by_statement(context, machine)))
     }
 
     /// What the triggers of these Machines have led to.

@@ -9,11 +9,11 @@ use kube::{Resource, ResourceExt as _};
 use tokio::sync::mpsc;
 
 use super::judged::is_under_way;
-use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::keys;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::{BMCEndpoint, PowerCycleRemediation};
 use crate::controller::{about, begun};
 use crate::core::health::target::MachineState;
 use crate::core::machine_api::MachineApi;
@@ -39,6 +39,7 @@ pub(crate) struct Wakes {
     pub(crate) openshift: MachineWakes,
     pub(crate) cluster_api: MachineWakes,
     pub(crate) clusters: Wake<Cluster>,
+    pub(crate) endpoints: Wake<BMCEndpoint>,
 }
 
 /// The listeners to the watches of one API.
@@ -65,6 +66,7 @@ impl Wakes {
             openshift: MachineWakes::new(waker),
             cluster_api: MachineWakes::new(waker),
             clusters: Wake::new(waker, cluster),
+            endpoints: Wake::new(waker, endpoint),
         }
     }
 }
@@ -194,6 +196,18 @@ fn node(node: &Node, hasher: &mut DefaultHasher) {
 /// The age of a Cluster's conditions and its pause.
 fn cluster(cluster: &Cluster, hasher: &mut DefaultHasher) {
     format!("{:?}", cluster.state).hash(hasher);
+}
+
+/// Whether a host without a Node may be power-cycled is judged by what states which one it is.
+fn endpoint(endpoint: &BMCEndpoint, hasher: &mut DefaultHasher) {
+    let spec = &endpoint.spec;
+    (
+        &spec.machine_name,
+        &spec.node_name,
+        &spec.address,
+        &spec.system_uuid,
+    )
+        .hash(hasher);
 }
 
 fn remediation(remediation: &PowerCycleRemediation, hasher: &mut DefaultHasher) {

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use super::invariants_recovery::obeys_late;
 use super::shell::{Sim, millis};
 use super::world::{Kubelet, at};
-use crate::core::facts::Seen;
+use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::{Escalation, Strategy};
 
@@ -133,4 +133,44 @@ fn a_failure_of_a_reason_that_there_is_not_stops() {
     let decision = crate::core::step::step(&sim.journal, &sim.facts(), at(sim.world.now));
 
     assert_eq!(decision.journal.reason, Reason::JournalUnreadable.as_str());
+}
+
+#[test]
+fn invariant_8_who_else_may_be_at_work_keeps_no_host_without_its_power() {
+    let another = || {
+        Some(Obstacle::new(
+            Reason::JournalUnreadable,
+            "PowerCycleRemediation x cannot be read",
+        ))
+    };
+    for attempts in [1, 2] {
+        let mut sim = Sim::new();
+        edit(&mut sim, |strategy| strategy.retries.attempts = attempts);
+        sim.run_until(|sim| sim.power_offs() == 1);
+        sim.world.bmc.reachable = false;
+        sim.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
+        assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
+        sim.world.host.boots_well = false;
+        sim.another_at_work = another();
+        sim.world.bmc.reachable = true;
+
+        sim.run();
+
+        assert_eq!(sim.power_offs(), 1, "nothing is begun beside it");
+        assert!(sim.world.host.on, "{}", sim.journal.message);
+        assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+    }
+}
+
+#[test]
+fn nothing_is_begun_beside_another() {
+    for mut sim in [Sim::new(), Sim::without_node(false)] {
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.journal.is_because(Reason::AnotherRemediationActive));
+        assert_eq!(sim.journal.phase, Phase::Pending);
+        sim.another_at_work = None;
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+        assert_eq!(sim.power_offs(), 1);
+    }
 }

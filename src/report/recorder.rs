@@ -1,0 +1,178 @@
+//! Publishes events, each text as one of its own.
+//!
+//! kube's `Recorder` (kube-rs `kube-runtime/src/events.rs`) counts up an event of the same reason about the same
+//! object whatever its note says, so that people would read the first text for ever; and an event that somebody
+//! deleted takes those that come after it along.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, Recorder, Reporter};
+
+/// How long an event is counted up instead of being published anew: kube's `CACHE_TTL`.
+const REMEMBERED: Duration = Duration::from_mins(6);
+
+/// What an event is about: object, reason, action and related object.
+type About = (String, String, String, String);
+
+/// What was published last about something.
+struct Last {
+    note: Option<String>,
+    /// Counts up that event, and no other.
+    recorder: Recorder,
+    used: Instant,
+}
+
+/// Publishes events.
+#[derive(Clone)]
+pub(super) struct Notes {
+    client: Client,
+    reporter: Reporter,
+    last: Arc<Mutex<HashMap<About, Last>>>,
+}
+
+impl Notes {
+    /// For events in the name of `reporter`.
+    pub(super) fn new(client: Client, reporter: Reporter) -> Self {
+        Self {
+            client,
+            reporter,
+            last: Arc::default(),
+        }
+    }
+
+    /// Publishes an event, or counts it up where it is the same as the last one.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub(super) async fn publish(
+        &self,
+        event: &Event,
+        regarding: &ObjectReference,
+    ) -> Result<(), kube::Error> {
+        let about = about(event, regarding);
+        let recorder = self.recorder(&about, event);
+        let published = recorder.publish(event, regarding).await;
+        match &published {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Ok(()) | Err(_) => return published,
+        }
+        // It was deleted meanwhile, or the namespace is.
+        self.all().remove(&about);
+        self.recorder(&about, event).publish(event, regarding).await
+    }
+
+    /// What counts up this event, or publishes it for the first time.
+    fn recorder(&self, about: &About, event: &Event) -> Recorder {
+        let now = Instant::now();
+        let mut all = self.all();
+        all.retain(|_, last| now.duration_since(last.used) < REMEMBERED);
+        let same = all.get_mut(about).filter(|last| last.note == event.note);
+        if let Some(last) = same {
+            last.used = now;
+            return last.recorder.clone();
+        }
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        let last = Last {
+            note: event.note.clone(),
+            recorder: recorder.clone(),
+            used: now,
+        };
+        all.insert(about.clone(), last);
+        recorder
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<About, Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn about(event: &Event, regarding: &ObjectReference) -> About {
+    let told = |object: &ObjectReference| {
+        let parts = [&object.kind, &object.namespace, &object.name, &object.uid];
+        parts.map(|part| part.clone().unwrap_or_default()).join("/")
+    };
+    (
+        told(regarding),
+        event.reason.clone(),
+        event.action.clone(),
+        event.secondary.as_ref().map(told).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::events::EventType;
+
+    use super::*;
+
+    fn event(note: &str) -> Event {
+        Event {
+            type_: EventType::Warning,
+            reason: "RoleIncomplete".to_owned(),
+            note: Some(note.to_owned()),
+            action: "Remediate".to_owned(),
+            secondary: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn each_text_is_an_event_and_the_same_text_is_counted_up() {
+        let (tell, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        let answer = move |method: axum::http::Method, axum::Json(event): axum::Json<serde_json::Value>| {
+            let tell = tell.clone();
+            async move {
+                let is_gone = method == axum::http::Method::PATCH && event["note"] == "gone";
+                tell.send((method, event["note"].clone())).unwrap();
+                if is_gone {
+                    let status = serde_json::json!({
+                        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
+                        "message": "not found", "code": 404,
+                    });
+                    return (axum::http::StatusCode::NOT_FOUND, axum::Json(status));
+                }
+                (axum::http::StatusCode::OK, axum::Json(event))
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().fallback(answer);
+        let _server = tokio::spawn(async { axum::serve(listener, router).await });
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let reporter = Reporter {
+            controller: "baremetal-remediator".to_owned(),
+            instance: None,
+        };
+        let notes = Notes::new(Client::try_from(config).unwrap(), reporter);
+        let policy = ObjectReference {
+            kind: Some("RemediationPolicy".to_owned()),
+            name: Some("default".to_owned()),
+            ..ObjectReference::default()
+        };
+
+        for note in ["one", "one", "two", "two", "one", "gone", "gone"] {
+            notes.publish(&event(note), &policy).await.unwrap();
+        }
+
+        let mut told = Vec::new();
+        while let Ok((method, note)) = asked.try_recv() {
+            told.push(format!("{method} {}", note.as_str().unwrap_or_default()));
+        }
+        assert_eq!(
+            told,
+            [
+                "POST one",
+                "PATCH one",
+                "POST two",
+                "PATCH two",
+                "POST one",
+                "POST gone",
+                "PATCH gone",
+                "POST gone"
+            ]
+        );
+    }
+}
