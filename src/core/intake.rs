@@ -7,7 +7,7 @@ mod tests;
 
 use jiff::Timestamp;
 
-use super::facts::{Host, Machine, Node, Obstacle, Seen};
+use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
 use super::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, without_node_obstacle};
@@ -33,8 +33,6 @@ pub struct Triggered<'a> {
     pub machine: &'a Machine,
     /// Its Node.
     pub node: &'a Seen<Node>,
-    /// Its host, or why it cannot be named; asked only where it has no Node.
-    pub host: &'a Result<Host, Obstacle>,
     /// The health checks of its namespace that select it or cannot be read.
     pub health_checks: &'a [Seen<HealthCheck>],
     /// The remediations that it has or had.
@@ -85,7 +83,7 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
     if let Some(obstacle) = machine_obstacle(machine)
         .or_else(|| pause_obstacle(machine))
         .or_else(|| trigger_obstacle(machine))
-        .or_else(|| without_node_obstacle(machine, triggered.node, triggered.host))
+        .or_else(|| without_node_obstacle(machine, triggered.node))
     {
         return skip(obstacle);
     }

@@ -15,9 +15,7 @@ use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{
-    ClusterKey, Context, ShellError, gather, host_by_statement, machine_key, others, within,
-};
+use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, others, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::phase::Reason;
@@ -141,13 +139,11 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
-    let host = host_by_statement(context, machine);
     let cluster = ClusterKey::of(machine).map(|key| gather::cluster(context, &key));
     let machine = gather::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,
         node: &node,
-        host: &host,
         health_checks: &checks,
         remediations: &remediations,
     };

@@ -125,7 +125,7 @@ const CASES: &[Case] = &[
             BEYOND_EVERY_BOUND,
         ],
         correction: Some(
-            || json!({"spec": {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}}),
+            || json!({"spec": {"unhealthyConditions": [{"type": "Ready", "status": "False", "timeout": "1s"}]}}),
         ),
     },
     Case {

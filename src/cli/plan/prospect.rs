@@ -80,7 +80,6 @@ pub(super) fn ask(
     let triggered = Triggered {
         machine: known,
         node: &facts.world.node,
-        host: &facts.host,
         health_checks: &facts.world.health_checks,
         remediations: &earlier,
     };

@@ -3,7 +3,6 @@ use jiff::SignedDuration;
 use super::*;
 use crate::core::facts::{NodeCondition, OutOfService};
 use crate::core::health::UnhealthyCondition;
-use crate::core::identity::SystemUuid;
 
 fn machine(name: &str) -> Machine {
     Machine {
@@ -62,61 +61,10 @@ fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
     let triggered = Triggered {
         machine: &machine("worker"),
         node: &node("Unknown"),
-        host: &Ok(host()),
         health_checks: &vouching(),
         remediations,
     };
     decide(triggered, is_taken, at(0))
-}
-
-fn host() -> Host {
-    Host {
-        reference: "BMCEndpoint/worker".to_owned(),
-        bmc: "https://10.0.0.1".to_owned(),
-        stated_uuid: None,
-    }
-}
-
-#[test]
-fn a_trigger_on_a_machine_without_a_node_needs_a_host_that_somebody_named() {
-    let without_node = Machine {
-        phase: Some("Running".to_owned()),
-        node_name: None,
-        ..machine("worker")
-    };
-    let uuid = SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok();
-    let stated = Ok(Host {
-        stated_uuid: uuid,
-        ..host()
-    });
-    let of_metal3 = Ok(Host {
-        reference: "BareMetalHost/worker".to_owned(),
-        ..host()
-    });
-    let unknown = Err(Obstacle::new(
-        Reason::HostNotFound,
-        "no BMCEndpoint names Machine worker",
-    ));
-    for (host, refused) in [
-        (stated, None),
-        (Ok(host()), Some(Reason::IdentityUnproven)),
-        (of_metal3, Some(Reason::NodeMissing)),
-        (unknown, Some(Reason::HostNotFound)),
-    ] {
-        let triggered = Triggered {
-            machine: &without_node,
-            node: &Seen::Absent,
-            host: &host,
-            health_checks: &vouching(),
-            remediations: &[],
-        };
-        let reason = match decide(triggered, |_| false, at(0)) {
-            Intake::Skip { obstacle, .. } => Some(obstacle.reason),
-            Intake::Create(_) => None,
-            Intake::Nothing => panic!("{host:?}: nothing"),
-        };
-        assert_eq!(reason, refused, "{host:?}");
-    }
 }
 
 /// So many minutes after some time.
@@ -208,7 +156,6 @@ fn after_power_cycles(ready: &str, ended: &[i64]) -> Intake {
     let triggered = Triggered {
         machine: &machine("worker"),
         node: &node(ready),
-        host: &Ok(host()),
         health_checks: &vouching(),
         remediations: &remediations,
     };
@@ -304,7 +251,6 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
     let triggered = Triggered {
         machine: &machine("worker"),
         node: &Seen::Present(other),
-        host: &Ok(host()),
         health_checks: &vouching(),
         remediations: &[over],
     };

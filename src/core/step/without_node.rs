@@ -89,18 +89,23 @@ pub(super) fn judge<'a>(
     }
 }
 
-/// What about a Machine that has no Node, or about its host, forbids to act on it, whoever asks.
-pub(crate) fn obstacle(
+/// What about a Machine that has no Node forbids to act on it, whoever asks.
+pub(crate) fn obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
+    why(machine, seen).and_then(|_| by_itself::obstacle(machine))
+}
+
+/// Why nobody could tell which host a Machine without a Node is about. A remediation waits until somebody can;
+/// one that need not be asked for is not, because it fails in the end.
+pub(crate) fn unnamed_host(
     machine: &Machine,
     seen: &Seen<Node>,
     host: &Result<Host, Obstacle>,
 ) -> Option<Obstacle> {
     let why = why(machine, seen)?;
-    let by_host = || match host {
+    match host {
         Ok(host) => stated(machine, &why, host).err(),
         Err(obstacle) => Some(obstacle.clone()),
-    };
-    by_itself::obstacle(machine).or_else(by_host)
+    }
 }
 
 /// The system UUID that a person stated for the host: without a Node there is no other proof.

@@ -19,7 +19,7 @@ use crate::core::health::vouching;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
 use crate::core::step::{
-    machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, without_node_obstacle,
+    machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, unnamed_host, without_node_obstacle,
 };
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
@@ -146,7 +146,8 @@ impl Gathered {
         vouching(&checks)
             .err()
             .or_else(|| node_obstacle(&facts, &node))
-            .or_else(|| without_node_obstacle(&facts, &node, &host_by_statement(context, machine)))
+            .or_else(|| without_node_obstacle(&facts, &node))
+            .or_else(|| unnamed_host(&facts, &node, &host_by_statement(context, machine)))
     }
 
     /// What the triggers of these Machines have led to.

@@ -9,6 +9,7 @@ use crate::core::facts::{Obstacle, Origin, Seen};
 use crate::core::health::HealthCheck;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
+use crate::core::step::unnamed_host;
 
 type Change = fn(&mut Sim);
 
@@ -246,4 +247,28 @@ fn another_ailment_of_the_machine_does_not_shorten_the_time() {
         });
     });
     assert_eq!(reason, Reason::WithinGracePeriod.as_str());
+}
+
+#[test]
+fn nobody_asks_for_a_host_that_nobody_named() {
+    let asked = |change: Change| {
+        let mut sim = Sim::without_node(false);
+        change(&mut sim);
+        let facts = sim.facts();
+        let machine = facts.world.machine.present().expect("it is there");
+        let obstacle = unnamed_host(machine, &facts.world.node, &facts.host);
+        obstacle.map(|obstacle| (obstacle.reason, obstacle.for_people()))
+    };
+    // What the BMC says comes later.
+    for (what, change, reason, says) in of_the_host().into_iter().take(2) {
+        let (refused, told) = asked(change).unwrap_or_else(|| panic!("{what}: it is asked for"));
+        assert_eq!(refused, reason, "{what}");
+        assert!(told.contains(says), "{what}: {told}");
+    }
+    assert_eq!(asked(|_| {}), None);
+    let with_node: Change = |sim| {
+        *sim = Sim::new();
+        sim.host = Err(Obstacle::new(Reason::HostNotFound, "none"));
+    };
+    assert_eq!(asked(with_node), None, "a Node is asked for as ever");
 }
