@@ -17,8 +17,7 @@ use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use world::refusal::{self, Case};
@@ -60,15 +59,6 @@ async fn daemon() -> Result<&'static ChildDaemon> {
             world::start_daemon(cluster, Path::new(DAEMON))
         })
         .await
-}
-
-fn anything(world: &World, kind: &str) -> Api<DynamicObject> {
-    let group = GroupVersionKind::gvk("baremetal-remediator.io", "v1alpha1", kind);
-    Api::namespaced_with(
-        world.client.clone(),
-        &world.namespace,
-        &ApiResource::from_gvk(&group),
-    )
 }
 
 /// Stores what a person should not: the loosened kind is served a moment after it was changed.
@@ -163,7 +153,7 @@ async fn a_health_check_that_cannot_be_read_vouches_for_nothing() -> Result<()> 
 async fn an_endpoint_that_cannot_be_read_may_be_the_one_and_is_named() -> Result<()> {
     let world = sick_world("endpoint").await?;
     let host = &world.hosts[0];
-    let endpoints = anything(&world, "BMCEndpoint");
+    let endpoints = objects::ours(&world, "BMCEndpoint");
     merge_until_stored(&endpoints, &host.name, &json!({"spec": {"address": 7}})).await?;
 
     objects::trigger(&world, &host.name).await?;
@@ -182,7 +172,7 @@ async fn invariant_9_a_remediation_of_an_unknown_phase_is_left_alone_and_nothing
 -> Result<()> {
     let world = sick_world("thawing").await?;
     let host = &world.hosts[0];
-    let remediations = anything(&world, "PowerCycleRemediation");
+    let remediations = objects::ours(&world, "PowerCycleRemediation");
     let name = format!("{}-later", host.name);
     let of_a_later_version = json!({
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",

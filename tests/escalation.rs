@@ -34,9 +34,7 @@ async fn escalated(world: &World, name: &str) -> Result<PowerCycleRemediation> {
 }
 
 fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<String> {
-    let conditions = &remediation.status.as_ref()?.conditions;
-    let condition = conditions.iter().find(|condition| condition.type_ == kind)?;
-    Some(condition.status.clone())
+    world::conditions::of(remediation, kind).map(|(status, _)| status)
 }
 
 #[tokio::test]

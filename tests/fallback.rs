@@ -9,15 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::api::BMCEndpoint;
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{CertificateDefect, Command, Event, Fault, IpmiSpec, RequestClass, Via};
-use kube::api::Api;
-use kube::runtime::wait::await_condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 use world::refusal::{self, PATIENCE};
-use world::{HostOptions, World, WorldHost, objects, record, truth};
+use world::{HostOptions, World, WorldHost, conditions, objects, record, truth};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const WHY: &str = "over IPMI, because Redfish did not answer: ";
@@ -233,21 +231,12 @@ async fn is_shown_by_the_program(world: &World, host: &WorldHost) -> Result<()> 
 async fn is_not_ready(world: &World, host: &WorldHost, port: u16) -> Result<()> {
     let checked = policy(&json!({"fallbackToIPMI": {"port": port}, "readiness": {"interval": "10s"}}));
     world::set_policy(&world.client, checked).await?;
-    let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
-    let is_said = |endpoint: Option<&BMCEndpoint>| {
-        let status = endpoint.and_then(|endpoint| endpoint.status.as_ref());
-        status.is_some_and(|status| {
-            status.conditions.iter().any(|condition| {
-                condition.type_ == "Ready"
-                    && condition.status == "False"
-                    && condition.reason == Reason::BmcOnlyOverIpmi.as_str()
-                    && condition.message.contains(WHY)
-            })
-        })
+    let is_said = |one: &Condition| {
+        one.status == "False" && one.reason == Reason::BmcOnlyOverIpmi.as_str() && one.message.contains(WHY)
     };
-    let said = await_condition(endpoints, &host.name, is_said);
-    tokio::time::timeout(Duration::from_mins(1), said)
+    let (endpoints, within) = (objects::ours(world, "BMCEndpoint"), Duration::from_mins(1));
+    conditions::until(endpoints, &host.name, "Ready", within, is_said)
         .await
-        .context("the endpoint does not say that Redfish is silent")??;
+        .context("the endpoint does not say that Redfish is silent")?;
     Ok(())
 }

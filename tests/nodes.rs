@@ -5,7 +5,6 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::events::v1::Event;
@@ -14,7 +13,7 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, objects};
+use world::{HostOptions, World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -44,12 +43,6 @@ fn without_a_machine() -> HostOptions {
         }),
         ..HostOptions::default()
     }
-}
-
-fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<(String, String)> {
-    let conditions = &remediation.status.as_ref()?.conditions;
-    let found = conditions.iter().find(|condition| condition.type_ == kind)?;
-    Some((found.status.clone(), found.reason.clone()))
 }
 
 /// Reasons of the events on a Node, found as `kubectl describe node` does.
@@ -104,7 +97,7 @@ async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()>
         ("Succeeded", "True"),
         ("PermanentNodeDeletionExpected", "False"),
     ] {
-        let found = condition(&ended, kind).map(|(status, _)| status);
+        let found = conditions::of(&ended, kind).map(|(status, _)| status);
         assert_eq!(found.as_deref(), Some(status), "{kind}");
     }
     Ok(())
@@ -138,9 +131,9 @@ async fn a_node_that_is_well_again_is_no_failure_to_its_node_health_check() -> R
 
     assert_eq!(world::phase(&ended), Phase::Cancelled, "{:?}", ended.status);
     let recovered = |status: &str| Some((status.to_owned(), "Recovered".to_owned()));
-    assert_eq!(condition(&ended, "Processing"), recovered("False"));
+    assert_eq!(conditions::of(&ended, "Processing"), recovered("False"));
     // At False its operator would take the next step of its ladder at once.
-    assert_eq!(condition(&ended, "Succeeded"), recovered("True"));
+    assert_eq!(conditions::of(&ended, "Succeeded"), recovered("True"));
     assert_eq!(host.transitions(), (0, 0));
     Ok(())
 }
@@ -161,7 +154,7 @@ async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_to
         .remediation_waits(&host.name, Reason::HostNotFound.as_str())
         .await?;
     assert_eq!(
-        condition(&waiting, "Succeeded")
+        conditions::of(&waiting, "Succeeded")
             .map(|(status, _)| status)
             .as_deref(),
         Some("Unknown")
@@ -176,12 +169,12 @@ async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_to
 
     let interrupted = Some(("False".to_owned(), "RemediationInterruptedByNHC".to_owned()));
     assert_eq!(
-        condition(&ended, "Processing"),
+        conditions::of(&ended, "Processing"),
         interrupted,
         "{:?}",
         ended.name_any()
     );
-    assert_eq!(condition(&ended, "Succeeded"), interrupted);
+    assert_eq!(conditions::of(&ended, "Succeeded"), interrupted);
     assert_eq!(host.transitions(), (0, 0));
     Ok(())
 }

@@ -16,11 +16,11 @@ use anyhow::{Context as _, Result};
 use baremetal_remediator::api::RemediationPolicy;
 use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject};
-use kube::runtime::wait::await_condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
-use world::{World, objects};
+use world::{World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -82,26 +82,11 @@ async fn is_held_up(world: &World, daemon: &ChildDaemon, reason: Reason, says: &
 
 /// A policy that cannot be read says so itself, too.
 async fn says_that_it_cannot_be_read(world: &World) -> Result<()> {
-    let resource = ApiResource::erase::<RemediationPolicy>(&());
-    let policies = Api::<DynamicObject>::all_with(world.client.clone(), &resource);
-    let said = |policy: &DynamicObject| {
-        let conditions = policy
-            .data
-            .pointer("/status/conditions")
-            .and_then(Value::as_array);
-        let mut conditions = conditions.into_iter().flatten();
-        let unreadable = |one: &&Value| one["type"] == "Accepted" && one["reason"] == "PolicyUnreadable";
-        let found = conditions.find(unreadable)?;
-        (json!(policy.metadata.generation) == found["observedGeneration"]).then(|| found["message"].clone())
-    };
-    let is_said = move |policy: Option<&DynamicObject>| policy.and_then(said).is_some();
-    let found = tokio::time::timeout(refusal::PATIENCE, await_condition(policies, "default", is_said))
-        .await
-        .context("the policy does not say that it cannot be read")??;
-    let message = found.as_ref().and_then(said).unwrap_or_default();
-    let message = message.as_str().context("no message")?;
+    let unreadable = |one: &Condition| one.reason == Reason::PolicyUnreadable.as_str();
+    let policies = world::daemon::policies(&world.client);
+    let said = conditions::until_current(policies, "default", "Accepted", refusal::PATIENCE, unreadable);
     refusal::useful(
-        message,
+        &said.await?.message,
         Reason::PolicyUnreadable,
         &["spec.bmc.allowedNetworks[0]"],
         "",

@@ -7,40 +7,29 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::RemediationPolicy;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
 use world::refusal;
-use world::{HostOptions, World, cluster_api, objects};
+use world::{HostOptions, World, cluster_api, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
 
 /// Waits until the policy says this of the role; answers with the message.
-async fn role_is(client: &Client, status: &'static str, says: &'static [&'static str]) -> Result<String> {
-    let of = move |policy: &RemediationPolicy| {
-        let conditions = policy.status.as_ref().map(|status| status.conditions.clone());
-        let is_said = |one: &Condition| {
-            one.type_ == "RoleComplete"
-                && one.status == status
-                && says.iter().all(|part| one.message.contains(part))
-        };
-        conditions.unwrap_or_default().into_iter().find(is_said)
-    };
-    let said = move |policy: Option<&RemediationPolicy>| policy.and_then(of).is_some();
-    let policies = Api::<RemediationPolicy>::all(client.clone());
-    let found = tokio::time::timeout(LONG, await_condition(policies, "default", said))
+async fn role_is(client: &Client, status: &str, says: &[&str]) -> Result<String> {
+    let is_said =
+        |one: &Condition| one.status == status && says.iter().all(|part| one.message.contains(part));
+    let policies = world::daemon::policies(client);
+    let said = conditions::until(policies, "default", "RoleComplete", LONG, is_said)
         .await
-        .with_context(|| format!("RoleComplete does not become {status} with {says:?}"))??;
-    let condition = found.as_ref().and_then(of).context("it is gone")?;
-    Ok(condition.message)
+        .with_context(|| format!("RoleComplete does not become {status} with {says:?}"))?;
+    Ok(said.message)
 }
 
 /// Waits for the warning on the policy, which has no namespace.
@@ -62,7 +51,7 @@ async fn is_warned(client: &Client, note: &str) -> Result<()> {
 
 /// Starts the daemon with the shipped role without one group, has one host of its own remediated, and gives the
 /// rest of the role back.
-async fn without(cluster: &Cluster, group: &str, says: &'static [&'static str], world: &World) -> Result<()> {
+async fn without(cluster: &Cluster, group: &str, says: &[&str], world: &World) -> Result<()> {
     let client = &world.client;
     world::allow_the_base_without_group(client, group).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;

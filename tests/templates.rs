@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::phase::Reason;
 use harness::{AuditEvent, Cluster, Cursor};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
-use world::{World, acts, objects, refusal};
+use world::{World, acts, conditions, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const GROUP: &str = "baremetal-remediator.io";
@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 /// Templates as they are stored, whether or not they can be read.
 fn templates(world: &World) -> Api<DynamicObject> {
-    objects::dynamic(world, GROUP, "v1alpha1", "PowerCycleRemediationTemplate")
+    objects::ours(world, "PowerCycleRemediationTemplate")
 }
 
 fn template(name: &str, spec: &Value) -> Result<DynamicObject> {
@@ -81,36 +81,20 @@ async fn stored_before_the_upgrade(world: &World, olds: &[(&str, Value)]) -> Res
 }
 
 /// Waits until a template says whether it is accepted in its present form; answers with the condition.
-async fn says(world: &World, name: &str, status: &'static str) -> Result<Value> {
-    let accepted = |template: &DynamicObject| {
-        let conditions = template
-            .data
-            .pointer("/status/conditions")
-            .and_then(Value::as_array);
-        let mut conditions = conditions.into_iter().flatten();
-        conditions
-            .find(|condition| condition["type"] == "Accepted")
-            .cloned()
-    };
-    let is_said = move |template: Option<&DynamicObject>| {
-        let said = template.and_then(|template| Some((template.metadata.generation?, accepted(template)?)));
-        said.is_some_and(|(generation, condition)| {
-            condition["status"] == status && condition["observedGeneration"] == generation
-        })
-    };
-    let found = tokio::time::timeout(LONG, await_condition(templates(world), name, is_said))
+async fn says(world: &World, name: &str, status: &str) -> Result<Condition> {
+    let is_said = |one: &Condition| one.status == status;
+    conditions::until_current(templates(world), name, "Accepted", LONG, is_said)
         .await
-        .with_context(|| format!("{name} does not become {status}"))??;
-    found.as_ref().and_then(accepted).context("it is gone")
+        .with_context(|| format!("{name} does not become {status}"))
 }
 
 /// Waits until a template says what is wrong with it, in its status and by an event.
 async fn is_refused(world: &World, name: &str, field: &str) -> Result<()> {
     let condition = says(world, name, "False").await?;
     let reason = Reason::SpecInvalid;
-    ensure!(condition["reason"] == reason.as_str(), "{condition}");
-    let message = condition["message"].as_str().context("no message")?;
-    refusal::useful(message, reason, &[field], name)?;
+    ensure!(condition.reason == reason.as_str(), "{condition:?}");
+    let message = condition.message;
+    refusal::useful(&message, reason, &[field], name)?;
     let note = objects::event(world, name, reason.as_str()).await?;
     ensure!(
         note == message,
@@ -151,7 +135,7 @@ async fn a_template_that_nothing_can_be_made_from_says_so_once_and_says_when_it_
     let daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
 
     let accepted = says(&world, "good", "True").await?;
-    assert_eq!(accepted["reason"], "Accepted", "{accepted}");
+    assert_eq!(accepted.reason, "Accepted", "{accepted:?}");
     is_refused(&world, "old-value", "spec.template.spec.retries.attempts must be").await?;
     is_refused(
         &world,

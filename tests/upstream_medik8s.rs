@@ -7,7 +7,6 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::kubelet::NodeTemplate;
@@ -16,7 +15,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
 use world::node_health_operator::{self, NodeHealthOperator};
-use world::{HostOptions, World, WorldHost, objects};
+use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -97,12 +96,6 @@ async fn ladder(world: &World, first: Value, second: Value) -> Result<(Value, [V
     Ok((steps, templates))
 }
 
-fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<(String, String)> {
-    let conditions = &remediation.status.as_ref()?.conditions;
-    let found = conditions.iter().find(|condition| condition.type_ == kind)?;
-    Some((found.status.clone(), found.reason.clone()))
-}
-
 /// Its producer may delete it from here on.
 fn is_on_again(journal: &Journal) -> bool {
     matches!(journal.phase, Phase::Booting | Phase::Succeeded)
@@ -150,8 +143,8 @@ async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
 
     let stopped = world.remediation_ended(&one, LONG).await?;
     let interrupted = Some(("False".to_owned(), "RemediationInterruptedByNHC".to_owned()));
-    assert_eq!(condition(&stopped, "Processing"), interrupted);
-    assert_eq!(condition(&stopped, "Succeeded"), interrupted);
+    assert_eq!(conditions::of(&stopped, "Processing"), interrupted);
+    assert_eq!(conditions::of(&stopped, "Succeeded"), interrupted);
     let two = operator.asks(host, &second).await?;
     assert!(one != two && two.starts_with(&host.name), "{one} {two}");
     world
@@ -182,7 +175,7 @@ async fn a_step_that_failed_is_followed_by_the_next_at_once() -> Result<()> {
 
     assert_eq!(world::phase(&failed), Phase::Failed, "{:?}", failed.status);
     assert_eq!(
-        condition(&failed, "Succeeded")
+        conditions::of(&failed, "Succeeded")
             .map(|(status, _)| status)
             .as_deref(),
         Some("False")

@@ -6,17 +6,18 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{RemediationPolicy, keys};
+use baremetal_remediator::api::keys;
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::{ControlPlane, Options};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
 use world::machine_api::{CHECK, Leader, MachineApi};
-use world::{HostOptions, World, WorldHost, objects};
+use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -204,17 +205,11 @@ async fn the_daemons_own_health_checker_stands_aside_for_the_platforms() -> Resu
     tokio::time::timeout(LONG, led).await??;
     let _daemon = world::daemon::start(&plane, DAEMON, "info")?;
 
-    let stands_aside = |policy: Option<&RemediationPolicy>| {
-        let status = policy.and_then(|policy| policy.status.as_ref());
-        let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
-        conditions.any(|one| one.type_ == "HealthChecker" && one.reason == "PlatformControllerRuns")
-    };
-    let policies = Api::<RemediationPolicy>::all(client.clone());
-    let wait = await_condition(policies.clone(), "default", stands_aside);
-
     // The Lease is read every minute, and renewed more often.
-    let stood_aside = tokio::time::timeout(LONG, wait).await;
-    let status = policies.get("default").await?.status;
-    stood_aside.with_context(|| format!("it does not stand aside: {status:?}"))??;
+    let stands_aside = |one: &Condition| one.reason == "PlatformControllerRuns";
+    let policies = world::daemon::policies(&client);
+    conditions::until(policies, "default", "HealthChecker", LONG, stands_aside)
+        .await
+        .context("it does not stand aside")?;
     Ok(())
 }

@@ -20,7 +20,6 @@ mod workload_clusters;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::RemediationPolicy;
 use baremetal_remediator::api::views::MachineHealthCheck;
 use baremetal_remediator::api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -28,8 +27,9 @@ use kube::api::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
+use world::daemon::policies;
 use world::metered::Daemon;
-use world::{HostOptions, World, WorldHost, objects};
+use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -124,21 +124,10 @@ fn allowed(status: &MachineHealthCheckStatus) -> Option<&OpenShiftCondition> {
 
 /// Waits until a condition of the policy has this status and reason.
 async fn policy_says(world: &World, kind: &str, status: &str, reason: &str) -> Result<Condition> {
-    let policies = Api::<RemediationPolicy>::all(world.client.clone());
-    let find = |policy: Option<&RemediationPolicy>| {
-        let conditions = policy?.status.as_ref()?.conditions.iter();
-        let mut of_kind = conditions.filter(|one| one.type_ == kind);
-        of_kind
-            .find(|one| one.status == status && one.reason == reason)
-            .cloned()
-    };
-    let is = |policy: Option<&RemediationPolicy>| find(policy).is_some();
-    let wait = await_condition(policies.clone(), "default", is);
-    let Ok(found) = tokio::time::timeout(PATIENCE, wait).await else {
-        let status = policies.get("default").await?.status;
-        anyhow::bail!("{kind} did not become {status:?} by {reason}");
-    };
-    find(found?.as_ref()).context("no condition")
+    let is_said = |one: &Condition| one.status == status && one.reason == reason;
+    conditions::until(policies(&world.client), "default", kind, PATIENCE, is_said)
+        .await
+        .with_context(|| format!("{kind} did not become {status} by {reason}"))
 }
 
 /// How the metrics call a number of a health check.

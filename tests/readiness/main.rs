@@ -20,15 +20,12 @@ mod scrape;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::BMCEndpoint;
 use baremetal_remediator::core::phase::Reason;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::Api;
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
-use world::World;
 use world::metered::Daemon;
+use world::{World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -69,20 +66,10 @@ async fn stands(
     what: &str,
     wanted: impl Fn(&Condition) -> bool + Send,
 ) -> Result<Condition> {
-    let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
-    let found = |endpoint: Option<&BMCEndpoint>| endpoint.and_then(ready).is_some_and(&wanted);
-    let Ok(found) = tokio::time::timeout(PATIENCE, await_condition(endpoints.clone(), host, found)).await
-    else {
-        let status = endpoints.get(host).await?.status;
-        anyhow::bail!("{host} did not become {what}: {status:?}");
-    };
-    let endpoint = found?.context("the endpoint vanished")?;
-    ready(&endpoint).cloned().context("it had the condition")
-}
-
-fn ready(endpoint: &BMCEndpoint) -> Option<&Condition> {
-    let conditions = &endpoint.status.as_ref()?.conditions;
-    conditions.iter().find(|condition| condition.type_ == "Ready")
+    let endpoints = objects::ours(world, "BMCEndpoint");
+    conditions::until(endpoints, host, "Ready", PATIENCE, wanted)
+        .await
+        .with_context(|| format!("{host} did not become {what}"))
 }
 
 async fn is_ready(world: &World, host: &str) -> Result<Condition> {

@@ -7,14 +7,14 @@ use anyhow::Result;
 use baremetal_remediator::api::RemediationPolicy;
 use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::install::{apply, install};
-use super::{DAEMON_GROUPS, DAEMON_USER, World};
+use super::{DAEMON_GROUPS, DAEMON_USER, World, conditions};
 
 static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
 
@@ -55,18 +55,16 @@ pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> 
 
 /// Waits until the daemon has said that nobody evaluates the health checks: the tests themselves do.
 pub async fn is_left_to_the_test(world: &World) -> Result<()> {
-    let policies = Api::<RemediationPolicy>::all(world.client.clone());
-    let is_said = |policy: Option<&RemediationPolicy>| {
-        let status = policy.and_then(|policy| policy.status.as_ref());
-        let mut conditions = status.iter().flat_map(|status| &status.conditions);
-        conditions.any(|condition| condition.reason == "HealthChecksUnserved")
-    };
-    tokio::time::timeout(
-        Duration::from_mins(1),
-        await_condition(policies, "default", is_said),
-    )
-    .await??;
+    let is_said = |one: &Condition| one.reason == "HealthChecksUnserved";
+    let (policies, within) = (policies(&world.client), Duration::from_mins(1));
+    conditions::until(policies, "default", "HealthChecksServed", within, is_said).await?;
     Ok(())
+}
+
+/// Policies, whether or not they can be read.
+pub fn policies(client: &Client) -> Api<DynamicObject> {
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
+    Api::all_with(client.clone(), &resource)
 }
 
 /// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
@@ -80,10 +78,5 @@ pub async fn set_policy(client: &Client, mut spec: Value) -> Result<()> {
         "metadata": {"name": "default"}, "spec": spec,
     });
     // Untyped, because a test may want one that cannot be read.
-    let resource = ApiResource::erase::<RemediationPolicy>(&());
-    apply(
-        &Api::<DynamicObject>::all_with(client.clone(), &resource),
-        document,
-    )
-    .await
+    apply(&policies(client), document).await
 }

@@ -16,6 +16,7 @@ pub mod cluster_api;
 pub mod cluster_api_manager;
 pub mod cluster_api_objects;
 pub mod command;
+pub mod conditions;
 pub mod daemon;
 pub mod escalation;
 pub mod host;
@@ -39,7 +40,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use baremetal_remediator::api::PowerCycleRemediation;
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Simulator;
@@ -169,27 +170,15 @@ impl World {
     /// Waits until the daemon has said of every BMCEndpoint and of the policy whether it can be used;
     /// after that it has nothing to do.
     pub async fn is_judged(&self) -> Result<()> {
-        let judged = |conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
-            conditions.iter().any(|condition| condition.type_ == "Accepted")
-        };
-        let wait = async {
-            let endpoints = Api::<BMCEndpoint>::namespaced(self.client.clone(), &self.namespace);
-            for host in &self.hosts {
-                let is_judged = |endpoint: Option<&BMCEndpoint>| {
-                    let status = endpoint.and_then(|endpoint| endpoint.status.as_ref());
-                    status.is_some_and(|status| judged(&status.conditions))
-                };
-                await_condition(endpoints.clone(), &host.name, is_judged).await?;
-            }
-            let is_judged = |policy: Option<&RemediationPolicy>| {
-                let status = policy.and_then(|policy| policy.status.as_ref());
-                status.is_some_and(|status| judged(&status.conditions))
-            };
-            let policies = Api::<RemediationPolicy>::all(self.client.clone());
-            await_condition(policies, "default", is_judged).await?;
-            anyhow::Ok(())
-        };
-        tokio::time::timeout(Duration::from_secs(30), wait).await?
+        let (accepted, within) = ("Accepted", Duration::from_secs(30));
+        let endpoints = self.hosts.iter().map(|host| {
+            let endpoints = objects::ours(self, "BMCEndpoint");
+            conditions::until(endpoints, &host.name, accepted, within, |_| true)
+        });
+        let policies = daemon::policies(&self.client);
+        let policy = conditions::until(policies, "default", accepted, within, |_| true);
+        tokio::try_join!(futures::future::try_join_all(endpoints), policy)?;
+        Ok(())
     }
 
     /// Waits until the remediation of a name is as wanted.

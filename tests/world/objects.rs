@@ -36,6 +36,11 @@ pub fn dynamic(world: &World, group: &str, version: &str, kind: &str) -> Api<Dyn
     Api::namespaced_with(world.client.clone(), &world.namespace, &resource)
 }
 
+/// A kind of ours, whether or not its objects can be read.
+pub fn ours(world: &World, kind: &str) -> Api<DynamicObject> {
+    dynamic(world, "baremetal-remediator.io", "v1alpha1", kind)
+}
+
 pub fn machines(world: &World) -> Api<DynamicObject> {
     dynamic(world, "machine.openshift.io", "v1beta1", "Machine")
 }
