@@ -95,13 +95,9 @@ async fn cell(world: &World, column: &str) -> Result<String> {
         "/apis/baremetal-remediator.io/v1alpha1/namespaces/{}/powercycleremediations",
         world.namespace
     );
-    let shown = world.cluster.get_table(&path).await?.render();
-    let mut lines = shown.lines();
-    let headings = lines.next().context("no headings")?;
-    let at = headings.find(column).context("no such column")?;
-    let row = lines.next().context("no remediation")?;
-    let cell = row.get(at..).unwrap_or_default().split_whitespace().next();
-    Ok(cell.unwrap_or_default().to_owned())
+    let table = world.cluster.get_table(&path).await?;
+    let mut cells = table.column(column).context("no such column")?.into_iter();
+    cells.next().context("no remediation")
 }
 
 #[tokio::test]
