@@ -15,8 +15,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -32,17 +30,6 @@ const LOOSENED: [&str; 4] = [
     "powercycleremediations.baremetal-remediator.io",
 ];
 
-async fn loosen(client: &Client, kind: &str) -> Result<()> {
-    let kinds = Api::<CustomResourceDefinition>::all(client.clone());
-    let anything = json!([{
-        "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema",
-        "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-    }]);
-    let patch = Patch::Json::<()>(serde_json::from_value(anything)?);
-    kinds.patch(kind, &PatchParams::default(), &patch).await?;
-    Ok(())
-}
-
 /// The one daemon of this binary. It starts with the kinds as they should be.
 async fn daemon() -> Result<&'static ChildDaemon> {
     static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
@@ -52,7 +39,7 @@ async fn daemon() -> Result<&'static ChildDaemon> {
             world::install(cluster).await?;
             let client = cluster.client().await?;
             for kind in LOOSENED {
-                loosen(&client, kind).await?;
+                world::install::loosen(&client, kind).await?;
             }
             let policy = world::daemon::permissive_policy();
             world::set_policy(&client, policy).await?;

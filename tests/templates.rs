@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::phase::Reason;
 use harness::{AuditEvent, Cluster, Cursor};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -61,14 +60,7 @@ async fn until_stored(world: &World, object: &DynamicObject, wanted: bool) -> Re
 
 /// Stores what an earlier definition let in, and puts today's back.
 async fn stored_before_the_upgrade(world: &World, olds: &[(&str, Value)]) -> Result<()> {
-    let kinds = Api::<CustomResourceDefinition>::all(world.client.clone());
-    let anything = json!([{
-        "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema",
-        "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-    }]);
-    let patch = Patch::Json::<()>(serde_json::from_value(anything)?);
-    let name = format!("{KIND}.{GROUP}");
-    kinds.patch(&name, &PatchParams::default(), &patch).await?;
+    world::install::loosen(&world.client, &format!("{KIND}.{GROUP}")).await?;
     for (name, spec) in olds {
         until_stored(world, &template(name, spec)?, true).await?;
     }

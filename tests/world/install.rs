@@ -6,10 +6,12 @@ use anyhow::{Context as _, Result};
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::sync::OnceCell;
 
 const BASE: &str = "deploy/base/rbac.yaml";
@@ -66,6 +68,19 @@ async fn install_all(cluster: &Cluster, foreign: &[ForeignCrd]) -> Result<()> {
     }
     let client = cluster.client().await?;
     allow_the_base(&client).await
+}
+
+/// Lets the API server take every object of a kind, as if its definition were of another version. It does so a
+/// moment later.
+pub async fn loosen(client: &Client, definition: &str) -> Result<()> {
+    let kinds = Api::<CustomResourceDefinition>::all(client.clone());
+    let anything = json!([{
+        "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema",
+        "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+    }]);
+    let patch = Patch::Json::<()>(serde_json::from_value(anything)?);
+    kinds.patch(definition, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// What deploy/base gives the daemon.
@@ -151,7 +166,7 @@ pub(super) async fn apply_roles(client: &Client, namespace: &str, file: &str) ->
 /// Creates a namespace for the daemon's own objects, if there is none.
 pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
     let namespaces = Api::<Namespace>::all(client.clone());
-    let namespace: Namespace = serde_json::from_value(serde_json::json!({"metadata": {"name": name}}))?;
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     match namespaces.create(&PostParams::default(), &namespace).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         created => created.map(|_| ()).map_err(Into::into),
