@@ -15,7 +15,6 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use world::{HostOptions, World, WorldHost, command, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -23,17 +22,10 @@ const LONG: Duration = Duration::from_mins(2);
 
 /// The one daemon of this binary. It evaluates the health checks itself.
 async fn daemon() -> Result<&'static ChildDaemon> {
-    static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
-    SHARED
-        .get_or_try_init(|| async {
-            let cluster = harness::control_plane().await?;
-            world::install(cluster).await?;
-            let mut policy = world::daemon::permissive_policy();
-            policy["healthChecker"] = json!("Always");
-            world::set_policy(&cluster.client().await?, policy).await?;
-            world::start_daemon(cluster, std::path::Path::new(DAEMON))
-        })
-        .await
+    let cluster = harness::control_plane().await?;
+    let mut policy = world::daemon::permissive_policy();
+    policy["healthChecker"] = json!("Always");
+    world::daemon::shared_with(cluster, DAEMON, policy, "info").await
 }
 
 /// A Machine that was provisioned an hour ago and for which no Node has joined.

@@ -24,24 +24,16 @@ mod node;
 mod secret;
 mod tls;
 
-use std::path::Path;
-
 use anyhow::Result;
 use harness::process::ChildDaemon;
-use tokio::sync::OnceCell;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// The one daemon of this binary, with a policy that lets it talk to the simulator.
 async fn daemon() -> Result<&'static ChildDaemon> {
-    static SHARED: OnceCell<ChildDaemon> = OnceCell::const_new();
-    SHARED
-        .get_or_try_init(|| async {
-            let cluster = harness::control_plane().await?;
-            world::install(cluster).await?;
-            let policy = world::daemon::permissive_policy();
-            world::set_policy(&cluster.client().await?, policy).await?;
-            world::start_daemon(cluster, Path::new(DAEMON))
-        })
-        .await
+    let (cluster, policy) = (
+        harness::control_plane().await?,
+        world::daemon::permissive_policy(),
+    );
+    world::daemon::shared_with(cluster, DAEMON, policy, "info").await
 }

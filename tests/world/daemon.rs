@@ -34,11 +34,21 @@ pub fn policy_for(protocols: &[&str]) -> Value {
 /// The daemon that all tests of this binary share, started by the first that asks, as talkative as
 /// it can be made without the secrets of its HTTP library.
 pub async fn shared(cluster: &Cluster, program: &str) -> Result<&'static ChildDaemon> {
+    shared_with(cluster, program, permissive_policy(), "debug").await
+}
+
+/// The same under a policy and with a log filter: whoever is first in the process decides.
+pub async fn shared_with(
+    cluster: &Cluster,
+    program: &str,
+    policy: Value,
+    log_filter: &str,
+) -> Result<&'static ChildDaemon> {
     SHARED
         .get_or_try_init(|| async {
             install(cluster).await?;
-            set_policy(&cluster.client().await?, permissive_policy()).await?;
-            start(cluster, program, "debug")
+            set_policy(&cluster.client().await?, policy).await?;
+            start(cluster, program, log_filter)
         })
         .await
 }
