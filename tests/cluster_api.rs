@@ -156,7 +156,7 @@ async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() ->
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
     cluster_api::request(&world, host, &template).await?;
-    let unreachable = Reason::WorkloadClusterUnreachable.as_str();
+    let unreachable = Reason::WorkloadClusterUnreachable;
     for (kubeconfig, expected) in [
         (None, "there is no Secret blue-kubeconfig"),
         (Some("nonsense"), "Secret blue-kubeconfig: it is no kubeconfig"),
@@ -164,9 +164,7 @@ async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() ->
         if let Some(kubeconfig) = kubeconfig {
             cluster_api::put_kubeconfig(&world, "blue", kubeconfig).await?;
         }
-        let waits = world.remediation_until(&host.name, LONG, |journal| {
-            journal.reason == unreachable && journal.message.contains(expected)
-        });
+        let waits = world.remediation_says(&host.name, unreachable, expected);
         assert_eq!(world::phase(&waits.await?), Phase::Pending);
     }
     assert_eq!(host.transitions(), (0, 0));
@@ -258,11 +256,10 @@ async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> Result<(
     world.falls_silent(host).await?;
     cluster_api::request(&world, host, &template).await?;
 
-    let unreachable = Reason::WorkloadClusterUnreachable.as_str();
-    let waits = world.remediation_until(&host.name, LONG, |journal| {
-        journal.reason == unreachable && journal.message.contains("nodes is forbidden")
-    });
-    waits.await?;
+    let unreachable = Reason::WorkloadClusterUnreachable;
+    world
+        .remediation_says(&host.name, unreachable, "nodes is forbidden")
+        .await?;
 
     let lists = lists_nodes(&user);
     let first = workload.wait_for_audit(from, &lists).await?;

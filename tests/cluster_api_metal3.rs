@@ -96,12 +96,7 @@ async fn a_host_that_is_not_surely_the_machines_is_left_alone_and_the_reason_is_
     metal3_provider::provide(&world, host, Some(anothers)).await?;
     world.falls_silent(host).await?;
     cluster_api::request(&world, host, &template).await?;
-    let waits = async |reason: Reason, says: &str| {
-        let said = world.remediation_until(&host.name, LONG, |journal| {
-            journal.reason == reason.as_str() && journal.message.contains(says)
-        });
-        said.await
-    };
+    let waits = async |reason, says: &str| world.remediation_says(&host.name, reason, says).await;
 
     // Each time the Machine changes, too, which is seen at once.
     waits(Reason::HostConsumerMismatch, &uid).await?;

@@ -20,15 +20,6 @@ const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
 const CLUSTER: &str = "blue";
 
-/// Waits until the remediation waits for this reason, with this in its message.
-async fn waits(world: &World, name: &str, reason: Reason, part: &str) -> Result<()> {
-    let waits = world.remediation_until(name, LONG, |journal| {
-        journal.reason == reason.as_str() && journal.message.contains(part)
-    });
-    assert_eq!(world::phase(&waits.await?), Phase::Pending);
-    Ok(())
-}
-
 #[tokio::test]
 async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> Result<()> {
     let cluster = harness::control_plane().await?;
@@ -47,11 +38,13 @@ async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> Result<()> {
     // Nobody can be asked: the Node is not known to be gone.
     cluster_api::request(&world, host, &template).await?;
     let unreachable = Reason::WorkloadClusterUnreachable;
-    waits(&world, &host.name, unreachable, "blue-kubeconfig").await?;
+    let waits = world.remediation_says(&host.name, unreachable, "blue-kubeconfig");
+    assert_eq!(world::phase(&waits.await?), Phase::Pending);
     // A cluster answers in which there is no such Node; but nor is any other of this Cluster.
     cluster_api::connect(&world, CLUSTER, cluster).await?;
     let what = "nothing shows that they are its Nodes";
-    waits(&world, &host.name, Reason::NodeUnreadable, what).await?;
+    let waits = world.remediation_says(&host.name, Reason::NodeUnreadable, what);
+    assert_eq!(world::phase(&waits.await?), Phase::Pending);
     assert_eq!(host.transitions(), (0, 0));
 
     cluster_api::connect(&world, CLUSTER, workload.cluster()).await?;

@@ -42,7 +42,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::PowerCycleRemediation;
 use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::Phase;
+use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Simulator;
 use harness::Cluster;
 use harness::kubelet::ScriptedKubelet;
@@ -223,6 +223,22 @@ impl World {
             journal.reason == reason
         })
         .await
+    }
+
+    /// Waits until the remediation stands still with a reason and a message with this in it. Something may have to
+    /// be asked anew before the message is that one.
+    pub async fn remediation_says(
+        &self,
+        name: &str,
+        reason: Reason,
+        part: &str,
+    ) -> Result<PowerCycleRemediation> {
+        let reason = reason.as_str();
+        self.remediation_until(name, Duration::from_mins(2), |journal| {
+            journal.reason == reason && journal.message.contains(part)
+        })
+        .await
+        .with_context(|| format!("it does not say {reason} with {part:?}"))
     }
 }
 
