@@ -44,3 +44,5 @@ pub mod fencing;
 mod intake;
 mod metal3;
 pub mod report;
+#[cfg(test)]
+mod test_server;

@@ -241,11 +241,7 @@ mod tests {
             };
             (code, Json(body))
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = Router::new().fallback(answer);
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let config = Config::new(format!("http://{address}").parse().unwrap());
+        let config = crate::test_server::served(Router::new().fallback(answer)).await;
         Api::all(Client::try_from(config).unwrap())
     }
 

@@ -244,7 +244,6 @@ mod tests {
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;
     use axum::{Json, Router};
-    use kube::config::Config;
     use serde_json::json;
 
     use super::*;
@@ -264,11 +263,8 @@ mod tests {
                 (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
             }
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = Router::new().fallback(answer);
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let client = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
+        let config = crate::test_server::served(Router::new().fallback(answer)).await;
+        let client = Client::try_from(config).unwrap();
         for (version, absent) in [(Version::V1Beta2, true), (Version::V1Beta1, false)] {
             let served = ServedClusterApi(Arc::new(Mutex::new(Some(version))));
             let machines = served.api(&client, Kind::Machine, Some("metal")).unwrap();

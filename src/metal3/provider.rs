@@ -83,10 +83,10 @@ mod tests {
     use axum::response::IntoResponse as _;
     use axum::routing::get;
     use axum::{Json, Router};
-    use kube::config::Config;
     use serde_json::json;
 
     use super::*;
+    use crate::test_server::served;
 
     /// A server that has a Metal3Remediation in one version, or in none.
     async fn server(version: Option<&'static str>) -> Client {
@@ -102,10 +102,7 @@ mod tests {
         let path =
             "/apis/infrastructure.cluster.x-k8s.io/{version}/namespaces/metal/metal3remediations/{name}";
         let router = Router::new().route(path, get(answer));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
+        Client::try_from(served(router).await).unwrap()
     }
 
     #[tokio::test]

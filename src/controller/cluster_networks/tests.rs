@@ -1,11 +1,9 @@
 //! What servers of several kinds say of the cluster's ranges, and what comes of it.
 
-use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use axum::Router;
 use axum::http::{StatusCode, Uri};
-use kube::Config;
 use serde_json::{Value, json};
 
 use super::*;
@@ -31,11 +29,7 @@ async fn server(answers: Answers) -> (Client, Arc<Mutex<Answers>>) {
             )
         }
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: SocketAddr = listener.local_addr().unwrap();
-    let router = Router::new().fallback(handler);
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let mut config = Config::new(format!("http://{address}").parse().unwrap());
+    let mut config = crate::test_server::served(Router::new().fallback(handler)).await;
     config.default_retry = false;
     (Client::try_from(config).unwrap(), answers)
 }

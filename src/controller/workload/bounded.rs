@@ -154,6 +154,7 @@ mod tests {
 
     use super::*;
     use crate::controller::api_call;
+    use crate::test_server::served;
 
     /// A server that begins its answer well, and then sends the same for ever.
     async fn endless(status: StatusCode, begins: &'static str, goes_on: String) -> Client {
@@ -167,10 +168,7 @@ mod tests {
     }
 
     async fn serve(router: Router) -> Client {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        client(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
+        client(served(router).await).unwrap()
     }
 
     fn refused<T>(answer: Result<T, Error>, what: &str) {

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::{Json, Router};
-use kube::config::Config;
 use serde_json::{Value, json};
 
 use super::super::{WorkloadClusters, bounded};
@@ -22,11 +21,8 @@ fn pauses_grow_until_a_connection_has_held() {
 
 /// A client of a server that answers everything with what this makes.
 async fn served(answer: impl Fn() -> Value + Clone + Send + Sync + 'static) -> Client {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
     let router = Router::new().fallback(move || std::future::ready(Json(answer())));
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    bounded::client(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
+    bounded::client(crate::test_server::served(router).await).unwrap()
 }
 
 /// A cluster that is wanted, and who keeps it connected; nobody else does.
