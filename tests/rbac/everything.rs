@@ -1,89 +1,22 @@
-//! The daemon's role is what the daemon uses: nothing is refused to it, and nothing is given to it
-//! that a run of everything it can do does not need.
-#![allow(
-    clippy::indexing_slicing,
-    clippy::large_futures,
-    reason = "a test that fails says so"
-)]
-
-mod world;
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+//! A run of everything that the daemon can do.
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::phase::{Phase, Reason};
-use harness::{AuditEvent, Cursor};
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
-use world::node_health::{NodeHealthCheck, not_ready};
-use world::{HostOptions, World, WorldHost, cluster_api, escalation, metal3_provider, node_lease, objects};
 
-const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const LONG: Duration = Duration::from_mins(2);
-
-/// What may be done to which resource of which group.
-type Grants = BTreeSet<(String, String, String)>;
-
-/// Granted without being used in this test, and why.
-const UNUSED: [(&str, &str, &str, &str); 1] = [(
-    "events.k8s.io",
-    "events",
-    "patch",
-    "an event that repeats within six minutes is counted up instead of created anew",
-)];
-
-/// What the rules of the shipped roles of these files grant.
-fn granted(files: &[&str]) -> Result<Grants> {
-    let mut grants = Grants::new();
-    for file in files {
-        for document in world::read_documents(&world::repository().join(file))? {
-            let name = document.pointer("/metadata/name").and_then(Value::as_str);
-            // That one is for the controllers of others.
-            if name == Some("baremetal-remediator-for-health-checks") {
-                continue;
-            }
-            let rules = document.get("rules").and_then(Value::as_array).cloned();
-            for rule in rules.unwrap_or_default() {
-                for group in texts(&rule, "apiGroups") {
-                    for resource in texts(&rule, "resources") {
-                        for verb in texts(&rule, "verbs") {
-                            grants.insert((group.clone(), resource.clone(), verb));
-                        }
-                    }
-                }
-            }
-        }
-    }
-    Ok(grants)
-}
-
-fn texts(rule: &Value, field: &str) -> Vec<String> {
-    let list = rule.get(field).and_then(Value::as_array);
-    let texts = list.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(ToOwned::to_owned).collect()
-}
-
-fn used(events: &[AuditEvent]) -> Grants {
-    let resources = events.iter().filter(|event| !event.resource.resource.is_empty());
-    let used = resources.map(|event| {
-        let resource = &event.resource;
-        let name = if resource.subresource.is_empty() {
-            resource.resource.clone()
-        } else {
-            format!("{}/{}", resource.resource, resource.subresource)
-        };
-        (resource.group.clone(), name, event.verb.clone())
-    });
-    used.collect()
-}
+use crate::LONG;
+use crate::world::acts::{create_template, hasty};
+use crate::world::node_health::{NodeHealthCheck, not_ready};
+use crate::world::{
+    self, HostOptions, World, WorldHost, cluster_api, escalation, metal3_provider, node_lease, objects,
+};
 
 /// A host behind a BareMetalHost that is to be powered directly.
-fn behind_metal3() -> HostOptions {
+pub(crate) fn behind_metal3() -> HostOptions {
     HostOptions {
         endpoint: Box::new(|_| Value::Null),
         machine: Box::new(|mut machine| {
@@ -101,7 +34,7 @@ fn behind_metal3() -> HostOptions {
 }
 
 /// A host whose BMC is trusted by a CA in a ConfigMap.
-fn trusted_by_config_map() -> HostOptions {
+pub(crate) fn trusted_by_config_map() -> HostOptions {
     HostOptions {
         endpoint: Box::new(|mut endpoint| {
             endpoint["tls"] = json!({"caBundleFrom": {"kind": "ConfigMap", "name": "bmc-ca"}});
@@ -147,7 +80,7 @@ async fn create_resident(world: &World, node: &str) -> Result<()> {
 }
 
 /// Has the daemon do everything that it can do.
-async fn exercise(world: &World) -> Result<()> {
+pub(crate) async fn exercise(world: &World) -> Result<()> {
     let [
         by_annotation,
         by_deletion,
@@ -257,121 +190,9 @@ async fn evaluates_health_checks(world: &World) -> Result<()> {
     Ok(())
 }
 
-fn policy(health_checker: &str) -> Value {
+pub(crate) fn policy(health_checker: &str) -> Value {
     json!({
         "bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}},
         "healthChecker": health_checker,
     })
-}
-
-#[tokio::test]
-async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
-    let cluster = harness::control_plane().await?;
-    let options = vec![
-        trusted_by_config_map(),
-        HostOptions::default(),
-        behind_metal3(),
-        cluster_api::options("blue"),
-        escalation::never_boots(HostOptions::default()),
-        escalation::never_boots(cluster_api::options("blue")),
-    ];
-    let world = World::new(cluster, "rbac", options).await?;
-    world.health_check().await?;
-    world::allow_node_deletion(&world.client).await?;
-    world::allow_machine_deletion(&world.client).await?;
-    world::set_policy(&world.client, policy("Never")).await?;
-    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
-
-    exercise(&world).await?;
-    let granted = granted(&[
-        "deploy/base/rbac.yaml",
-        "deploy/components/bmc-namespace/rbac.yaml",
-        "deploy/components/node-deletion/rbac.yaml",
-        "deploy/components/machine-deletion/rbac.yaml",
-        "deploy/components/medik8s-leases/rbac.yaml",
-    ])?;
-    // A watch is in the audit log when it has ended.
-    daemon.stop(Duration::from_secs(10)).await?;
-    for (_, resource, _) in granted.iter().filter(|(_, _, verb)| verb == "watch") {
-        let watched = cluster.wait_for_audit(Cursor::default(), |event| {
-            event.user == world::DAEMON_USER && event.verb == "watch" && event.resource.resource == *resource
-        });
-        tokio::time::timeout(Duration::from_secs(15), watched)
-            .await
-            .with_context(|| format!("{resource} may be watched and are not"))??;
-    }
-
-    let events = cluster.audit_of(world::DAEMON_USER, Cursor::default()).await?;
-    let refused: Vec<&AuditEvent> = events.iter().filter(|event| event.response_code == 403).collect();
-    assert!(refused.is_empty(), "refused for want of a rule: {refused:#?}");
-    let used = used(&events);
-    let listed: BTreeMap<_, &str> = UNUSED
-        .iter()
-        .map(|(group, resource, verb, why)| {
-            (
-                ((*group).to_owned(), (*resource).to_owned(), (*verb).to_owned()),
-                *why,
-            )
-        })
-        .collect();
-    let idle: Vec<_> = granted
-        .difference(&used)
-        .filter(|grant| !listed.contains_key(*grant))
-        .collect();
-    assert!(idle.is_empty(), "granted and not used: {idle:#?}");
-    let unlisted: Vec<_> = used.difference(&granted).collect();
-    assert!(
-        unlisted.is_empty(),
-        "used without being in a shipped role: {unlisted:#?}"
-    );
-    let vain: Vec<_> = listed.keys().filter(|grant| !granted.contains(*grant)).collect();
-    assert!(vain.is_empty(), "excused and not granted: {vain:#?}");
-    Ok(())
-}
-
-#[test]
-fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
-    let everywhere = granted(&[
-        "deploy/base/rbac.yaml",
-        "deploy/components/node-deletion/rbac.yaml",
-        "deploy/components/machine-deletion/rbac.yaml",
-    ])?;
-    let in_namespaces = granted(&["deploy/components/bmc-namespace/rbac.yaml"])?;
-    let among_leases = granted(&["deploy/components/medik8s-leases/rbac.yaml"])?;
-
-    assert!(among_leases.iter().all(|(_, resource, _)| resource == "leases"));
-    assert!(
-        everywhere
-            .iter()
-            .all(|(_, resource, verb)| resource != "leases" || matches!(verb.as_str(), "get" | "list")),
-        "Leases are written in one namespace only: they are also what kubelets live by"
-    );
-    for (group, resource, verb) in everywhere.union(&in_namespaces).chain(&among_leases) {
-        assert!(
-            group != "*" && resource != "*" && verb != "*",
-            "a wildcard: {group} {resource} {verb}"
-        );
-        assert!(
-            !resource.starts_with("pods/") && verb != "impersonate" && verb != "escalate",
-            "{resource} {verb}"
-        );
-        assert!(
-            !["nodes", "machines"].contains(&resource.as_str())
-                || verb != "delete"
-                || !granted(&["deploy/base/rbac.yaml"])?.contains(&(
-                    group.clone(),
-                    resource.clone(),
-                    verb.clone()
-                )),
-            "deleting Nodes or Machines is for those who ask for it"
-        );
-    }
-    assert!(everywhere.iter().all(|(_, resource, _)| resource != "secrets"));
-    let verbs: BTreeSet<&str> = in_namespaces.iter().map(|(_, _, verb)| verb.as_str()).collect();
-    assert_eq!(
-        verbs,
-        BTreeSet::from(["get"]),
-        "Secrets and ConfigMaps are read by name and never listed"
-    );
-    Ok(())
 }
