@@ -19,6 +19,7 @@ pub mod command;
 pub mod conditions;
 pub mod daemon;
 pub mod escalation;
+pub mod events;
 pub mod host;
 pub mod install;
 pub mod machine_api;

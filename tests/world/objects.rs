@@ -1,18 +1,16 @@
 //! The objects of a world, and what is done to them.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use baremetal_remediator::api::views::{Machine, MachineHealthCheck};
 use baremetal_remediator::api::{BMCEndpoint, keys};
-use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use kube::ResourceExt as _;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Map, Value, json};
 
+#[allow(unused_imports)]
+pub use super::events::{event, event_reasons};
 use super::{World, WorldHost};
 
 /// Label that the world's health check selects by.
@@ -284,36 +282,6 @@ pub fn has_out_of_service_taint(node: &Node) -> bool {
         .and_then(|spec| spec.taints.as_deref())
         .unwrap_or_default();
     taints.iter().any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT)
-}
-
-/// Reasons of the events on an object.
-pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
-    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
-    let fields = ListParams::default().fields(&format!("involvedObject.name={object}"));
-    let events = events.list(&fields).await?;
-    Ok(events
-        .items
-        .into_iter()
-        .filter_map(|event| event.reason)
-        .collect())
-}
-
-/// Waits for an event with a reason on an object; answers its note.
-pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> {
-    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
-    let fields = format!("involvedObject.name={object},reason={reason}");
-    let config = watcher::Config::default().fields(&fields);
-    let found = watcher(events, config)
-        .applied_objects()
-        .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
-    let mut found = std::pin::pin!(found);
-    match tokio::time::timeout(Duration::from_secs(30), found.next()).await {
-        Ok(note) => note.context("the watch ended"),
-        Err(_) => {
-            let others = event_reasons(world, object).await?;
-            anyhow::bail!("no event {reason} on {object} within 30 s; it has {others:?}")
-        }
-    }
 }
 
 /// Keeps the narrow views in use where tests want them typed.

@@ -1,0 +1,41 @@
+//! What is told by events.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+
+use super::World;
+
+/// Reasons of the events on an object.
+pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let fields = ListParams::default().fields(&format!("involvedObject.name={object}"));
+    let events = events.list(&fields).await?;
+    Ok(events
+        .items
+        .into_iter()
+        .filter_map(|event| event.reason)
+        .collect())
+}
+
+/// Waits for an event with a reason on an object; answers its note.
+pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let fields = format!("involvedObject.name={object},reason={reason}");
+    let config = watcher::Config::default().fields(&fields);
+    let found = watcher(events, config)
+        .applied_objects()
+        .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
+    let mut found = std::pin::pin!(found);
+    match tokio::time::timeout(Duration::from_secs(30), found.next()).await {
+        Ok(note) => note.context("the watch ended"),
+        Err(_) => {
+            let others = event_reasons(world, object).await?;
+            anyhow::bail!("no event {reason} on {object} within 30 s; it has {others:?}")
+        }
+    }
+}
