@@ -1,6 +1,8 @@
 //! Hosts that a BareMetalHost describes: its BMC, and whether its power may be touched now.
 
 mod provider;
+#[cfg(test)]
+mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::Api;

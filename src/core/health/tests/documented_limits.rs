@@ -8,12 +8,14 @@ use crate::core::health::limit::{IntOrText, Limit};
 /// Where, which dialect, the limit, how many Machines, how many of them unhealthy, whether remediated.
 type Limited = (&'static str, Dialect, IntOrText, usize, usize, bool);
 
-fn remediated(dialect: Dialect, limit: Limit, size: usize, unhealthy: usize) -> usize {
+/// Whether remediation is allowed, which is something even where nothing is unhealthy, and how many Machines are
+/// remediated.
+fn remediated(dialect: Dialect, limit: Limit, size: usize, unhealthy: usize) -> (bool, usize) {
     let assessment = assessed(dialect, limit, &pool(size, unhealthy));
     let counts = (assessment.counts.expected, assessment.counts.healthy);
     let expected = (u32::try_from(size), u32::try_from(size.saturating_sub(unhealthy)));
     assert_eq!((Ok(counts.0), Ok(counts.1)), expected);
-    assessment.remediate().len()
+    (assessment.allowance.allowed, assessment.remediate().len())
 }
 
 #[test]
@@ -54,7 +56,7 @@ fn limits() {
     ];
     for (line, dialect, max, size, unhealthy, allowed) in cases {
         let limit = Limit::read(dialect, Some(&max), None).unwrap();
-        let expected = if allowed { unhealthy } else { 0 };
+        let expected = (allowed, if allowed { unhealthy } else { 0 });
         assert_eq!(remediated(dialect, limit, size, unhealthy), expected, "{line}");
     }
 }
@@ -66,11 +68,8 @@ fn range_of_3_to_5() {
         let limit = Limit::read(dialect, Some(&max), Some("[3-5]")).unwrap();
         for size in [10, 50] {
             for unhealthy in 0..=10 {
-                let expected = if (3..=5).contains(&unhealthy) {
-                    unhealthy
-                } else {
-                    0
-                };
+                let allowed = (3..=5).contains(&unhealthy);
+                let expected = (allowed, if allowed { unhealthy } else { 0 });
                 let line = "003:196, 003:203 to 003:207";
                 let number = remediated(dialect, limit, size, unhealthy);
                 assert_eq!(number, expected, "{line}: {unhealthy} of {size}");

@@ -42,9 +42,10 @@ pub(super) fn machine() -> impl Strategy<Value = Target> {
         1 => Just(NodeState::Unset),
         1 => Just(NodeState::Gone("node".to_owned())),
         1 => Just(NodeState::Unreadable("status".to_owned())),
+        1 => Just(NodeState::Unreachable("timed out".to_owned())),
     ];
     let times = (598_i64..603, prop::option::of(598_i64..603));
-    let flags = prop::collection::vec(prop::bool::weighted(0.1), 8);
+    let flags = prop::collection::vec(prop::bool::weighted(0.1), 11);
     let disk = prop::option::of((prop::sample::select(vec!["True", "False"]), 58_i64..63));
     (node, times, flags, disk, any::<bool>()).prop_map(|(node, times, flags, disk, rack)| {
         let mut target = worker("w");
@@ -62,7 +63,9 @@ pub(super) fn machine() -> impl Strategy<Value = Target> {
             machine.failed,
             machine.remediate,
         ] = [flags[1], flags[2], flags[3], flags[4]];
-        [machine.paused, machine.control_plane] = [flags[5], flags[6]];
+        [machine.paused, machine.control_plane, machine.skip_remediation] = [flags[5], flags[6], flags[8]];
+        machine.failure_reason = flags[9].then(|| "CreateError".to_owned());
+        machine.failure_message = flags[10].then(|| "no quota".to_owned());
         machine.conditions = disk
             .into_iter()
             .map(|(status, seconds)| condition("Disk", status, seconds))

@@ -18,5 +18,6 @@ mod properties;
 mod reading;
 mod selector;
 mod short_circuit;
+mod short_circuit_outcome;
 mod vouching;
 mod without_node;

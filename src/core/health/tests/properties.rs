@@ -2,20 +2,61 @@
 
 use std::collections::BTreeSet;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::generators::{at_most, check, checks, dialect, limit, machine, machines};
 use super::objects::{cluster, counts, now, rules, worker};
+use crate::core::facts::{NodeCondition, Seen};
+use crate::core::health::UnhealthyCondition;
+use crate::core::health::dialect::Dialect;
 use crate::core::health::limit::{Amount, Limit};
 use crate::core::health::overlap::{Check, evaluate};
-use crate::core::health::rules::Rules;
-use crate::core::health::target::{NodeState, Target};
+use crate::core::health::rules::{DEFAULT_NODE_STARTUP_TIMEOUT, Rules};
+use crate::core::health::target::{MachineState, NodeState, Readiness, Target};
 use crate::core::health::verdict::Verdict;
 
 fn remediated(checks: &[Check], machines: &[Target]) -> BTreeSet<String> {
     let evaluation = evaluate(checks, machines, now());
     evaluation.remediate.into_iter().map(|one| one.machine).collect()
+}
+
+/// Whether a check could call a Machine unhealthy, said once more and without its order of checks. (The Machines
+/// and checks are those of the generators: Cluster and infrastructure have been ready for long.)
+fn is_ill(check: &Check, target: &Target, machine: &MachineState) -> bool {
+    let Ok(rules) = &check.rules else { return false };
+    let over = |since: Timestamp, timeout| now().duration_since(since) > timeout;
+    let held = |wanted: &[UnhealthyCondition], listed: &[NodeCondition]| {
+        wanted.iter().any(|wanted| {
+            let mut alike = listed
+                .iter()
+                .filter(|one| one.kind == wanted.kind && one.status == wanted.status);
+            alike.any(|one| one.since.is_some_and(|since| over(since, wanted.timeout)))
+        })
+    };
+    let (by_machine, start) = match rules.dialect {
+        Dialect::OpenShift => (false, machine.last_updated),
+        Dialect::ClusterApiV1Beta1 => {
+            let failure = machine.failure_reason.is_some() || machine.failure_message.is_some();
+            (machine.remediate || failure, Some(machine.created))
+        }
+        Dialect::ClusterApiV1Beta2 => {
+            let held = held(&rules.machine_conditions, &machine.conditions);
+            (machine.remediate || held, Some(machine.created))
+        }
+    };
+    let no_node = start.is_some_and(|start| over(start, DEFAULT_NODE_STARTUP_TIMEOUT));
+    // Before there is a control plane nothing is asked about Nodes.
+    let control_plane = check.cluster.clone().map(|cluster| cluster.control_plane);
+    let is_early = rules.dialect.is_cluster_api() && control_plane == Seen::Present(Readiness::No);
+    let by_node = match &target.node {
+        NodeState::Unset => Some(no_node),
+        NodeState::Gone(_) => Some(true),
+        NodeState::Present { conditions, .. } => Some(held(&rules.node_conditions, conditions)),
+        NodeState::Unreadable(_) | NodeState::Unreachable(_) => None,
+    };
+    let by_node = if is_early { Some(no_node) } else { by_node };
+    rules.selector.matches(&target.labels) && by_node.is_some_and(|by_node| by_node || by_machine)
 }
 
 proptest! {
@@ -129,8 +170,11 @@ proptest! {
         let mut well = machines.clone();
         well[which] = Target { name: machines[which].name.clone(), ..worker("w") };
         let mut ill = well.clone();
+        let mut worse = worse;
         // One that is skipped leaves the total, which is a change of its own.
-        prop_assume!(worse.machine.as_ref().is_ok_and(|machine| !machine.paused));
+        if let Ok(machine) = &mut worse.machine {
+            (machine.paused, machine.skip_remediation) = (false, false);
+        }
         ill[which] = Target { name: machines[which].name.clone(), ..worse };
         let mut after = remediated(&check, &ill);
         after.remove(&machines[which].name);
@@ -154,15 +198,23 @@ proptest! {
     }
 
     #[test]
-    fn what_is_remediated_is_unhealthy_and_neither_skipped_unknown_deleted_nor_under_way(
+    fn what_is_remediated_is_unhealthy_and_neither_skipped_unknown_failed_deleted_nor_under_way(
         checks in checks(), machines in machines(),
     ) {
         for name in remediated(&checks, &machines) {
             let target = machines.iter().find(|target| target.name == name).unwrap();
             let machine = target.machine.as_ref().unwrap();
             prop_assert!(!machine.deleting && !machine.triggered && !target.under_remediation);
-            let is_cluster_api = checks[0].rules.as_ref().is_ok_and(|rules| rules.dialect.is_cluster_api());
-            prop_assert!(!(is_cluster_api && machine.paused));
+            let wanting = checks.iter().find(|check| is_ill(check, target, machine));
+            let Some(check) = wanting else {
+                return Err(TestCaseError::fail(format!("nothing is wrong with {target:?}")));
+            };
+            match check.rules.as_ref().unwrap().dialect {
+                Dialect::OpenShift => prop_assert!(!machine.failed),
+                Dialect::ClusterApiV1Beta1 | Dialect::ClusterApiV1Beta2 => {
+                    prop_assert!(!machine.paused && !machine.skip_remediation);
+                }
+            }
         }
     }
 

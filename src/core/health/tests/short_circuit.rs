@@ -1,7 +1,7 @@
 //! The short circuit, each row of its rules, for OpenShift and Cluster API.
 
 use super::objects::{cluster, now, pool, rules, worker};
-use crate::core::health::assess::{Assessment, Stopped, assess};
+use crate::core::health::assess::{Assessment, assess};
 use crate::core::health::dialect::Dialect;
 use crate::core::health::limit::{Amount, IntOrText, Limit};
 use crate::core::health::problem::Problem;
@@ -241,58 +241,6 @@ fn counts_as_unhealthy() {
             (assessment.counts.expected, assessment.counts.healthy),
             counts,
             "{dialect:?}"
-        );
-    }
-}
-
-#[test]
-fn when_blocked() {
-    for dialect in Dialect::ALL {
-        let assessment = assessed(dialect, Limit::AtMost(Amount::Machines(2)), &pool(5, 3));
-        assert_eq!(assessment.stopped, Some(Stopped::TooManyUnhealthy));
-        assert_eq!(assessment.remediate(), Vec::<&_>::new(), "nothing new");
-        assert_eq!(assessment.allowance.remediations, 0);
-    }
-}
-
-#[test]
-fn signal_and_retry() {
-    let mut machines = pool(5, 3);
-    machines[4].set_ready("False", 100);
-    let assessment = assessed(Dialect::OpenShift, Limit::AtMost(Amount::Percent(40)), &machines);
-    assert_eq!(
-        assessment.allowance.message,
-        "Remediation is not allowed: 4 of 5 Machines unhealthy or not started exceeds spec.maxUnhealthy 40%"
-    );
-    let look = assessment.look_again.unwrap();
-    assert_eq!(
-        look.duration_since(now()).as_secs(),
-        200,
-        "at the next change, not after 1 ms"
-    );
-    let range = Limit::InRange { from: 1, to: 2 };
-    let assessment = assessed(Dialect::ClusterApiV1Beta1, range, &machines);
-    assert_eq!(
-        assessment.allowance.message,
-        "Remediation is not allowed: 4 of 5 Machines unhealthy or not started is outside of \
-         spec.unhealthyRange [1-2]"
-    );
-}
-
-#[test]
-fn when_allowed() {
-    for dialect in Dialect::ALL {
-        let mut machines = pool(9, 3);
-        machines[1].set_ready("False", 9_000);
-        machines[2].node = NodeState::Gone("node".to_owned());
-        let assessment = assessed(dialect, Limit::AtMost(Amount::Machines(3)), &machines);
-        assert_eq!(assessment.allowance.remediations, 0, "information, not a cap");
-        let wanted = assessment.remediate();
-        let names: Vec<&str> = wanted.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["w02", "w01", "w00"],
-            "all at once; without grace first, then the longest"
         );
     }
 }
