@@ -62,7 +62,8 @@ fn group(owner: &OwnerReference) -> &str {
 }
 
 /// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with
-/// Cluster API and machine-api-operator.
+/// Cluster API and machine-api-operator. Of a request whose MachineHealthCheck is named but no Machine, the
+/// Machine is in another namespace: one of the same name in this namespace is somebody else's.
 pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
     let spec = &remediation.spec;
     let owner = owning_machine(&remediation.metadata);
@@ -71,7 +72,7 @@ pub(crate) fn about(remediation: &PowerCycleRemediation) -> About {
         .machine_name
         .clone()
         .or_else(|| owner.map(|owner| owner.name.clone()))
-        .or_else(|| node.is_none().then(|| remediation.name_any()));
+        .or_else(|| (node.is_none() && !is_elsewhere(remediation)).then(|| remediation.name_any()));
     About {
         machine,
         machine_api: owner.and_then(api_of),
@@ -110,134 +111,28 @@ fn api_of(owner: &OwnerReference) -> Option<MachineApi> {
     MachineApi::of_group(group(owner))
 }
 
-/// The Node for which a NodeHealthCheck made the remediation: by the annotation, because with several
-/// templates names are generated; else by the name.
-/// Source: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
+/// Whether the medik8s operator made it for a Machine of another namespace than its template's: only one of the
+/// same namespace can be, and is, an owner.
+/// Source: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`,
+/// `GenerateRemediationCRForMachine`.
+fn is_elsewhere(remediation: &PowerCycleRemediation) -> bool {
+    let by_health_check = matches!(producer(remediation), Some(Producer::MachineHealthCheck(_)));
+    by_health_check && owning_machine(&remediation.metadata).is_none()
+}
+
+/// The Node for which the medik8s operator made the remediation: by the annotation, because with several
+/// templates names are generated; else, for a NodeHealthCheck, by the name. Where there is a Machine of a
+/// MachineHealthCheck, its Node is the one.
+/// Source: as above, `generateRemediationCR`.
 fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
-    let Some(Producer::NodeHealthCheck(_)) = producer(remediation) else {
-        return None;
-    };
     let annotated = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
     let named = annotated.filter(|name| !name.is_empty()).cloned();
-    Some(named.unwrap_or_else(|| remediation.name_any()))
+    match producer(remediation)? {
+        Producer::NodeHealthCheck(_) => Some(named.unwrap_or_else(|| remediation.name_any())),
+        Producer::MachineHealthCheck(_) => named.filter(|_| is_elsewhere(remediation)),
+        Producer::Template(_) => None,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::{About, MachineApi, Producer, about, producer};
-
-    fn remediation(metadata: &Value, spec: &Value) -> crate::api::PowerCycleRemediation {
-        let mut object = json!({
-            "apiVersion": "baremetal-remediator.io/v1alpha1",
-            "kind": "PowerCycleRemediation",
-            "metadata": {"name": "worker-0"},
-            "spec": spec,
-        });
-        for (key, value) in metadata.as_object().unwrap() {
-            object["metadata"][key] = value.clone();
-        }
-        serde_json::from_value(object).unwrap()
-    }
-
-    fn owner(group: &str, kind: &str) -> Value {
-        json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": "owner", "uid": "owner-uid"})
-    }
-
-    fn names(machine: Option<&str>, uid: Option<&str>, node: Option<&str>) -> About {
-        let own = |text: Option<&str>| text.map(ToOwned::to_owned);
-        About {
-            machine: own(machine),
-            machine_api: uid.map(|_| MachineApi::OpenShift),
-            machine_uid: own(uid),
-            node: own(node),
-        }
-    }
-
-    #[test]
-    fn the_spec_counts_then_the_owners_then_the_name() {
-        let machine = owner("machine.openshift.io", "Machine");
-        let health_check = owner("remediation.medik8s.io", "NodeHealthCheck");
-        let node_name = json!({"remediation.medik8s.io/node-name": "node-7"});
-        for (metadata, spec, expected) in [
-            (json!({}), json!({}), names(Some("worker-0"), None, None)),
-            (
-                json!({}),
-                json!({"machineName": "m"}),
-                names(Some("m"), None, None),
-            ),
-            (json!({}), json!({"nodeName": "n"}), names(None, None, Some("n"))),
-            (
-                json!({}),
-                json!({"machineName": "m", "nodeName": "n"}),
-                names(Some("m"), None, Some("n")),
-            ),
-            (
-                json!({"ownerReferences": [machine]}),
-                json!({}),
-                names(Some("owner"), Some("owner-uid"), None),
-            ),
-            (
-                json!({"ownerReferences": [health_check]}),
-                json!({}),
-                names(None, None, Some("worker-0")),
-            ),
-            (
-                json!({"ownerReferences": [health_check], "annotations": node_name}),
-                json!({}),
-                names(None, None, Some("node-7")),
-            ),
-            (
-                json!({"ownerReferences": [health_check, machine], "annotations": node_name}),
-                json!({}),
-                names(Some("owner"), Some("owner-uid"), Some("node-7")),
-            ),
-            (
-                json!({"ownerReferences": [owner("example.org", "NodeHealthCheck"), owner("example.org", "Machine")]}),
-                json!({}),
-                names(Some("worker-0"), None, None),
-            ),
-        ] {
-            assert_eq!(
-                about(&remediation(&metadata, &spec)),
-                expected,
-                "{metadata} {spec}"
-            );
-        }
-    }
-
-    #[test]
-    fn who_made_a_request_is_told_by_its_owner_or_its_template() {
-        let machine = owner("machine.openshift.io", "Machine");
-        let cloned = json!({"machine.openshift.io/cloned-from-name": "reboot"});
-        let named = "owner".to_owned();
-        for (metadata, expected) in [
-            (json!({}), None),
-            (json!({"ownerReferences": [machine]}), None),
-            (json!({"annotations": cloned}), None),
-            (
-                json!({"ownerReferences": [machine], "annotations": cloned}),
-                Some(Producer::Template("reboot".to_owned())),
-            ),
-            (
-                json!({"ownerReferences": [owner("remediation.medik8s.io", "NodeHealthCheck"), machine]}),
-                Some(Producer::NodeHealthCheck(named.clone())),
-            ),
-            (
-                json!({"ownerReferences": [owner("machine.openshift.io", "MachineHealthCheck"), machine]}),
-                Some(Producer::MachineHealthCheck(named)),
-            ),
-            (
-                json!({"ownerReferences": [owner("example.org", "NodeHealthCheck")]}),
-                None,
-            ),
-        ] {
-            assert_eq!(
-                producer(&remediation(&metadata, &json!({}))),
-                expected,
-                "{metadata}"
-            );
-        }
-    }
-}
+mod tests;
