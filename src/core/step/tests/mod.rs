@@ -28,6 +28,7 @@ mod node_lease_acts;
 mod node_lease_exploration;
 mod nodes;
 mod objects;
+mod requests;
 mod shell;
 mod tables;
 mod tables_proof;
