@@ -25,9 +25,6 @@ use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
 
-/// How soon an endpoint that depends on the policy is judged anew.
-const POLICY_CHANGES: Duration = Duration::from_secs(30);
-
 /// Looks at one BMCEndpoint.
 pub(super) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
@@ -51,12 +48,7 @@ pub(super) async fn endpoint(
         ),
     };
     state(&context, &api, guarded.meta(), present, &statements).await?;
-    // The policy is part of the verdict on an IPMI address, and its changes do not lead here.
-    let readable = guarded.0.as_ref().ok();
-    Ok(match readable.map(host::resolve_endpoint) {
-        Some(Ok(resolved)) if resolved.address.protocol == Protocol::Ipmi => Action::requeue(POLICY_CHANGES),
-        Some(Ok(_) | Err(_)) | None => Action::await_change(),
-    })
+    Ok(Action::await_change())
 }
 
 /// Objects beside this one. What could not be read cannot be read from an answer either.

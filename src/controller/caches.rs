@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use super::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};
 use super::served::{self, ServedClusterApi};
-use super::shared_cache::{Changed, SharedCache};
+use super::shared_cache::{self, SharedCache};
 pub(super) use super::watching::{WATCH_TIMEOUT, drive};
 use super::watching::{drive_own, listener, strip, watch_all};
 pub(crate) use crate::api::guarded::Guarded;
@@ -44,19 +44,16 @@ pub(crate) struct Served {
     pub(crate) cluster_api: bool,
 }
 
-/// What has changed, for those who act on it.
+/// What changes, for those who act on it.
 pub(crate) struct Changes {
-    pub(crate) remediations: Changed<PowerCycleRemediation>,
-    pub(crate) policies: Changed<RemediationPolicy>,
-    pub(crate) new_policies: Changed<RemediationPolicy>,
-    pub(crate) endpoints: Changed<BMCEndpoint>,
-    pub(crate) new_endpoints: Changed<BMCEndpoint>,
-    pub(crate) templates: Changed<PowerCycleRemediationTemplate>,
+    pub(crate) remediations: shared_cache::Changes<PowerCycleRemediation>,
+    pub(crate) policies: shared_cache::Changes<RemediationPolicy>,
+    pub(crate) endpoints: shared_cache::Changes<BMCEndpoint>,
+    pub(crate) templates: shared_cache::Changes<PowerCycleRemediationTemplate>,
     pub(crate) openshift: MachineChanges,
     pub(crate) cluster_api: MachineChanges,
-    pub(crate) clusters: Changed<Cluster>,
-    pub(crate) nodes: Changed<Node>,
-    pub(crate) returning: Changed<Node>,
+    pub(crate) clusters: shared_cache::Changes<Cluster>,
+    pub(crate) nodes: shared_cache::Changes<Node>,
 }
 
 /// Starts all watches in `tasks`. `on_node` is told what the watch of Nodes says, before the cache is; `wakes`
@@ -67,9 +64,7 @@ pub(crate) fn start(
     tasks: &mut JoinSet<&'static str>,
     (on_node, wakes): (impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static, Wakes),
 ) -> (Caches, Changes) {
-    let (remediations, mut cache) = SharedCache::new();
-    let remediation_changes = cache.subscribe();
-    let (finished, finished_too) = (cache.subscribe(), cache.subscribe());
+    let (remediations, remediation_changes, cache) = SharedCache::new();
     let refusals = Refusals::default();
     let remediations_of = refusals.noting(watch_all(client));
     drive(
@@ -81,12 +76,10 @@ pub(crate) fn start(
         tasks,
     );
 
-    let (policies, mut cache) = SharedCache::new();
-    let (policy_changes, new_policies) = (cache.subscribe(), cache.subscribe());
+    let (policies, policy_changes, cache) = SharedCache::new();
     drive_own((client, &refusals), "RemediationPolicy", cache, tasks);
 
-    let (endpoints, mut cache) = SharedCache::new();
-    let (endpoint_changes, new_endpoints) = (cache.subscribe(), cache.subscribe());
+    let (endpoints, endpoint_changes, cache) = SharedCache::new();
     drive(
         refusals.noting(watch_all(client)),
         "BMCEndpoint",
@@ -96,8 +89,7 @@ pub(crate) fn start(
         tasks,
     );
 
-    let (templates, mut cache) = SharedCache::new();
-    let template_changes = cache.subscribe();
+    let (templates, template_changes, cache) = SharedCache::new();
     drive_own((client, &refusals), "PowerCycleRemediationTemplate", cache, tasks);
 
     let (machines, checks) = (
@@ -106,23 +98,21 @@ pub(crate) fn start(
     );
     let of = wakes.openshift;
     let heard = (listener(of.machines), listener(of.health_checks));
-    let (openshift, openshift_changes) = machine_stores((machines, checks), heard, finished, tasks);
+    let (openshift, openshift_changes) = machine_stores((machines, checks), heard, tasks);
     let (machines, checks) = (
         refusals.noting(served::cluster_api(client, cluster_api, tasks)),
         refusals.noting(served::cluster_api(client, cluster_api, tasks)),
     );
     let of = wakes.cluster_api;
     let heard = (listener(of.machines), listener(of.health_checks));
-    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, finished_too, tasks);
+    let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, tasks);
 
-    let (clusters, mut cache) = SharedCache::new();
-    let cluster_changes = cache.subscribe();
+    let (clusters, cluster_changes, cache) = SharedCache::new();
     let events = refusals.noting(served::cluster_api(client, cluster_api, tasks));
     let heard = (|_: &_| {}, listener(wakes.clusters));
     drive(events, "Cluster", Cluster::narrow, heard, cache, tasks);
 
-    let (nodes, mut cache) = SharedCache::new();
-    let (node_changes, returning) = (cache.subscribe(), cache.subscribe());
+    let (nodes, node_changes, cache) = SharedCache::new();
     let heard = (on_node, listener(wakes.nodes));
     let events = refusals.noting(watch_all(client));
     drive(events, "Node", Node::narrow, heard, cache, tasks);
@@ -142,15 +132,12 @@ pub(crate) fn start(
     let changes = Changes {
         remediations: remediation_changes,
         policies: policy_changes,
-        new_policies,
         endpoints: endpoint_changes,
-        new_endpoints,
         templates: template_changes,
         openshift: openshift_changes,
         cluster_api: of_cluster_changes,
         clusters: cluster_changes,
         nodes: node_changes,
-        returning,
     };
     (caches, changes)
 }

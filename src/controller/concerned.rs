@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 
 use super::about::begun;
-use super::caches::{Caches, Guarded};
+use super::caches::{self, Caches, Guarded};
 use super::machine_key::machine_name;
 use super::machine_stores::MachineStores;
 use super::workload::{Change, ClusterKey};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
-use crate::api::{PowerCycleRemediation, keys};
-use crate::core::journal::Subject;
-use crate::core::phase::Phase;
+use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
+use crate::core::journal::{Journal, Subject};
+use crate::core::phase::{Phase, Reason};
 
 /// The Machines of a namespace that carry the trigger.
 pub(super) fn triggered(
@@ -56,6 +56,61 @@ pub(super) fn cluster_in_use(remediation: &PowerCycleRemediation) -> Option<Clus
     let name = begun(remediation)?.cluster.clone()?;
     let namespace = remediation.namespace()?;
     may_act(remediation).then_some(ClusterKey { namespace, name })
+}
+
+/// For changes of remediations: those that are held up by others, once one of these is over or gone.
+pub(super) fn of_other(
+    caches: &Caches,
+) -> impl Fn(Arc<Guarded<PowerCycleRemediation>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |other| {
+        let is_over = |one: &PowerCycleRemediation| {
+            let status = one.status.as_ref();
+            status.is_some_and(|status| status.journal.phase.is_final())
+        };
+        let there = caches::find(
+            &caches.remediations,
+            other.namespace().as_deref(),
+            &other.name_any(),
+        );
+        let is_there = there.is_some_and(|there| there.uid() == other.uid());
+        if is_there && !other.0.as_ref().is_ok_and(is_over) {
+            return Vec::new();
+        }
+        active(&caches, |one| {
+            let journal = one.status.as_ref().map(|status| &status.journal);
+            let is_held_up = |journal: &Journal| {
+                journal.is_because(Reason::AnotherRemediationActive) || journal.open_escalation().is_some()
+            };
+            one.uid() != other.uid() && journal.is_some_and(is_held_up)
+        })
+    }
+}
+
+/// For changes of endpoints: those of the same namespace that name the same host, or are said to.
+pub(super) fn neighbours(
+    endpoints: &Store<Guarded<BMCEndpoint>>,
+    changed: &Guarded<BMCEndpoint>,
+) -> Vec<ObjectRef<Guarded<BMCEndpoint>>> {
+    let (namespace, name) = (changed.namespace(), changed.name_any());
+    let whose = |endpoint: &Guarded<BMCEndpoint>| {
+        let spec = endpoint.0.as_ref().ok().map(|endpoint| &endpoint.spec);
+        spec.map(|spec| (spec.machine_name.clone(), spec.node_name.clone()))
+    };
+    let changed = whose(changed);
+    let is_said_to = |one: &Guarded<BMCEndpoint>| {
+        let status = one.0.as_ref().ok().and_then(|one| one.status.as_ref());
+        let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+        conditions.any(|condition| condition.reason == Reason::HostAmbiguous.as_str())
+    };
+    let beside = endpoints.state_filter(|one| {
+        let is_other = one.namespace() == namespace && one.name_any() != name;
+        is_other && (is_said_to(one) || changed.is_some() && whose(one) == changed)
+    });
+    beside
+        .iter()
+        .map(|one| ObjectRef::from_obj(one.as_ref()))
+        .collect()
 }
 
 /// For changes of Machines.

@@ -11,13 +11,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use super::caches::{Caches, Changes, Guarded};
-use super::concerned::{active, of_cluster, of_machine, of_namespace, of_node, of_workload, triggered};
+use super::concerned::{
+    active, neighbours, of_cluster, of_machine, of_namespace, of_node, of_other, of_workload, triggered,
+};
 use super::context::Context;
 use super::machine_key::machine_name;
-use super::machine_stores::MachineStores;
-use super::shared_cache::Changed;
+use super::machine_stores::{MachineChanges, MachineStores};
+use super::shared_cache::{self, Changed};
 use super::workload::Change;
-use super::{acceptance, leftover, readiness, reconcile};
+use super::{acceptance, gone, leftover, readiness, reconcile};
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
@@ -28,20 +30,22 @@ use crate::intake::health_check::wake::{Waker, Woke};
 /// triggers.
 pub(super) fn drive(
     context: &Arc<Context>,
-    changes: Changes,
+    changes: &Changes,
     workload: mpsc::UnboundedReceiver<Change>,
     wakes: (Waker, UnboundedReceiver<Woke>),
     tasks: &mut JoinSet<&'static str>,
 ) {
-    sweep(context, changes.returning, tasks);
+    sweep(context, changes.nodes.subscribe(), tasks);
+    let intakes = Arc::new(Intakes::new(Arc::clone(context)));
+    gone::forget(context, &intakes, changes, tasks);
     let (stance_taken, policy_again) = mpsc::unbounded();
     health_check::run(context, wakes, stance_taken, tasks);
     judge(
         context,
         Judged {
-            endpoints: changes.new_endpoints,
-            policies: changes.new_policies,
-            templates: changes.templates,
+            endpoints: changes.endpoints.clone(),
+            policies: changes.policies.clone(),
+            templates: changes.templates.subscribe(),
             policy_again: stream::select(policy_again, context.caches.refusals.changes()).boxed(),
         },
         tasks,
@@ -51,70 +55,63 @@ pub(super) fn drive(
         let caches = caches.clone();
         move |change| stream::iter(of_workload(&caches, &change))
     });
-    let in_clusters = changes.clusters.flat_map({
+    let in_clusters = changes.clusters.subscribe().flat_map({
         let concerned = of_cluster(&caches);
         move |cluster| stream::iter(concerned(cluster))
     });
-    let remediations = Controller::for_shared_stream(changes.remediations, caches.remediations.clone())
-        .watches_shared_stream(changes.openshift.machines, of_machine(&caches))
-        .watches_shared_stream(changes.cluster_api.machines, of_machine(&caches))
-        .watches_shared_stream(changes.nodes, of_node(&caches))
-        .watches_shared_stream(
-            changes.openshift.health_checks,
-            of_namespace::<MachineHealthCheck>(&caches),
-        )
-        .watches_shared_stream(
-            changes.cluster_api.health_checks,
-            of_namespace::<MachineHealthCheck>(&caches),
-        )
-        .watches_shared_stream(changes.endpoints, of_namespace::<BMCEndpoint>(&caches))
-        .watches_shared_stream(changes.policies, {
-            let caches = caches.clone();
-            move |_| active(&caches, |_| true)
-        })
-        .reconcile_on(stream::select(in_workload, in_clusters))
-        .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
+    let remediations =
+        Controller::for_shared_stream(changes.remediations.subscribe(), caches.remediations.clone())
+            .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
+            .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
+            .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
+            .watches_shared_stream(changes.nodes.subscribe(), of_node(&caches))
+            .watches_shared_stream(
+                changes.openshift.health_checks.subscribe(),
+                of_namespace::<MachineHealthCheck>(&caches),
+            )
+            .watches_shared_stream(
+                changes.cluster_api.health_checks.subscribe(),
+                of_namespace::<MachineHealthCheck>(&caches),
+            )
+            .watches_shared_stream(
+                changes.endpoints.subscribe(),
+                of_namespace::<BMCEndpoint>(&caches),
+            )
+            .watches_shared_stream(changes.policies.subscribe(), {
+                let caches = caches.clone();
+                move |_| active(&caches, |_| true)
+            })
+            .reconcile_on(stream::select(in_workload, in_clusters))
+            .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         remediations.for_each(|_| std::future::ready(())).await;
         "remediation"
     });
-    let intakes = Arc::new(Intakes::new(Arc::clone(context)));
-    for (stores, triggers, vouching, finished) in [
-        (
-            caches.openshift.clone(),
-            changes.openshift.triggers,
-            changes.openshift.vouching,
-            changes.openshift.finished,
-        ),
-        (
-            caches.cluster_api.clone(),
-            changes.cluster_api.triggers,
-            changes.cluster_api.vouching,
-            changes.cluster_api.finished,
-        ),
+    for (stores, of_api) in [
+        (&caches.openshift, &changes.openshift),
+        (&caches.cluster_api, &changes.cluster_api),
     ] {
-        take_in(&caches, stores, (triggers, vouching, finished), &intakes, tasks);
+        take_in(
+            &caches,
+            (stores.clone(), of_api),
+            &changes.remediations,
+            &intakes,
+            tasks,
+        );
     }
 }
-
-/// Changes that the intake of one API's Machines looks at.
-type IntakeChanges = (
-    Changed<Machine>,
-    Changed<MachineHealthCheck>,
-    Changed<PowerCycleRemediation>,
-);
 
 /// Starts the intake of triggers on the Machines of one API.
 fn take_in(
     caches: &Caches,
-    stores: MachineStores,
-    (triggers, vouching, finished): IntakeChanges,
+    (stores, of_api): (MachineStores, &MachineChanges),
+    remediations: &shared_cache::Changes<PowerCycleRemediation>,
     intakes: &Arc<Intakes>,
     tasks: &mut JoinSet<&'static str>,
 ) {
     let caches = caches.clone();
-    let triggers = Controller::for_shared_stream(triggers, stores.machines.clone())
-        .watches_shared_stream(finished, {
+    let triggers = Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.clone())
+        .watches_shared_stream(remediations.subscribe(), {
             move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                 let namespace = remediation.namespace().unwrap_or_default();
                 let readable = remediation.0.as_ref().ok();
@@ -122,7 +119,7 @@ fn take_in(
                 machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
             }
         })
-        .watches_shared_stream(vouching, {
+        .watches_shared_stream(of_api.health_checks.subscribe(), {
             move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&stores, check.namespace().as_deref())
         })
         .run(
@@ -141,7 +138,14 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
     let (endpoints, policies) = (context.caches.endpoints.clone(), context.caches.policies.clone());
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
-    let endpoints = Controller::for_shared_stream(changes.endpoints, endpoints)
+    let of_namespace = {
+        let endpoints = endpoints.clone();
+        move |other: Arc<Guarded<BMCEndpoint>>| neighbours(&endpoints, &other)
+    };
+    // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
+    let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
+    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints)
+        .watches_shared_stream(changes.endpoints.subscribe(), of_namespace)
         .reconcile_on(one_again)
         .reconcile_all_on(all_again)
         .run(
@@ -158,7 +162,7 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
         endpoints.for_each(|_| std::future::ready(())).await;
         "BMCEndpoint"
     });
-    let policies = Controller::for_shared_stream(changes.policies, policies)
+    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies)
         .reconcile_all_on(changes.policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     tasks.spawn(async move {
@@ -178,8 +182,8 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
 
 /// Changes of what is judged before it is needed.
 struct Judged {
-    endpoints: Changed<BMCEndpoint>,
-    policies: Changed<RemediationPolicy>,
+    endpoints: shared_cache::Changes<BMCEndpoint>,
+    policies: shared_cache::Changes<RemediationPolicy>,
     templates: Changed<PowerCycleRemediationTemplate>,
     /// There is something else to say on the policy.
     policy_again: BoxStream<'static, ()>,

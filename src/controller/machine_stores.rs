@@ -6,8 +6,7 @@ use kube::runtime::watcher;
 use tokio::task::JoinSet;
 
 use super::caches::{Guarded, drive, is_listed};
-use super::shared_cache::{Changed, SharedCache};
-use crate::api::PowerCycleRemediation;
+use super::shared_cache::{Changes, SharedCache};
 use crate::api::views::{Machine, MachineHealthCheck};
 
 /// Machines and their health checks, of one API. Empty where the server has none.
@@ -17,15 +16,10 @@ pub(crate) struct MachineStores {
     pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
 }
 
-/// What has changed of one API's Machines and health checks.
+/// What changes of one API's Machines and health checks.
 pub(crate) struct MachineChanges {
-    pub(crate) machines: Changed<Machine>,
-    pub(crate) triggers: Changed<Machine>,
-    pub(crate) health_checks: Changed<MachineHealthCheck>,
-    /// Health checks once more, for the intake.
-    pub(crate) vouching: Changed<MachineHealthCheck>,
-    /// Remediations that the intake looks at.
-    pub(crate) finished: Changed<PowerCycleRemediation>,
+    pub(crate) machines: Changes<Machine>,
+    pub(crate) health_checks: Changes<MachineHealthCheck>,
 }
 
 /// Machines and health checks of one API, from what is watched of them.
@@ -38,15 +32,12 @@ pub(super) fn machine_stores(
         impl FnMut(&watcher::Event<Guarded<Machine>>) + Send + 'static,
         impl FnMut(&watcher::Event<Guarded<MachineHealthCheck>>) + Send + 'static,
     ),
-    finished: Changed<PowerCycleRemediation>,
     tasks: &mut JoinSet<&'static str>,
 ) -> (MachineStores, MachineChanges) {
-    let (machines, mut cache) = SharedCache::new();
-    let (machine_changes, triggers) = (cache.subscribe(), cache.subscribe());
+    let (machines, machine_changes, cache) = SharedCache::new();
     let heard = (|_: &_| {}, machines_heard);
     drive(machine_events, "Machine", Machine::narrow, heard, cache, tasks);
-    let (health_checks, mut cache) = SharedCache::new();
-    let (health_check_changes, vouching) = (cache.subscribe(), cache.subscribe());
+    let (health_checks, health_check_changes, cache) = SharedCache::new();
     let (narrow, heard) = (MachineHealthCheck::narrow, (|_: &_| {}, checks_heard));
     drive(check_events, "MachineHealthCheck", narrow, heard, cache, tasks);
     let stores = MachineStores {
@@ -55,10 +46,7 @@ pub(super) fn machine_stores(
     };
     let changes = MachineChanges {
         machines: machine_changes,
-        triggers,
         health_checks: health_check_changes,
-        vouching,
-        finished,
     };
     (stores, changes)
 }

@@ -85,6 +85,12 @@ impl Memories {
         Arc::clone(by_uid.entry(uid.to_owned()).or_default())
     }
 
+    /// The memory of a remediation, if there is one.
+    pub(crate) fn known(&self, uid: &str) -> Option<Arc<tokio::sync::Mutex<Memory>>> {
+        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        by_uid.get(uid).map(Arc::clone)
+    }
+
     /// Every memory there is.
     pub(crate) fn all(&self) -> Vec<Arc<tokio::sync::Mutex<Memory>>> {
         let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,6 +19,7 @@ mod escalating;
 mod evaluators;
 mod farewell;
 pub(crate) mod gather;
+mod gone;
 mod host;
 mod journal;
 mod latch;

@@ -127,7 +127,7 @@ async fn to_rest(
             remediation = written.clone();
         }
         if is_gone(&act) {
-            forget(context, &remediation, memory).await;
+            forget(context, &remediation.uid().unwrap_or_default(), memory).await;
             return Ok(Action::await_change());
         }
     }
@@ -244,13 +244,19 @@ async fn settle(context: &Context, remediation: &PowerCycleRemediation, memory: 
     }
 }
 
-async fn forget(context: &Context, remediation: &PowerCycleRemediation, memory: &mut Memory) {
+async fn forget(context: &Context, uid: &str, memory: &mut Memory) {
     if let Some(conversation) = memory.conversation.take() {
         conversation.close().await;
     }
-    let uid = remediation.uid().unwrap_or_default();
-    context.claims.release(&uid);
-    context.memories.forget(&uid);
+    context.claims.release(uid);
+    context.memories.forget(uid);
+}
+
+/// Forgets a remediation that is gone, if it is remembered.
+pub(super) async fn forget_gone(context: &Context, uid: &str) {
+    if let Some(memory) = context.memories.known(uid) {
+        forget(context, uid, &mut *memory.lock().await).await;
+    }
 }
 
 fn is_gone(act: &Act) -> bool {

@@ -89,7 +89,7 @@ pub async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> 
     }
     count(&metrics, &context);
     tracing::info!(out_of_service_taint = supported, "ready");
-    drive(&context, changes, in_workload, (waker, woken), &mut tasks);
+    drive(&context, &changes, in_workload, (waker, woken), &mut tasks);
     let leftover = leftover::in_workload(Arc::clone(&context), left_in_workload);
     tasks.spawn(async move {
         leftover.await;

@@ -6,7 +6,7 @@
 //! every reader of the cache sees the past. And it says nothing of deletions.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use kube::Resource;
@@ -19,52 +19,59 @@ use crate::api::guarded::Guarded;
 /// What has changed: as it is now, or as it was last known where it is gone.
 pub(super) type Changed<K> = UnboundedReceiver<Arc<Guarded<K>>>;
 
+type Subscribers<K> = Vec<UnboundedSender<Arc<Guarded<K>>>>;
+
 /// The writing end of a cache.
 pub(super) struct SharedCache<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    store: Store<Guarded<K>>,
     writer: Writer<Guarded<K>>,
-    subscribers: Vec<UnboundedSender<Arc<Guarded<K>>>>,
+    changes: Changes<K>,
+}
+
+/// What changes in a cache, for as many as want to hear of it.
+#[derive(Clone)]
+pub(crate) struct Changes<K>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    store: Store<Guarded<K>>,
+    subscribers: Arc<Mutex<Subscribers<K>>>,
 }
 
 impl<K> SharedCache<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    /// An empty cache, and the end that is read.
-    pub(super) fn new() -> (Store<Guarded<K>>, Self) {
+    /// An empty cache, the end that is read, and what changes in it.
+    pub(super) fn new() -> (Store<Guarded<K>>, Changes<K>, Self) {
         let (store, writer) = reflector::store();
-        let cache = Self {
+        let changes = Changes {
             store: store.clone(),
-            writer,
-            subscribers: Vec::new(),
+            subscribers: Arc::default(),
         };
-        (store, cache)
-    }
-
-    /// Every change from now on. It waits for its reader without a bound: a slow reader must not hold up the cache,
-    /// and what is queued are references.
-    pub(super) fn subscribe(&mut self) -> Changed<K> {
-        let (subscriber, changed) = mpsc::unbounded();
-        self.subscribers.push(subscriber);
-        changed
+        let cache = Self {
+            writer,
+            changes: changes.clone(),
+        };
+        (store, changes, cache)
     }
 
     /// Brings the cache up to date, then says what has changed.
     pub(super) fn apply(&mut self, event: &Event<Guarded<K>>) {
         let before = match event {
-            Event::InitDone => self.store.state(),
+            Event::InitDone => self.changes.store.state(),
             Event::Delete(object) => vec![Arc::new(object.clone())],
             Event::Apply(_) | Event::Init | Event::InitApply(_) => Vec::new(),
         };
         self.writer.apply_watcher_event(event);
+        let changes = &self.changes;
         match event {
-            Event::Apply(object) => self.tell(self.store.get(&ObjectRef::from_obj(object))),
-            Event::Delete(_) => self.tell(before),
+            Event::Apply(object) => changes.tell(changes.store.get(&ObjectRef::from_obj(object))),
+            Event::Delete(_) => changes.tell(before),
             Event::InitDone => {
-                let now = self.store.state();
+                let now = changes.store.state();
                 let there: HashSet<_> = now
                     .iter()
                     .map(|object| ObjectRef::from_obj(object.as_ref()))
@@ -72,19 +79,42 @@ where
                 let gone = before
                     .into_iter()
                     .filter(|object| !there.contains(&ObjectRef::from_obj(object)));
-                self.tell(gone.chain(now));
+                changes.tell(gone.chain(now));
             }
             Event::Init | Event::InitApply(_) => {}
         }
     }
+}
+
+impl<K> Changes<K>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    /// All that is there, and every change from now on. It waits for its reader without a bound: a slow reader must
+    /// not hold up the cache, and what is queued are references.
+    pub(super) fn subscribe(&self) -> Changed<K> {
+        let (subscriber, changed) = mpsc::unbounded();
+        let mut subscribers = self.subscribers();
+        for object in self.store.state() {
+            drop(subscriber.unbounded_send(object));
+        }
+        subscribers.push(subscriber);
+        changed
+    }
 
     fn tell(&self, changed: impl IntoIterator<Item = Arc<Guarded<K>>>) {
+        let mut subscribers = self.subscribers();
+        subscribers.retain(|subscriber| !subscriber.is_closed());
         for object in changed {
-            for subscriber in &self.subscribers {
+            for subscriber in subscribers.iter() {
                 // Who does not listen any more, is stopping.
                 drop(subscriber.unbounded_send(Arc::clone(&object)));
             }
         }
+    }
+
+    fn subscribers(&self) -> MutexGuard<'_, Subscribers<K>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,8 +145,8 @@ mod tests {
 
     #[test]
     fn what_is_gone_before_it_was_heard_of_silences_nobody() {
-        let (store, mut cache) = SharedCache::new();
-        let (mut one, mut other) = (cache.subscribe(), cache.subscribe());
+        let (store, changes, mut cache) = SharedCache::new();
+        let (mut one, mut other) = (changes.subscribe(), changes.subscribe());
         for _ in 0..1000 {
             cache.apply(&Event::Apply(node("early")));
             cache.apply(&Event::Delete(node("early")));
@@ -134,16 +164,16 @@ mod tests {
 
     #[test]
     fn a_new_list_tells_of_what_is_there_and_of_what_is_gone() {
-        let (store, mut cache) = SharedCache::new();
-        let mut changed = cache.subscribe();
+        let (store, changes, mut cache) = SharedCache::new();
+        let mut heard = changes.subscribe();
         for listed in [["stays", "leaves"], ["stays", "comes"]] {
             cache.apply(&Event::Init);
             for name in listed {
                 cache.apply(&Event::InitApply(node(name)));
             }
-            assert_eq!(told(&mut changed), [""; 0], "half a list is no news");
+            assert_eq!(told(&mut heard), [""; 0], "half a list is no news");
             cache.apply(&Event::InitDone);
-            let mut told = told(&mut changed);
+            let mut told = told(&mut heard);
             told.sort();
             let mut expected: Vec<_> = listed.into_iter().collect();
             if listed.contains(&"comes") {
@@ -157,10 +187,22 @@ mod tests {
 
     #[test]
     fn a_subscriber_that_left_keeps_nobody_else_from_hearing() {
-        let (_store, mut cache) = SharedCache::new();
-        drop(cache.subscribe());
-        let mut changed = cache.subscribe();
+        let (_store, changes, mut cache) = SharedCache::new();
+        drop(changes.subscribe());
+        let mut heard = changes.subscribe();
         cache.apply(&Event::Apply(node("worker-0")));
-        assert_eq!(told(&mut changed), ["worker-0"]);
+        assert_eq!(told(&mut heard), ["worker-0"]);
+    }
+
+    #[test]
+    fn who_comes_late_is_told_of_all_that_is_there() {
+        let (_store, changes, mut cache) = SharedCache::new();
+        for name in ["worker-0", "worker-1"] {
+            cache.apply(&Event::Apply(node(name)));
+        }
+        let mut heard = changes.subscribe();
+        let mut told = told(&mut heard);
+        told.sort();
+        assert_eq!(told, ["worker-0", "worker-1"]);
     }
 }

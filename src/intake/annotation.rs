@@ -43,6 +43,11 @@ impl Intakes {
         }
     }
 
+    /// Forgets a Machine that is gone: one that is made anew by its name is told everything.
+    pub(crate) fn forget(&self, namespace: &str, name: &str) {
+        self.is_news(&key(namespace, name), None);
+    }
+
     /// Whether a reason is news for a Machine.
     fn is_news(&self, machine: &str, reason: Option<&'static str>) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,16 +58,16 @@ impl Intakes {
     }
 }
 
+fn key(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
 /// Looks at one Machine.
 pub(crate) async fn reconcile(
     guarded: Arc<Guarded<Machine>>,
     intakes: Arc<Intakes>,
 ) -> Result<Action, ShellError> {
-    let key = format!(
-        "{}/{}",
-        guarded.namespace().unwrap_or_default(),
-        guarded.name_any()
-    );
+    let key = key(&guarded.namespace().unwrap_or_default(), &guarded.name_any());
     let decision = match &guarded.0 {
         Ok(machine) if machine.is_triggered() => decide(&intakes.context, machine),
         Ok(_) => Intake::Nothing,

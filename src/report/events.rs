@@ -106,6 +106,16 @@ impl Reporter {
             .await;
     }
 
+    /// Reports an obstacle on whom a remediation is about.
+    pub async fn warn_of(&self, remediation: &PowerCycleRemediation, obstacle: &Obstacle) {
+        let journal = remediation.status.as_ref().map(|status| &status.journal);
+        let regarding = match journal.and_then(|journal| journal.subject.as_ref()) {
+            Some(subject) => subject_reference(&remediation.namespace().unwrap_or_default(), subject),
+            None => remediation.object_ref(&()),
+        };
+        self.warn(&regarding, obstacle).await;
+    }
+
     /// Reports an obstacle on an object.
     pub async fn warn(&self, regarding: &ObjectReference, obstacle: &Obstacle) {
         let note = obstacle.for_people();

@@ -256,6 +256,9 @@ reasons! {
     PendingDeadlineExceeded => "The message says what was waited for; delete this remediation to try again.",
     /// The API server refused a write for too long.
     ApiWriteRefused => "Check the daemon's permissions and the admission webhooks; the message says what the server said.",
+    /// The remediation was removed while its power-off may stand.
+    RemediationVanished => "Check the host at its console and power it on; never remove the finalizer of a \
+        PowerCycleRemediation, delete the object instead.",
     /// The stored state contradicts itself.
     JournalUnreadable => "Do not edit the status; delete the remediation after checking the host.",
 }

@@ -76,7 +76,7 @@ impl Checker {
     }
 
     /// Has looked at whether it stands in, soon.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         self.bell.notify_one();
     }
 
