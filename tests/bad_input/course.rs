@@ -1,14 +1,17 @@
-//! What changes before the power-off: nothing is left to do, or no longer the right thing.
+//! What changes before the power-off: nothing is left to do, or no longer the right thing; and after it, that
+//! nobody is there any more to see to the host.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
-use serde_json::Value;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
 
 use crate::daemon;
 use crate::world::refusal::{self, Case};
-use crate::world::{self, DAEMON_USER, World, objects};
+use crate::world::{self, DAEMON_USER, HostOptions, World, objects};
 
 /// A host that is held up by its missing Secret.
 fn held_up() -> [Case; 1] {
@@ -130,5 +133,33 @@ async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -
         .await?;
     assert_eq!(world::phase(&ended), Phase::Cancelled);
     assert_eq!(world::journal(&ended).reason, Reason::TriggerWithdrawn.as_str());
+    Ok(())
+}
+
+#[tokio::test]
+async fn that_a_host_may_be_off_is_told_when_its_remediation_is_removed_by_force() -> Result<()> {
+    daemon().await?;
+    let mut options = HostOptions::default();
+    options.delays.off = Duration::from_mins(10).into();
+    let world = World::new(harness::control_plane().await?, "by-force", vec![options]).await?;
+    world.health_check().await?;
+    let host = &world.hosts[0];
+    let name = world.falls_silent_and_is_reported(host).await?;
+    let sent = |journal: &Journal| journal.may_have_left_off();
+    world.remediation_until(&name, refusal::PATIENCE, sent).await?;
+
+    world
+        .remediations()
+        .delete(&name, &DeleteParams::default())
+        .await?;
+    let by_force = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let parameters = PatchParams::default();
+    world.remediations().patch(&name, &parameters, &by_force).await?;
+
+    let note = objects::event(&world, &host.name, Reason::RemediationVanished.as_str()).await?;
+    assert!(note.contains(&name) && note.contains("may be off"), "{note}");
+    // Nobody talks to its BMC any more.
+    let ended = |now: &bmc_simulator::Snapshot| now.sessions.is_empty();
+    tokio::time::timeout(refusal::PATIENCE, host.bmc.wait_for(ended)).await??;
     Ok(())
 }
