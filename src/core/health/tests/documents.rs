@@ -4,86 +4,32 @@
 //! * 002: openshift/enhancements `machine-health-checking.md` (`002_34a6ddd081c6559e.txt`)
 //! * 003: Cluster API book, "Configure a MachineHealthCheck" (`003_8d8fc813154f8209.txt`)
 //!
-//! 001 documents NodeHealthCheck, whose `minHealthy` its own operator evaluates.
+//! The examples of these are read in [`super::seed_examples`], and the numbers are in
+//! [`super::documented_limits`].
+//!
+//! What other controllers do is none of these: 000:15 to 000:17 and 002:93 to 002:97 delete Machines, 003:95 to
+//! 003:144 (`maxRetry` 5, `retryPeriod` 2m, `minHealthyPeriod` 2h, 1h by default) and 003:224 to 003:231 bind
+//! KubeadmControlPlane when it replaces Machines, 002:324 to 002:416 (15 minutes) the autoscaler. Of
+//! control-plane Machines no host is power-cycled at all.
 
 use jiff::SignedDuration;
 
 use super::objects::{
     Scene, ago, cluster, condition, judge_cases, labels, now, pool, raw_rules, wanted, worker,
 };
-use super::short_circuit::{assessed, text};
+use super::short_circuit::assessed;
 use crate::core::health::assess::{Stopped, assess};
 use crate::core::health::dialect::Dialect;
 use crate::core::health::limit::{IntOrText, Limit};
 use crate::core::health::overlap::{Check, evaluate};
-use crate::core::health::rules::{RawRules, Rules};
+use crate::core::health::rules::Rules;
 use crate::core::health::selector::{RawRequirement, RawSelector, Selector};
 use crate::core::health::target::{NodeState, Target};
 
 const BOTH: [Dialect; 2] = [Dialect::ClusterApiV1Beta1, Dialect::ClusterApiV1Beta2];
 
 #[test]
-fn examples_are_read_as_they_mean() {
-    let ten_minutes = SignedDuration::from_mins(10);
-    let of_okd = RawRules {
-        selector: RawSelector {
-            match_labels: labels(&[
-                ("machine.openshift.io/cluster-api-machine-role", "worker"),
-                ("machine.openshift.io/cluster-api-machine-type", "worker"),
-                (
-                    "machine.openshift.io/cluster-api-machineset",
-                    "prod-node-us-east-1a",
-                ),
-            ]),
-            match_expressions: Vec::new(),
-        },
-        node_conditions: vec![wanted("Ready", "False", 300), wanted("Ready", "Unknown", 300)],
-        max_unhealthy: Some(text("40%")),
-        node_startup_timeout: Some(Ok(ten_minutes)),
-        ..RawRules::default()
-    };
-    let of_cluster_api = RawRules {
-        selector: RawSelector {
-            match_labels: labels(&[("nodepool", "nodepool-0")]),
-            match_expressions: Vec::new(),
-        },
-        cluster_name: Some("capi-quickstart".to_owned()),
-        node_conditions: vec![wanted("Ready", "Unknown", 300), wanted("Ready", "False", 300)],
-        max_unhealthy: Some(text("40%")),
-        node_startup_timeout: Some(Ok(ten_minutes)),
-        ..RawRules::default()
-    };
-    let of_control_plane = RawRules {
-        selector: RawSelector {
-            match_labels: labels(&[("cluster.x-k8s.io/control-plane", "")]),
-            match_expressions: Vec::new(),
-        },
-        max_unhealthy: Some(text("100%")),
-        node_startup_timeout: None,
-        ..of_cluster_api.clone()
-    };
-    for (line, dialect, raw, limit) in [
-        ("000:39", Dialect::OpenShift, &of_okd, "40%"),
-        ("003:31", Dialect::ClusterApiV1Beta1, &of_cluster_api, "40%"),
-        ("003:67", Dialect::ClusterApiV1Beta1, &of_control_plane, "100%"),
-    ] {
-        let rules = Rules::read(dialect, raw).unwrap();
-        assert_eq!(rules.limit.to_string(), limit, "{line}");
-        assert_eq!(rules.node_startup_timeout, Some(ten_minutes), "{line}");
-        assert_eq!(rules.node_conditions.len(), 2, "{line}");
-        let mut labels = raw.selector.match_labels.clone();
-        labels.insert(
-            "cluster.x-k8s.io/cluster-name".to_owned(),
-            "capi-quickstart".to_owned(),
-        );
-        assert!(rules.selector.matches(&labels), "{line}");
-        labels.remove(raw.selector.match_labels.keys().next().unwrap());
-        assert!(!rules.selector.matches(&labels), "{line}");
-    }
-}
-
-#[test]
-fn what_makes_a_machine_unhealthy() {
+fn what_makes_a_machine_of_openshift_unhealthy() {
     judge_cases(
         Dialect::OpenShift,
         &[
@@ -111,6 +57,47 @@ fn what_makes_a_machine_unhealthy() {
                 "unhealthy: UnhealthyNode",
             ),
             (
+                "000:9 NotReady for 15 minutes",
+                |scene| {
+                    scene.rules.node_conditions = vec![wanted("Ready", "False", 900)];
+                    scene.target.set_ready("False", 901);
+                },
+                "unhealthy: UnhealthyNode",
+            ),
+            (
+                "000:9 NotReady, not yet for 15 minutes",
+                |scene| {
+                    scene.rules.node_conditions = vec![wanted("Ready", "False", 900)];
+                    scene.target.set_ready("False", 900);
+                },
+                "waiting: Grace until after 0 s",
+            ),
+            (
+                "000:9 a permanent condition of the node-problem-detector",
+                |scene| {
+                    scene.rules.node_conditions = vec![wanted("KernelDeadlock", "True", 0)];
+                    let deadlock = condition("KernelDeadlock", "True", 1);
+                    scene.node(vec![condition("Ready", "True", 9_000), deadlock]);
+                },
+                "unhealthy: UnhealthyNode",
+            ),
+            (
+                "002:89 no nodeRef for 10 minutes",
+                |scene| {
+                    scene.target.node = NodeState::Unset;
+                    scene.machine().last_updated = Some(ago(601));
+                },
+                "unhealthy: NodeStartupTimeout",
+            ),
+            (
+                "002:89 no nodeRef, not yet for 10 minutes",
+                |scene| {
+                    scene.target.node = NodeState::Unset;
+                    scene.machine().last_updated = Some(ago(600));
+                },
+                "waiting: NodeStartup until after 0 s",
+            ),
+            (
                 "002:107 ready=Unknown for more than 10m",
                 |scene| {
                     scene.rules.node_conditions = vec![wanted("Ready", "Unknown", 600)];
@@ -120,6 +107,10 @@ fn what_makes_a_machine_unhealthy() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_makes_a_machine_of_cluster_api_unhealthy() {
     judge_cases(
         Dialect::ClusterApiV1Beta1,
         &[
@@ -263,4 +254,18 @@ fn control_plane_machines_are_counted_by_a_check_that_covers_all() {
     let workers = [check("workers", Some("worker"), 1)];
     let evaluation = evaluate(&workers, &machines, now());
     assert_eq!(evaluation.remediate.len(), 1, "002:452");
+}
+
+/// A MachineDisruptionBudget (002:247, `maxUnavailable: 5`) was never made; a check over all says the same.
+#[test]
+fn no_remediation_if_5_or_more_are_down_across_cattle_and_pets() {
+    let check = [check("all", None, 4)];
+    for (down, remediated) in [(4, 4), (5, 0), (6, 0)] {
+        let mut machines = pool(10, down);
+        for pet in &mut machines[3..] {
+            pet.labels = labels(&[("role", "pet")]);
+        }
+        let evaluation = evaluate(&check, &machines, now());
+        assert_eq!(evaluation.remediate.len(), remediated, "002:256, 002:277: {down}");
+    }
 }

@@ -16,6 +16,7 @@ mod openshift_targets;
 mod overlap;
 mod properties;
 mod reading;
+mod seed_examples;
 mod selector;
 mod short_circuit;
 mod short_circuit_outcome;
