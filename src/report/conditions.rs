@@ -208,11 +208,15 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    /// What a NodeHealthCheck reads (`contracts.md` 4.3), in each phase.
     #[test]
     fn a_node_that_has_recovered_is_no_failure_that_another_remediator_has_to_answer() {
         for (phase, reason, expected) in [
             (Phase::Pending, Reason::Accepted, ("True", "Unknown")),
+            (Phase::Holding, Reason::Accepted, ("True", "Unknown")),
             (Phase::PoweringOff, Reason::PowerOffRequested, ("True", "Unknown")),
+            (Phase::Fencing, Reason::Accepted, ("True", "Unknown")),
+            (Phase::PoweringOn, Reason::Accepted, ("True", "Unknown")),
             (Phase::Booting, Reason::WaitingForNode, ("True", "Unknown")),
             (Phase::Succeeded, Reason::Rebooted, ("False", "True")),
             (Phase::Cancelled, Reason::Recovered, ("False", "True")),
@@ -237,6 +241,10 @@ mod tests {
                 "{phase:?} {reason:?}"
             );
             assert_eq!(status(PERMANENT_NODE_DELETION_EXPECTED), Some("False"));
+            let told = conditions
+                .iter()
+                .all(|one| (one.reason.as_str(), one.last_transition_time.0) == (reason.as_str(), at(1)));
+            assert!(told, "{phase:?}: {conditions:?}");
         }
     }
 
