@@ -6,6 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::machines::machine_says;
 use crate::world::cluster_api::{self, condition, health_check_says};
 use crate::world::{self, HostOptions, World, objects};
 use crate::{CLUSTER, LONG, daemon, policy_says, standing_in};
@@ -181,6 +182,7 @@ async fn it_stands_aside_for_the_manager_and_says_that_this_one_does_not_know_th
     let host = &world.hosts[0];
     cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
     health_check_says(&world, "workers", healthy(1)).await?;
+    machine_says(&world, &host.name, "True").await?;
 
     renew(&world, 1).await?;
     policy_says(
@@ -210,6 +212,7 @@ async fn it_stands_aside_for_the_manager_and_says_that_this_one_does_not_know_th
     renew(&world, 3).await?;
     let status = cluster_api::health_checks(&world).get("workers").await?;
     assert_eq!(status.data["status"]["currentHealthy"], 1, "nobody writes it");
+    machine_says(&world, &host.name, "True").await?;
     assert!(!cluster_api::is_triggered(&world, &host.name).await?);
 
     let leases = Api::<Lease>::namespaced(world.client.clone(), LEASE_NAMESPACE);
@@ -217,5 +220,6 @@ async fn it_stands_aside_for_the_manager_and_says_that_this_one_does_not_know_th
     policy_says(&world, "ClusterAPIHealthChecker", "True", "StandingIn").await?;
     let ended = world.remediation_ended(&host.remediation(), LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    machine_says(&world, &host.name, "True").await?;
     Ok(())
 }

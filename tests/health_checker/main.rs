@@ -13,6 +13,7 @@ mod world;
 mod aside;
 mod cluster_api;
 mod left_alone;
+mod machines;
 mod standing_in;
 mod unreadable;
 mod workload_clusters;

@@ -50,10 +50,23 @@ pub struct ClusterApiMachine {
     pub infrastructure_ready: Readiness,
     /// Conditions.
     pub conditions: Vec<NodeCondition>,
+    /// What its condition HealthCheckSucceeded says in the conditions of that version.
+    pub health_check: Option<SaidOfHealth>,
     /// v1beta1: `status.failureReason`.
     pub failure_reason: Option<String>,
     /// v1beta1: `status.failureMessage`.
     pub failure_message: Option<String>,
+}
+
+/// What the condition HealthCheckSucceeded says; read to write it only when it says something else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SaidOfHealth {
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in CamelCase; in v1beta1 empty where it is True.
+    pub reason: String,
+    /// Why, for people.
+    pub message: String,
 }
 
 /// The object of an infrastructure provider.

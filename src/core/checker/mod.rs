@@ -10,6 +10,7 @@ pub mod notices;
 pub mod pass;
 pub mod platform;
 pub mod standing;
+pub mod succeeded;
 
 #[cfg(test)]
 mod tests;

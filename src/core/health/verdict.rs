@@ -143,6 +143,30 @@ impl Verdict {
         }
     }
 
+    /// Cluster API: whether the Machine has passed the health check, as its condition `HealthCheckSucceeded` says.
+    /// That it does not count as healthy, because of what is under way, is another matter.
+    pub fn has_passed(&self) -> bool {
+        match self {
+            Self::Healthy => true,
+            Self::Waiting { why, .. } => match why {
+                Wait::UnderRemediation
+                | Wait::Triggered
+                | Wait::InfrastructureNotReady {
+                    counts_as_healthy: true,
+                } => true,
+                Wait::Grace
+                | Wait::NodeStartup
+                | Wait::NodeStartupUnlimited
+                | Wait::ControlPlaneNotInitialized
+                | Wait::InfrastructureNotReady {
+                    counts_as_healthy: false,
+                }
+                | Wait::Deleting => false,
+            },
+            Self::Skipped(_) | Self::Unhealthy { .. } | Self::Unknown(_) => false,
+        }
+    }
+
     /// The first instant at which the verdict is another one if nothing else changes.
     pub fn until(&self) -> Option<Timestamp> {
         match self {

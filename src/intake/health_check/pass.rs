@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 
-use super::again::{RETRY, Retry, next};
+use super::again::{RETRY, Retry, SHORTEST, next};
 use super::gathered::Gathered;
 use super::queue::Queue;
 use super::state::CheckKey;
+use super::status::machine::Turn;
 use super::telling::tell;
 use super::{judged, status, trigger};
 use crate::api::views::{Machine, MachineHealthCheck};
@@ -22,6 +23,7 @@ use crate::core::checker::notices::{
     EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, malformed,
 };
 use crate::core::checker::pass::{Outcome, outcome};
+use crate::core::checker::succeeded::{Said, unsaid};
 use crate::core::facts::Seen;
 use crate::core::health::overlap::{Evaluation, evaluate};
 use crate::core::machine_api::MachineApi;
@@ -61,6 +63,7 @@ pub(super) async fn reconcile(
     let Judged {
         gathered,
         mut outcome,
+        unsaid,
         now,
         look_again,
     } = judged;
@@ -78,6 +81,7 @@ pub(super) async fn reconcile(
             }
         }
     }
+    say(context, &key, (&gathered, &unsaid), now, &mut retry).await;
     Ok(next(look_again, retry, context.clock.now()))
 }
 
@@ -92,6 +96,8 @@ fn is_too_early(context: &Context, api: MachineApi, guarded: &Guarded<MachineHea
 struct Judged {
     gathered: Gathered,
     outcome: Outcome,
+    /// What Machines of Cluster API do not say yet by their condition `HealthCheckSucceeded`.
+    unsaid: Vec<Said>,
     now: Timestamp,
     look_again: Option<Timestamp>,
 }
@@ -106,9 +112,12 @@ fn judge(context: &Context, key: &CheckKey) -> Judged {
     let outcome = outcome(&evaluation, &key.name, refusal);
     count(context, key, &gathered, &evaluation, &outcome);
     let look_again = evaluation.look_again;
+    let says = |said: &Said, dialect| status::machine::says(gathered.machine(&said.machine), said, dialect);
+    let unsaid = unsaid(&evaluation, &key.name, says);
     Judged {
         gathered,
         outcome,
+        unsaid,
         now,
         look_again,
     }
@@ -141,6 +150,40 @@ async fn put_triggers(context: &Context, key: &CheckKey, judged: &mut Judged) ->
         }
     }
     (notices, retry)
+}
+
+/// Has Machines say by their condition whether they have passed their health checks, for as long as one turn takes:
+/// then others are looked at first.
+async fn say(
+    context: &Context,
+    key: &CheckKey,
+    (gathered, unsaid): (&Gathered, &[Said]),
+    now: Timestamp,
+    retry: &mut Retry,
+) {
+    let turn = Turn::begin();
+    let mut failed = None;
+    for said in unsaid {
+        if !context.checker.is_in(key.api) {
+            break;
+        }
+        if turn.is_over() {
+            retry.within(SHORTEST);
+            break;
+        }
+        let Some(machine) = gathered.machine(&said.machine) else {
+            continue;
+        };
+        if let Err(error) = status::machine::write(context, machine, said, now).await {
+            let overtaken = is_overtaken(&error);
+            retry.failed(overtaken);
+            failed = failed.or((!overtaken).then_some((machine, error)));
+        }
+    }
+    if let Some((machine, error)) = failed {
+        let (machine, error) = (machine.name_any(), crate::report::chain(&error));
+        tracing::warn!(check = %key, %machine, %error, "conditions of Machines were not written; it is tried again");
+    }
 }
 
 /// Whether somebody has written to the object or deleted it; that is looked at first.

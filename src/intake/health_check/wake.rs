@@ -15,6 +15,7 @@ use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation};
 use crate::controller::{about, begun};
+use crate::core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
 use crate::core::health::target::MachineState;
 use crate::core::machine_api::MachineApi;
 
@@ -176,10 +177,12 @@ fn machine(machine: &Machine, hasher: &mut DefaultHasher) {
     let last_updated = state.last_updated.filter(|_| facts.node_name.is_none());
     let phase = facts.phase.filter(|_| facts.node_name.is_none());
     machine.labels().hash(hasher);
-    let state = MachineState {
+    let mut state = MachineState {
         last_updated,
         ..state
     };
+    // What health checks say, which none judges.
+    state.conditions.retain(|one| one.kind != HEALTH_CHECK_SUCCEEDED);
     format!("{state:?}").hash(hasher);
     (facts.node_name, facts.provider_id, facts.authoritative_elsewhere).hash(hasher);
     (facts.foreign_mark, facts.trigger_answered_by, phase).hash(hasher);

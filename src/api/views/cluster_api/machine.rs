@@ -4,9 +4,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
 use super::{Version, readiness};
+use crate::api::views::lenient;
 use crate::api::views::machine::{
-    ClusterApiMachine, Infrastructure, Machine, MachineSpec, MachineStatus, NodeReference,
+    ClusterApiMachine, Infrastructure, Machine, MachineSpec, MachineStatus, NodeReference, SaidOfHealth,
 };
+use crate::core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
 use crate::core::facts::NodeCondition;
 
 /// What is read of a Machine, in either version.
@@ -62,6 +64,10 @@ pub(super) struct Condition {
     status: String,
     #[serde(default)]
     last_transition_time: Option<Time>,
+    #[serde(default, deserialize_with = "lenient")]
+    reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    message: Option<String>,
 }
 
 impl From<Condition> for NodeCondition {
@@ -74,8 +80,20 @@ impl From<Condition> for NodeCondition {
     }
 }
 
+fn said_of_health(condition: &Condition) -> SaidOfHealth {
+    SaidOfHealth {
+        status: condition.status.clone(),
+        reason: condition.reason.clone().unwrap_or_default(),
+        message: condition.message.clone().unwrap_or_default(),
+    }
+}
+
 pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machine {
     let status = wire.status.unwrap_or_default();
+    let mut said = status.conditions.iter();
+    let health_check = said
+        .find(|one| one.kind == HEALTH_CHECK_SUCCEEDED)
+        .map(said_of_health);
     let conditions: Vec<NodeCondition> = status.conditions.into_iter().map(Into::into).collect();
     let (failure_reason, failure_message) = match version {
         Version::V1Beta1 => (status.failure_reason, status.failure_message),
@@ -91,6 +109,7 @@ pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machin
         infrastructure,
         infrastructure_ready: readiness(&conditions, "InfrastructureReady"),
         conditions,
+        health_check,
         failure_reason,
         failure_message,
     };

@@ -2,3 +2,4 @@ mod cluster_api;
 mod notices;
 mod pass;
 mod standing;
+mod succeeded;

@@ -2,6 +2,7 @@
 
 mod cluster_api;
 mod conditions;
+pub(super) mod machine;
 mod openshift;
 mod unreadable;
 

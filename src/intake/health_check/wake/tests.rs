@@ -229,7 +229,12 @@ fn of_cluster_api(change: impl FnOnce(&mut Value)) -> Guarded<Machine> {
 #[test]
 fn what_is_judged_of_a_machine_of_cluster_api_wakes_and_nothing_else() {
     type Change = fn(&mut Value);
-    let table: [(&str, Change, bool); 5] = [
+    let table: [(&str, Change, bool); 6] = [
+        (
+            "what health checks say",
+            |one| one["status"]["conditions"] = json!([{"type": "HealthCheckSucceeded", "status": "True"}]),
+            false,
+        ),
         ("phase", |one| one["status"]["phase"] = json!("Running"), false),
         (
             "remediate",

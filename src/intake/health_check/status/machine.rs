@@ -1,0 +1,129 @@
+//! The condition `HealthCheckSucceeded` of Machines of Cluster API, in both forms, each where the version that the
+//! server has keeps it. Sources: cluster-api `api/core/v1beta1/machine_types.go`, `api/core/v1beta2/machine_types.go`.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::conditions::{Stated, field, listed, stands};
+use crate::api::views::Machine;
+use crate::api::views::cluster_api::{Kind, Version};
+use crate::controller::{Context, ShellError, within};
+use crate::core::checker::succeeded::{HEALTH_CHECK_SUCCEEDED, Said};
+use crate::core::health::dialect::Dialect;
+
+/// For how long one pass writes conditions. Where thousands are owed, as when the daemon begins to stand in, a Node
+/// that dies meanwhile does not wait for them.
+const TURN: Duration = Duration::from_secs(2);
+
+/// Until when a pass writes conditions.
+pub(in crate::intake::health_check) struct Turn(Instant);
+
+impl Turn {
+    pub(in crate::intake::health_check) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(in crate::intake::health_check) fn is_over(&self) -> bool {
+        self.0.elapsed() >= TURN
+    }
+}
+
+/// Whether a Machine says so already. One that cannot be read, or is of another API, is not written to.
+pub(in crate::intake::health_check) fn says(
+    machine: Option<&Machine>,
+    said: &Said,
+    dialect: Dialect,
+) -> bool {
+    let Some(machine) = machine.and_then(|machine| machine.spec.cluster_api.as_ref()) else {
+        return true;
+    };
+    let Some(present) = &machine.health_check else {
+        return false;
+    };
+    let is_why = said.failure.is_none()
+        || (present.reason == said.reason(dialect) && present.message == said.message());
+    present.status == said.status() && is_why
+}
+
+/// Writes it on a Machine as it is now, and not on another of its name.
+///
+/// # Errors
+/// A conflict when it is another, or is written to meanwhile; and when the server refuses.
+pub(in crate::intake::health_check) async fn write(
+    context: &Context,
+    machine: &Machine,
+    said: &Said,
+    now: Timestamp,
+) -> Result<(), ShellError> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let served = &context.cluster_api;
+    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
+    let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
+    // Else its watch will soon be begun anew, which wakes the checker.
+    let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
+        return Ok(());
+    };
+    // Lists are written as a whole, so they have to be those that stand there.
+    let live = within("reading a Machine", machines.api.get(&name)).await?;
+    if live.metadata.uid != machine.metadata.uid {
+        return Err(ShellError::Conflict { object: "Machine" });
+    }
+    let present = field(&live.data, "status");
+    let Some(status) = changed((machines.version, live.metadata.generation), present, said, now) else {
+        return Ok(());
+    };
+    let change = json!({
+        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
+        "status": status,
+    });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
+    let written = machines.api.patch_status(&name, &parameters, &patch);
+    within("writing the status of a Machine", written).await?;
+    Ok(())
+}
+
+/// The part of the status that is to be written; `None` if it stands there already.
+fn changed(
+    (version, generation): (Version, Option<i64>),
+    present: &Value,
+    said: &Said,
+    now: Timestamp,
+) -> Option<Value> {
+    let older = |present: &Value| {
+        let stated = stated(said, Dialect::ClusterApiV1Beta1);
+        listed(present, &[stated], now, Stated::of_v1beta1)
+    };
+    let newer = |present: &Value| {
+        let form = |one: &Stated, since: &Value| one.of_v1beta2(since, generation);
+        let stated = stated(said, Dialect::ClusterApiV1Beta2);
+        listed(present, &[stated], now, form)
+    };
+    let conditions = field(present, "conditions");
+    let status = match version {
+        Version::V1Beta1 => {
+            let beside = field(field(present, "v1beta2"), "conditions");
+            json!({"conditions": older(conditions), "v1beta2": {"conditions": newer(beside)}})
+        }
+        Version::V1Beta2 => {
+            let beside = field(field(field(present, "deprecated"), "v1beta1"), "conditions");
+            json!({"conditions": newer(conditions), "deprecated": {"v1beta1": {"conditions": older(beside)}}})
+        }
+    };
+    (!stands(&status, present)).then_some(status)
+}
+
+fn stated(said: &Said, dialect: Dialect) -> Stated {
+    Stated {
+        kind: HEALTH_CHECK_SUCCEEDED,
+        status: said.status(),
+        reason: said.reason(dialect),
+        message: said.message().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
