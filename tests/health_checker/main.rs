@@ -56,6 +56,7 @@ async fn daemon() -> Result<&'static Daemon> {
             let cluster = harness::control_plane().await?;
             world::install(cluster).await?;
             let client = cluster.client().await?;
+            unreadable::loosen_selectors(&client).await?;
             world::set_policy(&client, policy("Auto")).await?;
             aside::create_disabled_node_health_check(&client).await?;
             Daemon::start(cluster, DAEMON).await

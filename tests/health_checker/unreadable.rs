@@ -1,7 +1,11 @@
 //! What cannot be read: it is named, counts against the limit and is not remediated.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
@@ -13,8 +17,49 @@ use crate::{
     without_an_endpoint,
 };
 
-/// A number that definitions allow for a limit and nobody can hold.
-const BEYOND_MEASURE: u64 = 99_999_999_999;
+/// A selector as no version has it that is known.
+const OF_ANOTHER_VERSION: &str = "everything";
+
+/// Lets the selectors of checks be anything, in the version that is read, as if the definitions were of another
+/// version. The API server does so a moment later.
+pub(crate) async fn loosen_selectors(client: &Client) -> Result<()> {
+    let kinds = Api::<CustomResourceDefinition>::all(client.clone());
+    for (definition, version) in [
+        ("machinehealthchecks.machine.openshift.io", "v1beta1"),
+        ("machinehealthchecks.cluster.x-k8s.io", "v1beta2"),
+    ] {
+        let versions = kinds.get(definition).await?.spec.versions;
+        let mut versions = versions.iter();
+        let index = versions.position(|one| one.name == version);
+        let index = index.with_context(|| format!("{definition} has no {version}"))?;
+        let selector =
+            format!("/spec/versions/{index}/schema/openAPIV3Schema/properties/spec/properties/selector");
+        let anything = json!([{"op": "replace", "path": selector, "value": {"x-kubernetes-preserve-unknown-fields": true}}]);
+        let patch = Patch::Json::<()>(serde_json::from_value(anything)?);
+        kinds.patch(definition, &PatchParams::default(), &patch).await?;
+    }
+    Ok(())
+}
+
+/// Replaces the selector of a check as soon as the API server takes it.
+async fn select(checks: &Api<DynamicObject>, check: &str, selector: &Value) -> Result<()> {
+    let replaced = json!([{"op": "replace", "path": "/spec/selector", "value": selector}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(replaced)?);
+    let stored = async {
+        let mut pause = tokio::time::interval(Duration::from_millis(200));
+        loop {
+            pause.tick().await;
+            match checks.patch(check, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 422 => {}
+                stored => return stored.map(drop),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, stored)
+        .await
+        .context("the definition was not loosened")??;
+    Ok(())
+}
 
 /// A Node says since when it is broken; where that is after the last instant that can be told, it cannot be read.
 async fn broken_since(world: &World, host: &WorldHost, since: &str) -> Result<()> {
@@ -124,47 +169,48 @@ async fn a_check_that_cannot_be_read_says_so_in_its_status_and_selects_nothing()
     let _cluster = CLUSTER.read().await;
     daemon().await?;
     let cluster = harness::control_plane().await?;
-    let world = World::new(cluster, "immense", vec![without_an_endpoint()]).await?;
+    let world = World::new(cluster, "foreign", vec![without_an_endpoint()]).await?;
     let host = &world.hosts[0];
-    reports_slowness(host, true).await?;
-    check_for_slowness(&world, "immense", |check| {
-        check["spec"]["maxUnhealthy"] = json!(BEYOND_MEASURE);
-    })
-    .await?;
+    let checks = objects::health_checks(&world);
+    check_for_slowness(&world, "workers", |_| {}).await?;
+    says(&world, "workers", |status| status["currentHealthy"] == 1).await?;
     // Not for us: it asks for the deletion of Machines.
     check_for_slowness(&world, "other", |check| {
         check["metadata"]["annotations"] = json!({});
-        check["spec"]["maxUnhealthy"] = json!(BEYOND_MEASURE);
     })
     .await?;
+    for check in ["workers", "other"] {
+        select(&checks, check, &json!(OF_ANOTHER_VERSION)).await?;
+    }
 
-    let said = says(&world, "immense", denied).await?;
+    let said = says(&world, "workers", denied).await?;
+    reports_slowness(host, true).await?;
 
     let allowed = condition(&said, "RemediationAllowed").context("it is there")?;
     assert_eq!(
         (&allowed["reason"], &allowed["severity"]),
         (&json!("HealthCheckMalformed"), &json!("Warning"))
     );
+    assert_eq!(said["currentHealthy"], 1, "what stood there stays");
     let message = allowed["message"].as_str().unwrap_or_default();
     assert!(
-        message.contains("spec.maxUnhealthy") && message.contains("Correct"),
+        message.contains("spec.selector: ") && message.contains("Correct"),
         "{message}"
     );
-    for check in ["immense", "other"] {
+    for check in ["workers", "other"] {
         let note = objects::event(&world, check, "HealthCheckMalformed").await?;
-        assert!(note.contains("spec.maxUnhealthy"), "{note}");
+        assert!(note.contains("spec.selector: "), "{note}");
     }
-    let other = objects::health_checks(&world).get("other").await?;
+    let other = checks.get("other").await?;
     assert_eq!(other.data.get("status"), None, "{:?}", other.data);
     assert!(!objects::is_triggered(&world, &host.name).await?);
 
     // What cannot be read may have another plan for the Machine.
-    let checks = objects::health_checks(&world);
     checks.delete("other", &DeleteParams::default()).await?;
-    objects::patch_health_check(&world, "immense", json!({"spec": {"maxUnhealthy": 1}})).await?;
+    select(&checks, "workers", &json!({})).await?;
     triggered(&world, &host.name, true).await?;
-    says(&world, "immense", |status| {
-        !denied(status) && status["expectedMachines"] == 1
+    says(&world, "workers", |status| {
+        !denied(status) && status["currentHealthy"] == 0
     })
     .await?;
     Ok(())
@@ -173,20 +219,19 @@ async fn a_check_that_cannot_be_read_says_so_in_its_status_and_selects_nothing()
 #[tokio::test]
 async fn a_check_of_cluster_api_that_cannot_be_read_says_so_in_the_form_of_its_version() -> Result<()> {
     let _cluster = CLUSTER.read().await;
-    let world = crate::cluster_api::world_of("capi-immense", 1).await?;
-    let immense = json!({"triggerIf": {"unhealthyLessThanOrEqualTo": BEYOND_MEASURE}});
-    cluster_api::create_health_check(&world, "immense", "blue", immense).await?;
+    let world = crate::cluster_api::world_of("capi-foreign", 1).await?;
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    health_check_says(&world, "workers", |status| status["currentHealthy"] == 1).await?;
+    let checks = cluster_api::health_checks(&world);
+    select(&checks, "workers", &json!(OF_ANOTHER_VERSION)).await?;
 
-    let said = health_check_says(&world, "immense", denied).await?;
+    let said = health_check_says(&world, "workers", denied).await?;
 
     let allowed = condition(&said, "RemediationAllowed").context("it is there")?;
     assert_eq!(allowed["reason"], "HealthCheckMalformed");
     let message = allowed["message"].as_str().unwrap_or_default();
-    assert!(
-        message.contains("spec.remediation.triggerIf.unhealthyLessThanOrEqualTo"),
-        "{message}"
-    );
-    assert_eq!(allowed["observedGeneration"], 1, "{said}");
+    assert!(message.contains("spec.selector: "), "{message}");
+    assert_eq!(allowed["observedGeneration"], 2, "{said}");
     let deprecated = &said["deprecated"]["v1beta1"]["conditions"][0];
     assert_eq!(
         (&deprecated["type"], &deprecated["severity"]),
@@ -194,6 +239,10 @@ async fn a_check_of_cluster_api_that_cannot_be_read_says_so_in_the_form_of_its_v
     );
     let paused = condition(&said, "Paused").context("it is there")?;
     assert_eq!(paused["status"], "False");
-    assert!(said["expectedMachines"].is_null(), "{said}");
+    assert_eq!(
+        said["targets"],
+        json!([world.hosts[0].name]),
+        "what stood there stays"
+    );
     Ok(())
 }
