@@ -38,7 +38,7 @@ pub(crate) mod others;
 mod powering;
 mod predecessor;
 mod prepare;
-mod producers;
+pub(crate) mod producers;
 mod readiness;
 mod reconcile;
 mod refusals;
@@ -51,7 +51,7 @@ mod watching;
 mod workload;
 mod writing;
 
-pub(crate) use about::{about, begun, is_meant};
+pub(crate) use about::{Producer, about, begun, is_meant, producer};
 pub use api_call::ShellError;
 pub(crate) use api_call::{client, list, objects, within};
 pub(crate) use bmc_conversation::rejected_before;

@@ -87,7 +87,8 @@ pub(super) async fn live(
     })
 }
 
-fn of_machine<'a>(
+/// Those of these checks that may have made a request for a Machine.
+pub(crate) fn of_machine<'a>(
     by: &Producer,
     checks: impl Iterator<Item = &'a Guarded<MachineHealthCheck>>,
     machine: &Machine,

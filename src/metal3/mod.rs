@@ -104,7 +104,7 @@ pub(crate) async fn resolve_for_check(
     }))
 }
 
-/// The same for a remediation that asks for nothing special: where metal3 manages the host, it stands aside.
+/// The same for a remediation that does not exist yet.
 ///
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
@@ -112,10 +112,11 @@ pub(crate) async fn resolve_for_plan(
     client: &Client,
     machine: &Machine,
     reference: &HostReference,
+    control: HostControl,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let view = read(client, machine, reference).await?;
     Ok(view.and_then(|view| {
-        may_be_fenced(&view, HostControl::Managed, machine, reference)?;
+        may_be_fenced(&view, control, machine, reference)?;
         resolved(&view, machine)
     }))
 }

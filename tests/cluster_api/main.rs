@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::keys;
+use baremetal_remediator::core::machine_api::MachineApi;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::Cluster;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
-use world::{World, cluster_api, command, objects};
+use world::{World, cluster_api, command, leader, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -71,6 +72,8 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
     let host = &world.hosts[0];
     objects::create_pod(&world, "work", &host.name).await?;
     world.falls_silent(host).await?;
+    // Who plans sees that the manager runs, whose part is played here.
+    leader::renewed(&world.client, MachineApi::ClusterApi, SignedDuration::ZERO).await?;
     let planned = planned(&world, &host.name).await?;
     assert_eq!(planned["remediation"]["outcome"], "Begins", "{planned}");
     assert_eq!(

@@ -3,17 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use baremetal_remediator::api::RemediationPolicy;
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::OnceCell;
 
+/// The role of whoever runs `plan`.
+pub const PLAN: &str = "deploy/components/plan/rbac.yaml";
 const BASE: &str = "deploy/base/rbac.yaml";
 const USUAL: [ForeignCrd; 4] = [
     ForeignCrd::OpenShift,
@@ -125,6 +128,29 @@ pub async fn allow_node_deletion(client: &Client) -> Result<()> {
 /// What deploy/components/machine-deletion gives the daemon.
 pub async fn allow_machine_deletion(client: &Client) -> Result<()> {
     apply_cluster_roles(client, "deploy/components/machine-deletion/rbac.yaml").await
+}
+
+/// There is no policy.
+pub async fn without_policy(client: &Client) -> Result<()> {
+    let policies = Api::<RemediationPolicy>::all(client.clone());
+    if policies.get_opt("default").await?.is_some() {
+        policies.delete("default", &DeleteParams::default()).await?;
+    }
+    Ok(())
+}
+
+/// What deploy/components/plan gives whoever runs `plan`, and that this user has it.
+pub async fn allow_planning(client: &Client, user: &str) -> Result<()> {
+    apply_cluster_roles(client, PLAN).await?;
+    let binding = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "baremetal-remediator-plan"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "baremetal-remediator-plan",
+        },
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    });
+    apply(&Api::<ClusterRoleBinding>::all(client.clone()), binding).await
 }
 
 async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {

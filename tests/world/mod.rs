@@ -22,6 +22,7 @@ pub mod escalation;
 pub mod events;
 pub mod host;
 pub mod install;
+pub mod leader;
 pub mod machine_api;
 pub mod metal3_provider;
 pub mod metered;

@@ -1,11 +1,13 @@
 //! NodeHealthCheck, as far as it is read.
 //! Source: medik8s/node-healthcheck-operator `api/v1alpha1/nodehealthcheck_types.go`.
 
-use kube::{CustomResource, Resource as _, ResourceExt as _};
+mod plan;
+
+use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::lenient;
-use crate::api::PowerCycleRemediationTemplate;
 use crate::api::go_duration::DurationText;
 use crate::core::facts::Seen;
 use crate::core::health::{HealthCheck, UnhealthyCondition};
@@ -34,12 +36,27 @@ pub struct NodeHealthCheckSpec {
     /// The same, one after another.
     #[serde(default)]
     pub escalating_remediations: Vec<EscalatingRemediation>,
+    /// Which Nodes. This and what follows decides nothing here, so it is read only where people are told of it.
+    #[serde(default)]
+    pub selector: Value,
+    /// How many Nodes have to be healthy.
+    #[serde(default)]
+    pub min_healthy: Value,
+    /// How many may be unhealthy.
+    #[serde(default)]
+    pub max_unhealthy: Value,
+    /// For how long enough Nodes have to be healthy again after too few were.
+    #[serde(default)]
+    pub storm_cooldown_duration: Value,
 }
 
 /// One rung of a ladder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EscalatingRemediation {
+    /// Its place; the least comes first.
+    #[serde(default)]
+    pub order: i64,
     /// What it makes requests from.
     #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
@@ -55,6 +72,12 @@ pub struct TemplateReference {
     /// Kind.
     #[serde(default)]
     pub kind: String,
+    /// Namespace.
+    #[serde(default)]
+    pub namespace: String,
+    /// Name.
+    #[serde(default)]
+    pub name: String,
 }
 
 /// What is read of the status.
@@ -94,27 +117,13 @@ pub struct UnhealthyConditionView {
 impl NodeHealthCheck {
     /// Whether it would have us remediate Nodes: some template of it is of our kind.
     pub fn uses_our_template(&self) -> bool {
-        let ladder = self.spec.escalating_remediations.iter();
-        let ladder = ladder.filter_map(|rung| rung.remediation_template.as_ref());
-        let mut templates = self.spec.remediation_template.iter().chain(ladder);
-        templates.any(|template| {
-            let group = template.api_version.split('/').next().unwrap_or_default();
-            group == crate::api::GROUP && template.kind == PowerCycleRemediationTemplate::kind(&())
-        })
+        self.templates().into_iter().any(TemplateReference::is_ours)
     }
 
     /// Whether its operator has disabled it because of MachineHealthChecks.
     /// Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`.
     pub fn is_disabled_by_machine_health_checks(&self) -> bool {
-        let status = self.status.as_ref();
-        let mut conditions = status
-            .iter()
-            .flat_map(|status| status.conditions.iter().flatten());
-        conditions.any(|condition| {
-            condition.kind == "Disabled"
-                && condition.status == "True"
-                && condition.reason == "ConflictingMachineHealthCheckDetected"
-        })
+        self.disabled() == Some("ConflictingMachineHealthCheckDetected")
     }
 
     /// What decisions about a request of this check are based on.

@@ -1,41 +1,114 @@
 //! What the MachineHealthChecks of a namespace say of its Machines.
 
+use std::collections::BTreeMap;
+
 use kube::ResourceExt as _;
 
+use super::course::{Asks, Claim, Says};
+use super::evaluators::EvaluatedBy;
+use super::said::{Said, limit, said};
 use super::world::{OfApi, World, within_namespace};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck};
-use crate::controller::{ClusterKey, is_meant};
+use crate::controller::{ClusterKey, Producer, is_meant};
+use crate::core::checker::evaluator::{self, Evaluator};
 use crate::core::facts::Seen;
-use crate::core::health::overlap::Check;
+use crate::core::health::assess::{Exempt, Judged};
+use crate::core::health::overlap::{Assessed, Check, Evaluation, evaluate};
 use crate::core::health::target::{NodeState, Target};
+use crate::core::health::verdict::Verdict;
 use crate::intake::health_check::judged;
 
-/// The checks that ask for power cycles, by the strategy or by a template of ours, as the core reads them.
-pub(super) fn checks(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Check> {
-    within_namespace(&of_api.health_checks, namespace)
-        .filter_map(|check| self::check(world, check))
-        .collect()
+/// A check that asks for a remediation.
+struct Listed {
+    check: Check,
+    asks: Asks,
+    evaluator: Evaluator,
+    evaluated_by: EvaluatedBy,
 }
 
-fn check(world: &World, guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
-    let cluster = guarded.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
-    let cluster = cluster.map(|name| ClusterKey {
-        namespace: guarded.namespace().unwrap_or_default(),
-        name: name.to_owned(),
-    });
-    let cluster = cluster.map_or(Seen::Absent, |key| {
+/// What the checks say of a Machine, as it is shown and as it counts.
+pub(super) type OfMachine = Vec<(Said, Claim)>;
+
+/// What the checks of a namespace say of each Machine, by its name.
+pub(super) fn claims(world: &World, of_api: &OfApi, namespace: &str) -> BTreeMap<String, OfMachine> {
+    let checks = within_namespace(&of_api.health_checks, namespace);
+    let listed: Vec<Listed> = checks.filter_map(|check| listed(world, of_api, check)).collect();
+    let targets: Vec<Target> = within_namespace(&of_api.machines, namespace)
+        .map(|machine| target(world, machine))
+        .collect();
+    // Ours regards the limits of all its checks, others those of each for itself.
+    let (together, alone): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(Listed::is_for_ours);
+    let mut groups: Vec<Vec<Listed>> = alone.into_iter().map(|one| vec![one]).collect();
+    groups.push(together);
+    let mut claims: BTreeMap<String, OfMachine> = BTreeMap::new();
+    for group in &groups {
+        let checks: Vec<Check> = group.iter().map(|listed| listed.check.clone()).collect();
+        let evaluation = evaluate(&checks, &targets, world.read_at);
+        for target in &targets {
+            let of_machine = group
+                .iter()
+                .filter_map(|listed| of_check(listed, &evaluation, &target.name));
+            claims.entry(target.name.clone()).or_default().extend(of_machine);
+        }
+    }
+    for of_machine in claims.values_mut() {
+        of_machine.sort_by(|(one, _), (other, _)| one.check.cmp(&other.check));
+    }
+    claims
+}
+
+impl Listed {
+    /// Whether our health checker evaluates it, or would.
+    fn is_for_ours(&self) -> bool {
+        match &self.evaluator {
+            Evaluator::Ours(_) | Evaluator::Nobody(_) | Evaluator::Unknown(_) => self.asks == Asks::Trigger,
+            Evaluator::Platform
+            | Evaluator::Both
+            | Evaluator::NodeHealthCheckOperator
+            | Evaluator::Stranger => false,
+        }
+    }
+}
+
+/// A check that asks for a remediation by the strategy or a template; of one that cannot be read nobody knows.
+fn listed(world: &World, of_api: &OfApi, guarded: &Guarded<MachineHealthCheck>) -> Option<Listed> {
+    let cluster = judged::cluster_of(guarded);
+    let cluster = cluster.map_or(Seen::Absent, |key: ClusterKey| {
         world.cluster(&key).map(|cluster| cluster.state)
     });
-    let asks = |check: &MachineHealthCheck| check.asks_for_power_cycles() || check.asks_by_template();
-    judged::check(guarded, asks, cluster)
-}
-
-/// The Machines of a namespace, as they are judged.
-pub(super) fn targets(world: &World, of_api: &OfApi, namespace: &str) -> Vec<Target> {
-    within_namespace(&of_api.machines, namespace)
-        .map(|machine| target(world, machine))
-        .collect()
+    let asks_for_any = |check: &MachineHealthCheck| {
+        check.asks_for_power_cycles() || check.spec.remediation_template.is_some()
+    };
+    let check = judged::check(guarded, asks_for_any, cluster)?;
+    let template = guarded.0.as_ref().ok().and_then(|check| {
+        let template = check.spec.remediation_template.as_ref()?;
+        Some((check.asks_by_template(), template))
+    });
+    let (asks, how) = match template {
+        None => (Asks::Trigger, evaluator::Asks::ByAnnotation),
+        Some((true, template)) => {
+            let namespace = guarded.namespace().unwrap_or_default();
+            let request = Asks::Request {
+                template: format!("{namespace}/{}", template.name),
+                by: Producer::Template(template.name.clone()),
+                strategy: world.templates.strategy(&namespace, &template.name),
+                after: None,
+            };
+            (request, evaluator::Asks::ByTemplate)
+        }
+        Some((false, template)) => (
+            Asks::Another(format!("{} {}", template.kind, template.name)),
+            evaluator::Asks::ByTemplate,
+        ),
+    };
+    let (evaluator, evaluated_by) = world.evaluators.of_check(of_api.api, how);
+    Some(Listed {
+        check,
+        asks,
+        evaluator,
+        evaluated_by,
+    })
 }
 
 fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
@@ -46,18 +119,97 @@ fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
     judged::target(guarded, node, under_way(world, guarded).is_some())
 }
 
+/// What a check has to do with a Machine; nothing where it does not select it.
+fn of_check(listed: &Listed, evaluation: &Evaluation<'_>, machine: &str) -> Option<(Said, Claim)> {
+    let name = &listed.check.name;
+    let assessed = evaluation.checks.iter().find(|one| one.check.name == *name)?;
+    let says = says(listed, evaluation, assessed, machine)?;
+    let said = said(assessed, machine, &listed.evaluated_by, &listed.asks)?;
+    let claim = Claim {
+        check: format!("MachineHealthCheck {name}"),
+        asks: listed.asks.clone(),
+        evaluator: listed.evaluator.clone(),
+        says,
+    };
+    Some((said, claim))
+}
+
+fn says(
+    listed: &Listed,
+    evaluation: &Evaluation<'_>,
+    assessed: &Assessed<'_>,
+    machine: &str,
+) -> Option<Says> {
+    // A malformed one selects nothing, and is shown all the same.
+    let Ok((_, assessment)) = &assessed.assessment else {
+        return Some(Says::Nothing);
+    };
+    let judged = assessment.machines.iter().find(|one| one.name == machine)?;
+    Some(match &judged.verdict {
+        Verdict::Healthy | Verdict::Skipped(_) | Verdict::Unknown(_) => Says::Nothing,
+        Verdict::Waiting { until, .. } => until.map_or(Says::Nothing, Says::Later),
+        Verdict::Unhealthy { .. } if assessment.stopped.is_some() => Says::Forbidden(limit(assessment)),
+        Verdict::Unhealthy { .. } => match exempt(listed, judged) {
+            Some(why) => Says::Unwanted(why.to_owned()),
+            None => by_others(evaluation, machine).map_or(Says::Wanted, Says::Forbidden),
+        },
+    })
+}
+
+/// Why another check forbids what this one wants.
+fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
+    let forbidden = evaluation.forbidden.iter().find(|one| one.machine == machine)?;
+    Some(format!(
+        "MachineHealthCheck {} does not let it be: {}",
+        forbidden.check, forbidden.why
+    ))
+}
+
+/// Why whoever evaluates a check leaves an unhealthy Machine alone.
+///
+/// A request is made whatever the Machine is otherwise. Sources: machine-api-operator
+/// `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`, `remediate`; cluster-api
+/// `core/reconcilers/machinehealthcheck/`, `patchUnhealthyTargets`; medik8s/node-healthcheck-operator
+/// `internal/controller/machinehealthcheck_controller.go`.
+fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
+    let is_by_trigger = match &listed.asks {
+        Asks::Trigger => true,
+        Asks::Request { .. } | Asks::Another(_) => false,
+    };
+    let by_operator = listed.evaluator == Evaluator::NodeHealthCheckOperator;
+    match judged.exempt? {
+        Exempt::Deleting if is_by_trigger || by_operator => Some("it is being deleted"),
+        Exempt::PhaseFailed if is_by_trigger => {
+            Some("it is in phase Failed, to which the answer is its deletion")
+        }
+        Exempt::UnderRemediation => Some("a remediation is under way"),
+        Exempt::Triggered if is_by_trigger => Some("the trigger is there already"),
+        Exempt::Deleting | Exempt::PhaseFailed | Exempt::Triggered => None,
+    }
+}
+
 /// The remediation of a Machine that is at work: its name, phase and reason.
 pub(super) fn under_way(world: &World, machine: &Guarded<Machine>) -> Option<(String, String, String)> {
-    let (namespace, name) = (machine.namespace(), machine.name_any());
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
+    let namespace = machine.namespace().unwrap_or_default();
+    at_work(world, &namespace, Some(&machine.name_any()), node)
+}
+
+/// The same of a Machine or a Node.
+pub(super) fn at_work(
+    world: &World,
+    namespace: &str,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Option<(String, String, String)> {
     let readable = world
         .remediations
         .iter()
         .filter_map(|guarded| guarded.0.as_ref().ok());
     let mut at_work = readable.filter(|remediation| {
-        let status = remediation.status.as_ref();
-        let ended = status.is_some_and(|status| status.journal.phase.is_final());
-        !ended && remediation.namespace() == namespace && is_meant(remediation, Some(&name), node)
+        judged::is_under_way(remediation)
+            && remediation.namespace().as_deref() == Some(namespace)
+            && is_meant(remediation, machine, node)
     });
     let remediation = at_work.next()?;
     let journal = remediation

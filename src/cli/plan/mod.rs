@@ -1,11 +1,18 @@
 //! `plan`: what the daemon would do now, and why, without touching anything.
 
+mod course;
+mod evaluators;
 mod health;
+mod node_checks;
+mod node_claims;
 mod nodes;
 mod outlook;
 mod prospect;
+mod said;
 mod show;
 mod steps;
+mod subject;
+mod templates;
 mod world;
 
 use anyhow::bail;
@@ -17,7 +24,8 @@ use super::show::Output;
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArguments {
-    /// Name of a Machine; its steps are printed, too. Default: all Machines of the namespace.
+    /// Name of a Machine, or of a Node that has none; its steps are printed, too. Default: all Machines of the
+    /// namespace, and Nodes without one whose requests would be made there.
     machine: Option<String>,
     /// Namespace of the Machines. Default: that of the kubeconfig's context.
     #[arg(short, long)]
@@ -50,8 +58,7 @@ async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
         outlooks.extend(outlook::of_namespace(&world, &namespace).await?);
     }
     if let Some(name) = &arguments.machine {
-        outlooks.retain(|outlook| outlook.machine == *name);
-        let Some(outlook) = outlooks.first() else {
+        let Some(outlook) = outlooks.iter().find(|outlook| outlook.name() == name) else {
             bail!("there is no Machine {name} in the namespace; name the namespace with -n");
         };
         return show::one(arguments.output, outlook);

@@ -3,30 +3,28 @@
 
 use std::net::IpAddr;
 
-use anyhow::anyhow;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 
+use super::course::Asked;
 use super::nodes::Nodes;
+use super::subject::Subject;
 use super::world::{World, within_namespace};
-use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::RemediationPolicySpec;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
+use crate::api::views::{Machine, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
 use crate::controller::bearer::{self, Marks};
-use crate::controller::{
-    self, ClusterKey, ResolvedHost, among_endpoints, bmc_access, gather, is_meant, others, reference,
-};
+use crate::controller::producers::of_machine;
+use crate::controller::{self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
+use crate::core::health::HealthCheck;
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::journal::Journal;
 use crate::core::node_lease::{self, Holders, NodeLease};
 use crate::core::observed::{NodeLeaseRead, Observed};
 use crate::core::phase::Reason;
 use crate::core::step::step;
-use crate::core::strategy::Strategy;
-use crate::metal3;
 
 /// What a remediation would come to.
 pub(super) enum Prospect {
@@ -38,56 +36,34 @@ pub(super) enum Prospect {
     Ends(String),
 }
 
-/// The host behind a Machine.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
-pub(super) async fn host(world: &World, machine: &Machine) -> anyhow::Result<Result<ResolvedHost, Obstacle>> {
-    let namespace = machine.namespace().unwrap_or_default();
-    match reference(machine) {
-        Err(obstacle) => Ok(Err(obstacle)),
-        Ok(Some(reference)) => metal3::resolve_for_plan(&world.client, machine, &reference)
-            .await
-            .map_err(|error| anyhow!(crate::report::chain(&error))),
-        Ok(None) => {
-            let endpoints = within_namespace(&world.endpoints, &namespace);
-            Ok(among_endpoints(
-                endpoints,
-                Some(&machine.name_any()),
-                machine.node_name(),
-            ))
-        }
-    }
-}
-
-/// Asks the core, as if the Machine had the trigger and the remediation had just been made.
+/// Asks the core, as if the trigger or the request were there and the remediation had just been made.
 pub(super) fn ask(
     world: &World,
-    machine: &Machine,
+    subject: &Subject<'_>,
     host: &Result<ResolvedHost, Obstacle>,
-    by: Origin,
+    asked: &Asked,
 ) -> Prospect {
-    let facts = facts(world, machine, host, by);
-    let Seen::Present(known) = &facts.world.machine else {
-        return Prospect::Ends(String::new());
-    };
-    let name = Some(known.name.as_str());
+    let facts = facts(world, subject, host, asked);
+    let name = subject.machine.map(kube::ResourceExt::name_any);
     let mut remediations = world.remediations.iter();
-    if let Some(unreadable) = remediations.find(|one| others::is_unreadable(one, &known.namespace, name)) {
-        return held(&others::may_be_at_work(unreadable, name));
+    let unreadable = remediations.find(|one| others::is_unreadable(one, &subject.namespace, name.as_deref()));
+    if let Some(unreadable) = unreadable {
+        return held(&others::may_be_at_work(unreadable, name.as_deref()));
     }
-    let earlier = earlier(world, machine);
-    let triggered = Triggered {
-        machine: known,
-        node: &facts.world.node,
-        health_checks: &facts.world.health_checks,
-        remediations: &earlier,
-    };
     // A request is made by others, and not taken in.
-    if by == Origin::Annotation
-        && let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at)
+    if let (Origin::Annotation, Some(machine), Seen::Present(known)) =
+        (asked.origin, subject.machine, &facts.world.machine)
     {
-        return held(&obstacle);
+        let earlier = earlier(world, machine);
+        let triggered = Triggered {
+            machine: known,
+            node: &facts.world.node,
+            health_checks: &facts.world.health_checks,
+            remediations: &earlier,
+        };
+        if let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at) {
+            return held(&obstacle);
+        }
     }
     let decision = step(&Journal::default(), &facts, world.read_at);
     if decision.act == Some(Act::Observe(Observation::Power)) {
@@ -110,50 +86,55 @@ fn held(obstacle: &Obstacle) -> Prospect {
     Prospect::Held(obstacle.reason.as_str().to_owned(), obstacle.for_people())
 }
 
-fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>, by: Origin) -> Facts {
-    let namespace = machine.namespace().unwrap_or_default();
-    let cluster = ClusterKey::of(machine).map(|key| world.cluster(&key));
-    let mut known = gather::machine_facts(machine, cluster.as_ref());
-    known.triggered = by == Origin::Annotation;
-    let checks = within_namespace(world.health_checks(machine.api()), &namespace);
-    let asks_so = |check: &&Guarded<MachineHealthCheck>| {
-        let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
-        by == Origin::Annotation || by_template
-    };
-    let name = machine.node_name().unwrap_or_default();
-    let nodes = world.nodes_of(machine);
+fn facts(
+    world: &World,
+    subject: &Subject<'_>,
+    host: &Result<ResolvedHost, Obstacle>,
+    asked: &Asked,
+) -> Facts {
+    let cluster = subject
+        .machine
+        .and_then(ClusterKey::of)
+        .map(|key| world.cluster(&key));
+    let machine = subject.machine.map_or(Seen::Absent, |machine| {
+        let mut known = gather::machine_facts(machine, cluster.as_ref());
+        known.triggered = asked.origin == Origin::Annotation;
+        Seen::Present(known)
+    });
+    let name = subject.node.unwrap_or_default();
+    let nodes = subject.nodes(world);
     let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
             let node = gather::seen(nodes.by_name.get(name), "Node", name);
-            (node.map(|node| facts_of(machine, &node)), None)
+            (node.map(|node| facts_of(subject, &node)), None)
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
     };
+    let bearer = subject.machine.map_or_else(gather::not_looked_for, |machine| {
+        bearer_of(world, machine, &nodes, &host)
+    });
     Facts {
-        strategy: Ok(Strategy::default()),
-        origin: by,
+        strategy: Ok(asked.strategy.clone()),
+        origin: asked.origin,
         created: world.read_at,
         deletion_requested: false,
         told_to_stop: false,
         has_finalizer: true,
-        expected_machine_uid: machine.uid(),
-        named_node: None,
+        expected_machine_uid: subject.machine.and_then(kube::ResourceExt::uid),
+        named_node: named_node(subject, asked),
         leadership: Leadership {
             epoch: 1,
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
         world: Known {
             policy: gather::policy(world.policy.as_ref()),
-            machine: Seen::Present(known),
-            bearer: bearer_of(world, machine, &nodes, &host),
+            machine,
+            bearer,
             node,
             node_cluster,
             cluster: gather::cluster_state(cluster),
-            health_checks: checks
-                .filter(asks_so)
-                .map(|check| gather::health_check(check, machine))
-                .collect(),
+            health_checks: health_checks(world, subject, asked),
         },
         look: None,
         host,
@@ -167,6 +148,30 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
             |_| Observed::default(),
             |nodes| seen_of_leases(world, nodes, name),
         ),
+    }
+}
+
+/// The Node that a request names: one of a NodeHealthCheck names it.
+fn named_node(subject: &Subject<'_>, asked: &Asked) -> Option<String> {
+    match &asked.by {
+        Some(Producer::NodeHealthCheck(_)) => subject.node.map(ToOwned::to_owned),
+        Some(Producer::MachineHealthCheck(_) | Producer::Template(_)) | None => None,
+    }
+}
+
+/// The health checks that a remediation goes by: for a trigger all of the Machine, for a request those that may
+/// have made it.
+fn health_checks(world: &World, subject: &Subject<'_>, asked: &Asked) -> Vec<Seen<HealthCheck>> {
+    if let Some(Producer::NodeHealthCheck(name)) = &asked.by {
+        return vec![world.node_checks.facts(name)];
+    }
+    let Some(machine) = subject.machine else {
+        return Vec::new();
+    };
+    let checks = within_namespace(world.health_checks(machine.api()), &subject.namespace);
+    match &asked.by {
+        None => checks.map(|check| gather::health_check(check, machine)).collect(),
+        Some(by) => of_machine(by, checks, machine),
     }
 }
 
@@ -196,9 +201,11 @@ fn bearer_of(
 }
 
 /// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
-fn facts_of(machine: &Machine, node: &Node) -> crate::core::facts::Node {
+fn facts_of(subject: &Subject<'_>, node: &Node) -> crate::core::facts::Node {
     crate::core::facts::Node {
-        machine_link: node.machine_link(machine.api()),
+        machine_link: subject
+            .machine
+            .and_then(|machine| node.machine_link(machine.api())),
         ..node.facts()
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use super::outlook::{Outlook, Said};
+use super::outlook::Outlook;
+use super::said::Said;
 use crate::cli::show::{Output, table};
 
 /// One line a Machine, then what there is to say of those that are not well.
@@ -22,7 +23,7 @@ pub(super) fn all(output: Output, outlooks: &[Outlook]) -> anyhow::Result<()> {
             let worst = outlook.checks.iter().max_by_key(|said| weight(said));
             vec![
                 outlook.namespace.clone(),
-                outlook.machine.clone(),
+                outlook.machine.clone().unwrap_or_else(|| "-".to_owned()),
                 node(outlook),
                 worst.map_or("-", |said| said.verdict).to_owned(),
                 worst.map_or_else(|| "-".to_owned(), |said| said.check.clone()),
@@ -79,10 +80,17 @@ fn node(outlook: &Outlook) -> String {
 }
 
 fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()> {
-    let Outlook {
-        namespace, machine, ..
-    } = outlook;
-    writeln!(out, "Machine {namespace}/{machine}")?;
+    let namespace = &outlook.namespace;
+    match (&outlook.machine, &outlook.node) {
+        (Some(machine), _) => writeln!(out, "Machine {namespace}/{machine}")?,
+        (None, node) => {
+            let node = node.as_deref().unwrap_or_default();
+            writeln!(
+                out,
+                "Node {node}, which has no Machine, with its requests in {namespace}"
+            )?;
+        }
+    }
     if let Some(cluster) = &outlook.cluster {
         writeln!(out, "  Cluster API, with its Node in workload cluster {cluster}")?;
     }
@@ -104,7 +112,16 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
             .until
             .map(|until| format!(", until {until}"))
             .unwrap_or_default();
-        writeln!(out, "  {}: {}{why}{until}", said.check, said.verdict)?;
+        writeln!(
+            out,
+            "  {} {}: {}{why}{until}",
+            said.kind, said.check, said.verdict
+        )?;
+        if let Some(template) = &said.template {
+            writeln!(out, "    makes requests from {template}")?;
+        }
+        let evaluated_by = &said.evaluated_by;
+        writeln!(out, "    evaluated by {}: {}", evaluated_by.who, evaluated_by.why)?;
         if !said.limit.is_empty() {
             writeln!(out, "    {}", said.limit)?;
         }
@@ -113,7 +130,11 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
     let host = outlook.host.as_deref().unwrap_or("no host is known");
     writeln!(out, "  host: {host} at {bmc}")?;
     let remediation = &outlook.remediation;
-    writeln!(out, "  remediation: {}: {}", remediation.outcome, remediation.why)
+    writeln!(out, "  remediation: {}: {}", remediation.outcome, remediation.why)?;
+    if let Some(template) = &remediation.template {
+        writeln!(out, "  as PowerCycleRemediationTemplate {template} has it")?;
+    }
+    Ok(())
 }
 
 fn is_worth_a_word(outlook: &Outlook) -> bool {

@@ -1,22 +1,34 @@
 //! What a remediation would do, step by step, in words.
 
+use super::course::Asked;
+use super::subject::Subject;
 use super::world::World;
-use crate::api::views::Machine;
 use crate::controller::ResolvedHost;
 use crate::core::facts::Origin;
-use crate::core::strategy::{Deadlines, Strategy};
+use crate::core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Strategy};
 
-/// What a remediation with the default strategy would do to a Machine, step by step.
-pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost, by: Origin) -> Vec<String> {
-    let deadlines = Strategy::default().deadlines;
-    let nodes = world.nodes_of(machine).ok();
-    let name = machine.node_name();
-    let there = name.filter(|name| nodes.is_none_or(|nodes| nodes.by_name.contains_key(*name)));
-    let middle = match there {
-        Some(node) => with_node(world, machine, (host, node), &deadlines),
-        None => without_node(host, &deadlines),
+/// What a remediation would do to a Machine or Node, step by step.
+pub(super) fn steps(world: &World, subject: &Subject<'_>, host: &ResolvedHost, asked: &Asked) -> Vec<String> {
+    let strategy = &asked.strategy;
+    let nodes = subject.nodes(world).ok();
+    let there = subject
+        .node
+        .filter(|name| nodes.is_none_or(|nodes| nodes.by_name.contains_key(*name)));
+    let mut steps = match there {
+        Some(name) => {
+            let node = nodes.and_then(|nodes| nodes.by_name.get(name)?.0.as_ref().ok());
+            let uuid = node.and_then(|node| node.facts().system_uuid);
+            let supported = nodes.is_some_and(|nodes| nodes.out_of_service_supported);
+            with_node(
+                host,
+                (name, uuid),
+                by_taint(strategy.fencing, supported),
+                strategy,
+            )
+        }
+        None => without_node(host, strategy),
     };
-    let last = match (by, there) {
+    let last = match (asked.origin, there) {
         (Origin::Annotation, Some(_)) => {
             Some("take back the taint, give back what was saved, and remove the trigger")
         }
@@ -24,7 +36,27 @@ pub(super) fn steps(world: &World, machine: &Machine, host: &ResolvedHost, by: O
         (Origin::Annotation, None) => Some("remove the trigger"),
         (Origin::Request, None) => None,
     };
-    middle.into_iter().chain(last.map(str::to_owned)).collect()
+    steps.extend(last.map(str::to_owned));
+    steps.push(in_vain(strategy));
+    steps
+}
+
+/// Whether workloads are released by a taint, and not by the deletion of the Node.
+fn by_taint(fencing: FencingMode, supported: bool) -> bool {
+    match fencing {
+        FencingMode::Automatic => supported,
+        FencingMode::OutOfServiceTaint => true,
+        FencingMode::NodeDeletion => false,
+    }
+}
+
+fn read_identity(host: &ResolvedHost, uuid: &str, strategy: &Strategy) -> String {
+    let directly = match strategy.host_control {
+        HostControl::Managed => "",
+        HostControl::Direct => ", also while metal3 manages the host",
+    };
+    let bmc = &host.host.bmc;
+    format!("read power state and identity at {bmc}{directly}; go on only if the system UUID is {uuid}")
 }
 
 fn power_on(deadlines: &Deadlines) -> String {
@@ -34,26 +66,40 @@ fn power_on(deadlines: &Deadlines) -> String {
     )
 }
 
+/// What follows when the host does not come back.
+fn in_vain(strategy: &Strategy) -> String {
+    let retries = &strategy.retries;
+    let again = match retries.attempts {
+        0 | 1 => "not try again".to_owned(),
+        attempts => format!(
+            "try again, {attempts} times in all, {:#} after the first failure and twice as long after each \
+             further one, {:#} at the most",
+            retries.backoff, retries.max_backoff
+        ),
+    };
+    let then = match strategy.escalation {
+        Escalation::None => "leave the host to a person",
+        Escalation::MachineOwner => "ask the owner of the Machine to replace it",
+        Escalation::MachineDeletion => "delete the Machine, so that its controller replaces it",
+    };
+    format!("if that fails, {again}; then {then}")
+}
+
 fn with_node(
-    world: &World,
-    machine: &Machine,
-    (host, node): (&ResolvedHost, &str),
-    deadlines: &Deadlines,
+    host: &ResolvedHost,
+    (node, uuid): (&str, Option<String>),
+    by_taint: bool,
+    strategy: &Strategy,
 ) -> Vec<String> {
-    let nodes = world.nodes_of(machine).ok();
-    let of_machine = nodes.and_then(|nodes| nodes.by_name.get(node)?.0.as_ref().ok());
-    let uuid = of_machine.and_then(|node| node.facts().system_uuid);
+    let deadlines = &strategy.deadlines;
     let uuid = uuid.unwrap_or_else(|| "that of the Node".to_owned());
-    let release = if nodes.is_some_and(|nodes| nodes.out_of_service_supported) {
+    let release = if by_taint {
         format!("taint Node {node} with node.kubernetes.io/out-of-service")
     } else {
         format!("save labels, annotations and taints of Node {node}, and delete it")
     };
     vec![
-        format!(
-            "read power state and identity at {}; go on only if the system UUID is {uuid}",
-            host.host.bmc
-        ),
+        read_identity(host, &uuid, strategy),
         "read policy, Machine, health checks, Node and Lease once more; go on only if all still say so"
             .to_owned(),
         format!(
@@ -73,14 +119,12 @@ fn with_node(
     ]
 }
 
-fn without_node(host: &ResolvedHost, deadlines: &Deadlines) -> Vec<String> {
+fn without_node(host: &ResolvedHost, strategy: &Strategy) -> Vec<String> {
+    let deadlines = &strategy.deadlines;
     let stated = host.host.stated_uuid.as_ref().map(ToString::to_string);
     let uuid = stated.unwrap_or_else(|| "the one that is stated".to_owned());
     vec![
-        format!(
-            "read power state and identity at {}; go on only if the system UUID is {uuid}",
-            host.host.bmc
-        ),
+        read_identity(host, &uuid, strategy),
         "read policy, Machine and health checks once more, and list all Nodes; go on only if all still say so, \
          and no Node has that system UUID"
             .to_owned(),

@@ -1,6 +1,6 @@
 //! What a plan is made from: everything that a remediation would look at in Kubernetes, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
@@ -9,7 +9,10 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
+use super::evaluators::{Evaluators, Leases};
+use super::node_checks::NodeChecks;
 use super::nodes::Nodes;
+use super::templates::Templates;
 use crate::api::guarded::Guarded;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::views::cluster_api::Cluster;
@@ -25,11 +28,16 @@ pub(super) struct World {
     pub(super) read_at: Timestamp,
     pub(super) apis: Vec<OfApi>,
     clusters: Vec<Guarded<Cluster>>,
-    own: Nodes,
+    pub(super) own: Nodes,
     workload: BTreeMap<ClusterKey, Result<Nodes, Obstacle>>,
     pub(super) remediations: Vec<Guarded<PowerCycleRemediation>>,
     pub(super) endpoints: Vec<Guarded<BMCEndpoint>>,
     pub(super) policy: Option<Guarded<RemediationPolicy>>,
+    pub(super) templates: Templates,
+    pub(super) node_checks: NodeChecks,
+    pub(super) evaluators: Evaluators,
+    /// The namespace that is asked about; none for all.
+    namespace: Option<String>,
 }
 
 /// Machines and health checks of one API.
@@ -55,7 +63,7 @@ impl World {
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
         let lists = said(MachineLists::ask(&client)).await?;
         let checks = async |api| said(lists.health_checks(&client, api, of)).await;
-        let (policy, own, machines, of_openshift, of_cluster_api, clusters, remediations, endpoints) = tokio::try_join!(
+        let (policy, own, machines, of_openshift, of_cluster_api, clusters, node_checks, leases) = tokio::try_join!(
             said(within(
                 "reading the RemediationPolicy",
                 policies.get_opt(POLICY_NAME)
@@ -65,11 +73,24 @@ impl World {
             checks(MachineApi::OpenShift),
             checks(MachineApi::ClusterApi),
             said(lists.clusters(&client, of)),
-            listed(&client, "listing PowerCycleRemediations", of),
-            listed(&client, "listing BMCEndpoints", of),
+            said(NodeChecks::read(&client, &lists)),
+            async { Ok(Leases::read(&client).await) },
+        )?;
+        let elsewhere = node_checks.templates();
+        let mut namespaces: BTreeSet<&str> = elsewhere
+            .iter()
+            .map(|(namespace, _)| namespace.as_str())
+            .collect();
+        namespaces.extend(of);
+        let namespaces: Vec<&str> = namespaces.into_iter().collect();
+        let namespaces = of.is_some().then_some(namespaces.as_slice());
+        let (remediations, endpoints, templates) = tokio::try_join!(
+            listed(&client, "listing PowerCycleRemediations", namespaces),
+            listed(&client, "listing BMCEndpoints", namespaces),
+            Templates::read(&client, of, elsewhere.iter().cloned()),
         )?;
         let keys = machines.iter().filter_map(|(_, machine)| machine.0.as_ref().ok());
-        let keys: std::collections::BTreeSet<ClusterKey> = keys.filter_map(ClusterKey::of).collect();
+        let keys: BTreeSet<ClusterKey> = keys.filter_map(ClusterKey::of).collect();
         let workload = keys.into_iter().map(async |key| {
             let nodes = Nodes::of_workload(&client, &key).await;
             (key, nodes)
@@ -83,8 +104,13 @@ impl World {
             machines: machines.into_iter().map(|(_, machine)| machine).collect(),
             health_checks,
         };
+        let read_at = Timestamp::now();
         Ok(Self {
-            read_at: Timestamp::now(),
+            read_at,
+            evaluators: Evaluators::of(leases, policy.as_ref(), node_checks.served, read_at),
+            templates,
+            node_checks,
+            namespace,
             apis: vec![
                 of_api(MachineApi::OpenShift, openshift, of_openshift),
                 of_api(MachineApi::ClusterApi, cluster_api, of_cluster_api),
@@ -99,13 +125,17 @@ impl World {
         })
     }
 
-    /// The namespaces that have Machines.
-    pub(super) fn namespaces(&self) -> Vec<String> {
+    /// The namespaces that have Machines, or templates that NodeHealthChecks name.
+    pub(super) fn namespaces(&self) -> BTreeSet<String> {
         let machines = self.apis.iter().flat_map(|of| &of.machines);
-        let mut namespaces: Vec<String> = machines.filter_map(ResourceExt::namespace).collect();
-        namespaces.sort();
-        namespaces.dedup();
-        namespaces
+        let templates = self
+            .node_checks
+            .templates()
+            .into_iter()
+            .map(|(namespace, _)| namespace);
+        let is_asked = |one: &String| self.namespace.as_ref().is_none_or(|asked| asked == one);
+        let all = machines.filter_map(ResourceExt::namespace).chain(templates);
+        all.filter(is_asked).collect()
     }
 
     /// The Nodes of the cluster that a Machine's Node is in.
@@ -146,10 +176,11 @@ pub(super) fn within_namespace<'a, K: Resource>(
         .filter(move |object| object.meta().namespace.as_deref() == Some(namespace))
 }
 
+/// The objects of these namespaces, or of all.
 async fn listed<K>(
     client: &Client,
     what: &'static str,
-    namespace: Option<&str>,
+    namespaces: Option<&[&str]>,
 ) -> anyhow::Result<Vec<Guarded<K>>>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -157,8 +188,15 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    let api = objects::<Guarded<K>>(client, namespace);
-    said(list(what, &api, &ListParams::default(), |_| true)).await
+    let lists: Vec<Api<Guarded<K>>> = match namespaces {
+        None => vec![objects(client, None)],
+        Some(several) => several.iter().map(|one| objects(client, Some(one))).collect(),
+    };
+    let mut found = Vec::new();
+    for api in lists {
+        found.extend(said(list(what, &api, &ListParams::default(), |_| true)).await?);
+    }
+    Ok(found)
 }
 
 async fn said<T>(call: impl Future<Output = Result<T, ShellError>>) -> anyhow::Result<T> {

@@ -5,6 +5,7 @@
 //! platform's controller may take over, at any moment.
 //! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
 
+pub mod evaluator;
 pub mod notice;
 pub mod notices;
 pub mod pass;

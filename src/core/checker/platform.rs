@@ -79,6 +79,32 @@ impl Watched {
 }
 
 impl Sighting {
+    /// What one reading tells to somebody who will not read again: the clock of the Lease's holder is taken to
+    /// go right, unless it is ahead. Whoever reads again and again had better see for itself what changes.
+    #[must_use]
+    pub fn by_its_own_time(read: LeaseRead, now: Timestamp) -> Self {
+        match read {
+            LeaseRead::Absent => Self::Absent,
+            LeaseRead::Unreadable(why) => Self::Unreadable(why, None),
+            LeaseRead::Present(record) => {
+                let renewed = record.renewed.filter(|renewed| *renewed <= ahead(now));
+                Self::Watched(Watched {
+                    record,
+                    since: renewed.unwrap_or(now),
+                    renewed: renewed.is_some(),
+                })
+            }
+        }
+    }
+
+    /// When a Lease that is there was last seen to be renewed, or first seen.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Watched(watched) | Self::Unreadable(_, Some(watched)) => Some(watched.since),
+            Self::Nothing | Self::Absent | Self::Unreadable(_, None) => None,
+        }
+    }
+
     /// What is known after one more reading at `now`.
     #[must_use]
     pub fn after(self, read: LeaseRead, now: Timestamp) -> Self {
@@ -129,6 +155,11 @@ impl Sighting {
             Self::Nothing | Self::Absent | Self::Unreadable(_, None) => self,
         }
     }
+}
+
+/// How far the clock of another may be ahead.
+fn ahead(now: Timestamp) -> Timestamp {
+    now.saturating_add(LEAST_PATIENCE).unwrap_or(now)
 }
 
 /// Whether the platform's controller runs.

@@ -40,14 +40,6 @@ impl Standing {
             Self::Aside(obstacle) => obstacle.reason,
         }
     }
-
-    /// Whether it is known that nobody evaluates the checks.
-    pub fn leaves_checks_unserved(&self, platform: &Platform) -> bool {
-        match platform {
-            Platform::DoesNotRun(_) => !self.is_in(),
-            Platform::Runs | Platform::Unknown(_) => false,
-        }
-    }
 }
 
 impl Default for Standing {

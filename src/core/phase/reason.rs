@@ -232,7 +232,8 @@ reasons! {
     /// Every health check that asks for power cycles is evaluated by somebody, as far as that is known.
     HealthChecksServed => "Nothing to do.",
     /// MachineHealthChecks ask for power cycles, and no controller evaluates them.
-    HealthChecksUnserved => "Set spec.healthChecker of the RemediationPolicy \"default\" to Auto, or let the platform's controller run.",
+    HealthChecksUnserved => "Let the platform's controller run, or, for those with the annotation and no template, set \
+        spec.healthChecker of the RemediationPolicy \"default\" to Auto.",
     /// MachineHealthChecks ask for power cycles by an annotation that their controller does not know.
     StrategyNotKnown => "Name a PowerCycleRemediationTemplate in the remediation template of the MachineHealthCheck.",
     /// NodeHealthChecks with our template are disabled, because MachineHealthChecks exist.

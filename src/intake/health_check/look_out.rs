@@ -11,8 +11,11 @@ use super::state::{CheckKey, Stance};
 use super::unserved::Unserved;
 use super::wake::{Waker, Woke};
 use super::{judged, platform, unserved};
+use crate::api::RemediationPolicy;
 use crate::api::remediation_policy::{HealthChecker, POLICY_NAME};
-use crate::controller::{ClusterKey, Context, caches, gather};
+use crate::controller::caches::{self, Guarded};
+use crate::controller::{ClusterKey, Context, gather};
+use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
 use crate::core::checker::platform::{Platform, Sighting, platform};
 use crate::core::checker::standing::{Wanted, standing};
 use crate::core::facts::Seen;
@@ -124,8 +127,12 @@ fn pause(context: &Context) -> Duration {
 
 /// What the administrator wants.
 fn wanted(context: &Context) -> Seen<Wanted> {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
-    let policy = gather::seen(policy.as_deref(), "RemediationPolicy", POLICY_NAME);
+    wanted_by(caches::find(&context.caches.policies, None, POLICY_NAME).as_deref())
+}
+
+/// What a policy says of who evaluates health checks.
+pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wanted> {
+    let policy = gather::seen(policy, "RemediationPolicy", POLICY_NAME);
     policy.map(|policy| match policy.spec.health_checker {
         HealthChecker::Auto => Wanted::Auto,
         HealthChecker::Always => Wanted::Always,
@@ -136,17 +143,14 @@ fn wanted(context: &Context) -> Seen<Wanted> {
 fn stance(context: &Context, api: MachineApi, platform: &Platform, disabled: &BTreeSet<String>) -> Stance {
     let standing = standing(&wanted(context), platform);
     let asking = unserved::asking(&context.caches, api);
-    let is_unknown = matches!(platform, Platform::Unknown(_)) && !standing.is_in();
-    let unknown = is_unknown && !asking.is_empty();
     let none = BTreeSet::new;
-    let (machine_checks, strangers) = match (api, platform) {
-        (_, Platform::DoesNotRun(_)) if standing.leaves_checks_unserved(platform) => (asking, none()),
-        // Whoever else evaluates them, too, asks for the Machines to be replaced.
-        (MachineApi::ClusterApi, Platform::Runs) => (none(), asking),
-        (MachineApi::OpenShift, Platform::Runs) | (_, Platform::DoesNotRun(_) | Platform::Unknown(_)) => {
-            (none(), none())
-        }
-    };
+    let (mut machine_checks, mut strangers, mut unknown) = (none(), none(), false);
+    match evaluator(api, Asks::ByAnnotation, platform, &standing, false) {
+        Evaluator::Nobody(_) => machine_checks = asking,
+        Evaluator::Stranger => strangers = asking,
+        Evaluator::Unknown(_) => unknown = !asking.is_empty(),
+        Evaluator::Platform | Evaluator::Ours(_) | Evaluator::Both | Evaluator::NodeHealthCheckOperator => {}
+    }
     Stance {
         unserved: Unserved {
             machine_checks,

@@ -5,16 +5,16 @@
 mod again;
 mod gathered;
 pub(crate) mod judged;
-mod look_out;
+pub(crate) mod look_out;
 mod pass;
-mod platform;
+pub(crate) mod platform;
 mod queue;
 mod run;
 mod state;
 mod status;
 mod telling;
 mod trigger;
-mod unserved;
+pub(crate) mod unserved;
 pub(crate) mod wake;
 
 pub(crate) use run::run;

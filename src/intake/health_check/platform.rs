@@ -24,7 +24,7 @@ const LEASE_NAME: &str = "cluster-api-provider-healthcheck-leader";
 const MANAGER_LEASE_NAME: &str = "controller-leader-election-capi";
 
 /// Reads the Lease of the leader of the platform's controller.
-pub(super) async fn lease(client: &Client, api: MachineApi) -> LeaseRead {
+pub(crate) async fn lease(client: &Client, api: MachineApi) -> LeaseRead {
     match api {
         MachineApi::OpenShift => lease_of_openshift(client).await,
         MachineApi::ClusterApi => lease_of_cluster_api(client).await,
@@ -63,6 +63,7 @@ fn as_one(leases: Vec<Guarded<Lease>>) -> LeaseRead {
     records.sort_by(|one, other| one.uid.cmp(&other.uid));
     LeaseRead::Present(LeaseRecord {
         duration: records.iter().filter_map(|one| one.duration).max(),
+        renewed: records.iter().filter_map(|one| one.renewed).max(),
         holder: Some(format!("{records:?}")),
         ..LeaseRecord::default()
     })
@@ -95,7 +96,7 @@ fn record(lease: Lease) -> LeaseRecord {
 
 /// Whether the feature gate that removes the platform's controller is known to be on. Where it cannot be
 /// read, the Lease alone decides.
-pub(super) async fn is_switched_off(client: &Client) -> bool {
+pub(crate) async fn is_switched_off(client: &Client) -> bool {
     let gates = Api::<Guarded<FeatureGate>>::all(client.clone());
     match within("reading the FeatureGate", gates.get_opt(FEATURE_GATE_NAME)).await {
         Ok(gate) => gate.is_some_and(|gate| {

@@ -1,4 +1,5 @@
 mod cluster_api;
+mod evaluator;
 mod notices;
 mod pass;
 mod standing;

@@ -1,8 +1,10 @@
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
 use crate::core::checker::platform::{LeaseRead, LeaseRecord, Platform, Sighting, platform};
 use crate::core::checker::standing::{Standing, Wanted, standing};
 use crate::core::facts::Seen;
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::Reason;
 
 /// So many seconds after the process began to look.
@@ -45,6 +47,48 @@ fn concluded(readings: &[(i64, LeaseRead)], switched_off: bool) -> &'static str 
         Platform::DoesNotRun(_) => "does not run",
         Platform::Unknown(_) => "unknown",
     }
+}
+
+fn is_nobodys(platform: &Platform, standing: &Standing) -> bool {
+    let evaluator = evaluator(
+        MachineApi::OpenShift,
+        Asks::ByAnnotation,
+        platform,
+        standing,
+        false,
+    );
+    matches!(evaluator, Evaluator::Nobody(_))
+}
+
+#[test]
+fn who_reads_a_lease_only_once_goes_by_its_time() {
+    let now = at(0);
+    let renewed = |seconds: i64| now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
+    let lease = |seconds: i64| lease(renewed(seconds).as_second());
+    for (read, switched_off, expected) in [
+        (LeaseRead::Absent, false, "does not run"),
+        (failed(), false, "unknown"),
+        (failed(), true, "does not run"),
+        (lease(0), false, "runs"),
+        (lease(-359), false, "runs"),
+        (lease(-360), false, "does not run"),
+        // As while the gate is rolled out.
+        (lease(-5), true, "runs"),
+        // The clock of its holder is ahead, by little or by too much.
+        (lease(119), false, "runs"),
+        (lease(121), false, "unknown"),
+        (short(10), false, "unknown"),
+    ] {
+        let seen = Sighting::by_its_own_time(read.clone(), now);
+        let found = match platform(&seen, switched_off, now) {
+            Platform::Runs => "runs",
+            Platform::DoesNotRun(_) => "does not run",
+            Platform::Unknown(_) => "unknown",
+        };
+        assert_eq!(found, expected, "{read:?} {switched_off}");
+    }
+    let seen = Sighting::by_its_own_time(lease(-7), now);
+    assert_eq!(seen.since(), Some(renewed(-7)));
 }
 
 #[test]
@@ -145,7 +189,7 @@ fn it_stands_in_where_it_is_wanted_and_nobody_else_does_it() {
         assert_eq!(decided.reason(), reason, "{wanted:?} {platform:?}");
         assert_eq!(decided.is_in(), reason == Reason::StandingIn);
         assert_eq!(
-            decided.leaves_checks_unserved(platform),
+            is_nobodys(platform, &decided),
             unserved,
             "{wanted:?} {platform:?}"
         );

@@ -5,18 +5,40 @@
     reason = "a test that fails says so"
 )]
 
+#[path = "../world/mod.rs"]
 mod world;
 
-use std::path::Path;
+mod evaluators;
+mod node_checks;
+mod rights;
+mod templates;
+
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use jiff::Timestamp;
+use baremetal_remediator::core::machine_api::MachineApi;
+use harness::{AUDITED_GROUP, Cursor};
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use world::{HostOptions, World, command, node_lease, objects};
+use tokio::sync::Mutex;
+use world::{HostOptions, World, WorldHost, command, install, leader, node_lease, objects};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+
+/// Whoever plans: somebody with no other right than the role for it.
+const PLANNER: &str = "somebody-who-plans";
+
+/// Policy and Leases are of the whole cluster: each test has them alone.
+static CLUSTER: Mutex<()> = Mutex::const_new(());
+
+/// The kubeconfig of whoever plans, and where what is done with it begins in the audit log.
+async fn planner(world: &World) -> Result<(PathBuf, Cursor)> {
+    install::allow_planning(&world.client, PLANNER).await?;
+    let kubeconfig = world.cluster.kubeconfig_for(PLANNER, &[AUDITED_GROUP])?;
+    Ok((kubeconfig, world.cluster.audit_cursor()?))
+}
 
 async fn plan(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
     let mut all = vec!["plan", "-n", &world.namespace];
@@ -24,6 +46,32 @@ async fn plan(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<St
     let (status, out, err) = command::run(PROGRAM, kubeconfig, &all).await?;
     assert_eq!(status, Some(0), "{err}");
     Ok(out)
+}
+
+/// What is planned for one host.
+async fn outlook(world: &World, kubeconfig: &Path, host: usize) -> Result<Value> {
+    let found = outlooks(world, kubeconfig).await?;
+    found.get(host).cloned().context("no such host")
+}
+
+/// The permissive policy with this `healthChecker`.
+async fn health_checker(world: &World, is: &str) -> Result<()> {
+    let mut policy = world::daemon::permissive_policy();
+    policy["healthChecker"] = json!(is);
+    world::set_policy(&world.client, policy).await
+}
+
+/// The platform's controllers of MachineHealthChecks do not run.
+async fn no_leaders(world: &World) -> Result<()> {
+    for api in MachineApi::ALL {
+        leader::never_was(&world.client, api).await?;
+    }
+    Ok(())
+}
+
+/// That of an API has renewed its Lease just now.
+async fn leads(world: &World, api: MachineApi) -> Result<()> {
+    leader::renewed(&world.client, api, SignedDuration::ZERO).await
 }
 
 /// What is planned for each host, by its number.
@@ -57,6 +105,7 @@ fn without_an_endpoint() -> HostOptions {
 
 #[tokio::test]
 async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() -> Result<()> {
+    let _alone = CLUSTER.lock().await;
     let cluster = harness::control_plane().await?;
     let options = vec![
         HostOptions::default(),
@@ -69,7 +118,8 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         },
     ];
     let world = World::new(cluster, "plan", options).await?;
-    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    no_leaders(&world).await?;
+    let (kubeconfig, cursor) = planner(&world).await?;
     let [well, silent, no_bmc, grace, absent] = &world.hosts[..] else {
         anyhow::bail!("five hosts were asked for");
     };
@@ -93,6 +143,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
     past_grace(&world, &kubeconfig, 2).await?;
 
     // Without a policy nothing would begin.
+    world::install::without_policy(&world.client).await?;
     let found = outlooks(&world, &kubeconfig).await?;
     assert_eq!(
         found[1]["remediation"]["outcome"], "PolicyMissing",
@@ -100,7 +151,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         found[1]
     );
 
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    health_checker(&world, "Auto").await?;
     let found = outlooks(&world, &kubeconfig).await?;
     for (outlook, verdict, outcome) in [
         (&found[0], "Healthy", "NotNeeded"),
@@ -135,18 +186,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
 
     // Without a Node a person has to say which host it is.
     assert_eq!(found[4]["noNode"], "NeverJoined", "{}", found[4]);
-    let uuid = json!({"systemUUID": absent.bmc.system_uuid()});
-    objects::patch_endpoint(&world, &absent.name, uuid).await?;
-    let text = plan(&world, &kubeconfig, &[&absent.name]).await?;
-    for part in [
-        "no Node: no Node ever joined",
-        "remediation: Begins",
-        "list all Nodes",
-        "release nothing",
-        absent.bmc.system_uuid(),
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    without_a_node(&world, &kubeconfig, absent).await?;
 
     // One more is one too many.
     let check = json!({"spec": {"maxUnhealthy": 3}});
@@ -165,6 +205,23 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
 
     for host in &world.hosts {
         assert_eq!(host.bmc.counters().tcp_connections, 0, "{} was asked", host.name);
+    }
+    rights::has_only_read(&world, cursor).await
+}
+
+/// What is said of a Machine without a Node once a person has said which host it is.
+async fn without_a_node(world: &World, kubeconfig: &Path, absent: &WorldHost) -> Result<()> {
+    let uuid = json!({"systemUUID": absent.bmc.system_uuid()});
+    objects::patch_endpoint(world, &absent.name, uuid).await?;
+    let text = plan(world, kubeconfig, &[&absent.name]).await?;
+    for part in [
+        "no Node: no Node ever joined",
+        "remediation: Begins",
+        "list all Nodes",
+        "release nothing",
+        absent.bmc.system_uuid(),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
     }
     Ok(())
 }

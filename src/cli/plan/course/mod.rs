@@ -1,0 +1,227 @@
+//! What becomes of a Machine or Node on account of the health checks that select it.
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+
+use super::templates::Unusable;
+use crate::controller::Producer;
+use crate::core::checker::evaluator::Evaluator;
+use crate::core::facts::{Obstacle, Origin};
+use crate::core::phase::Reason;
+use crate::core::strategy::Strategy;
+
+/// What one health check has to do with a Machine or Node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Claim {
+    /// Kind and name of the check.
+    pub(super) check: String,
+    pub(super) asks: Asks,
+    pub(super) evaluator: Evaluator,
+    pub(super) says: Says,
+}
+
+/// What a check asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asks {
+    /// A power cycle, by the strategy annotation, which leads to the trigger.
+    Trigger,
+    /// A power cycle, by a request that is made from a template of ours.
+    Request {
+        /// `namespace/name` of the template.
+        template: String,
+        by: Producer,
+        strategy: Result<Strategy, Unusable>,
+        /// The templates of others that are used before it, and have to time out first.
+        after: Option<String>,
+    },
+    /// What another remediator does: kind and name of its template.
+    Another(String),
+}
+
+/// What a check says, by the rules of whoever evaluates it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// Nothing is to be done, or nobody knows.
+    Nothing,
+    /// Not yet, but then, if nothing changes.
+    Later(Timestamp),
+    /// It is unhealthy and not remediated for another reason than a limit.
+    Unwanted(String),
+    /// It is unhealthy, and its limit or a pause forbids to remediate it.
+    Forbidden(String),
+    /// It is unhealthy and to be remediated.
+    Wanted,
+}
+
+/// What becomes of a Machine or Node.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Course {
+    /// A remediation is asked for, or would be.
+    Asked(Box<Asked>),
+    /// None is.
+    Not {
+        /// `NotNeeded`, `Later`, `Forbidden`, `AnotherRemediator`, or the reason that stands in the way.
+        outcome: String,
+        why: String,
+    },
+}
+
+/// A remediation that is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) because: String,
+    pub(super) origin: Origin,
+    /// Who makes the request, if it is one.
+    pub(super) by: Option<Producer>,
+    /// `namespace/name` of the template that the request is made from.
+    pub(super) template: Option<String>,
+    pub(super) strategy: Strategy,
+}
+
+/// Says what becomes of a Machine or Node that these checks select. `triggered`: the Machine has the trigger.
+///
+/// A request needs nobody to vouch for it, so it comes before a trigger.
+pub(super) fn course(triggered: bool, claims: &[Claim]) -> Course {
+    if triggered {
+        return trigger("the trigger is there".to_owned());
+    }
+    let mut courses: Vec<(Rank, Course)> = claims.iter().map(of_claim).collect();
+    // Stable: of several of one rank the first by name is told.
+    courses.sort_by_key(|(rank, _)| *rank);
+    match courses.into_iter().next() {
+        Some((Rank::Trigger, _)) => {
+            let wanting = claims.iter().filter(|claim| of_claim(claim).0 == Rank::Trigger);
+            let wanting: Vec<&str> = wanting.map(|claim| claim.check.as_str()).collect();
+            trigger(format!(
+                "as soon as the trigger is set for {}",
+                wanting.join(", ")
+            ))
+        }
+        Some((_, course)) => course,
+        None => not(
+            "NotNeeded",
+            "no health check that asks for power cycles selects it",
+        ),
+    }
+}
+
+/// What is told first of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Request,
+    Trigger,
+    Obstructed,
+    Another,
+    Forbidden,
+    Unwanted,
+    Later(Timestamp),
+    ObstructedLater,
+    Nothing,
+}
+
+/// What a check alone leads to.
+fn of_claim(claim: &Claim) -> (Rank, Course) {
+    let check = &claim.check;
+    match &claim.says {
+        Says::Nothing => (Rank::Nothing, not("NotNeeded", "no health check wants it")),
+        Says::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
+        Says::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
+        Says::Wanted => wanted(claim),
+        Says::Later(at) => match obstruction(claim) {
+            Some(course) => (Rank::ObstructedLater, course),
+            None => {
+                let why = format!("by {check}, if nothing changes");
+                (Rank::Later(*at), not("Later", why))
+            }
+        },
+    }
+}
+
+fn wanted(claim: &Claim) -> (Rank, Course) {
+    let check = &claim.check;
+    if let Some(course) = obstruction(claim) {
+        return (Rank::Obstructed, course);
+    }
+    match &claim.asks {
+        Asks::Trigger => (Rank::Trigger, trigger(String::new())),
+        Asks::Request {
+            template,
+            by,
+            strategy: Ok(strategy),
+            after,
+        } => {
+            let after = after.as_ref().map(|after| format!(", after {after} in vain"));
+            let because = format!(
+                "as soon as {check} has made its request{}",
+                after.unwrap_or_default()
+            );
+            let asked = Asked {
+                because,
+                origin: Origin::Request,
+                by: Some(by.clone()),
+                template: Some(template.clone()),
+                strategy: strategy.clone(),
+            };
+            (Rank::Request, Course::Asked(Box::new(asked)))
+        }
+        Asks::Request {
+            strategy: Err(unusable),
+            ..
+        } => (Rank::Obstructed, unusable_course(check, unusable)),
+        Asks::Another(template) => {
+            let why = format!("{check} names {template}, so another remediator acts");
+            (Rank::Another, not("AnotherRemediator", why))
+        }
+    }
+}
+
+/// What keeps a check from having anything done, whatever it says.
+fn obstruction(claim: &Claim) -> Option<Course> {
+    let check = &claim.check;
+    let of = |obstacle: &Obstacle, what: &str| {
+        let why = format!("{what}: {}", obstacle.for_people());
+        Some(not(obstacle.reason.as_str(), why))
+    };
+    match &claim.evaluator {
+        Evaluator::Nobody(why) => of(why, &format!("nobody evaluates {check}")),
+        Evaluator::Unknown(why) => of(why, &format!("nobody knows who evaluates {check}")),
+        Evaluator::Stranger => {
+            let detail = "Cluster API's manager evaluates it, does not know the annotation by which it asks for \
+                          power cycles, and would have the Machine replaced by its owner";
+            of(&Obstacle::new(Reason::StrategyNotKnown, detail), check)
+        }
+        Evaluator::Platform | Evaluator::Ours(_) | Evaluator::Both | Evaluator::NodeHealthCheckOperator => {
+            match &claim.asks {
+                Asks::Request {
+                    strategy: Err(unusable),
+                    ..
+                } => Some(unusable_course(check, unusable)),
+                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) => None,
+            }
+        }
+    }
+}
+
+fn unusable_course(check: &str, unusable: &Unusable) -> Course {
+    not(unusable.outcome, format!("{check}: {}", unusable.why))
+}
+
+/// A trigger asks for nothing special.
+fn trigger(because: String) -> Course {
+    Course::Asked(Box::new(Asked {
+        because,
+        origin: Origin::Annotation,
+        by: None,
+        template: None,
+        strategy: Strategy::default(),
+    }))
+}
+
+fn not(outcome: &str, why: impl Into<String>) -> Course {
+    Course::Not {
+        outcome: outcome.to_owned(),
+        why: why.into(),
+    }
+}

@@ -1,0 +1,141 @@
+//! The templates that requests are made from.
+
+use anyhow::anyhow;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
+
+use crate::api::PowerCycleRemediationTemplate;
+use crate::api::guarded::Guarded;
+use crate::controller::{list, objects, within};
+use crate::core::strategy::Strategy;
+
+/// Kind of the templates that are ours.
+pub(super) const KIND: &str = "PowerCycleRemediationTemplate";
+
+/// Templates of ours.
+pub(super) struct Templates(Vec<Guarded<PowerCycleRemediationTemplate>>);
+
+/// A template that no request can be made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unusable {
+    /// `TemplateNotFound` or `TemplateInvalid`.
+    pub(super) outcome: &'static str,
+    /// What is wrong with it, and what to do.
+    pub(super) why: String,
+}
+
+impl Templates {
+    /// Reads those of a namespace or of all, and these besides.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub(super) async fn read(
+        client: &Client,
+        namespace: Option<&str>,
+        others: impl IntoIterator<Item = (String, String)>,
+    ) -> anyhow::Result<Self> {
+        let said = |error| anyhow!(crate::report::chain(&error));
+        let api = objects::<Guarded<PowerCycleRemediationTemplate>>(client, namespace);
+        let call = "listing PowerCycleRemediationTemplates";
+        let mut templates = list(call, &api, &ListParams::default(), |_| true)
+            .await
+            .map_err(said)?;
+        let elsewhere = others
+            .into_iter()
+            .filter(|(of, _)| namespace.is_some_and(|own| own != of));
+        for (of, name) in elsewhere {
+            let api = Api::<Guarded<PowerCycleRemediationTemplate>>::namespaced(client.clone(), &of);
+            let call = "reading a PowerCycleRemediationTemplate";
+            templates.extend(within(call, api.get_opt(&name)).await.map_err(said)?);
+        }
+        Ok(Self(templates))
+    }
+
+    /// What the requests that are made from a template ask for.
+    ///
+    /// # Errors
+    /// When none can be made from it.
+    pub(super) fn strategy(&self, namespace: &str, name: &str) -> Result<Strategy, Unusable> {
+        let is_it = |one: &&Guarded<PowerCycleRemediationTemplate>| {
+            one.namespace().as_deref() == Some(namespace) && one.name_any() == name
+        };
+        let called = format!("{KIND} {namespace}/{name}");
+        let Some(Guarded(template)) = self.0.iter().find(is_it) else {
+            return Err(Unusable {
+                outcome: "TemplateNotFound",
+                why: format!(
+                    "{called} does not exist, so no request can be made from it. Create it, or name another"
+                ),
+            });
+        };
+        let strategy = match template {
+            Ok(template) => template.spec.validated().map_err(|obstacle| obstacle.detail),
+            Err(invalid) => Err(invalid.error.clone()),
+        };
+        strategy.map_err(|wrong| Unusable {
+            outcome: "TemplateInvalid",
+            why: format!("no request can be made from {called}: {wrong}. Correct the field that is named"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::core::strategy::FencingMode;
+
+    fn template(name: &str, spec: &Value) -> Guarded<PowerCycleRemediationTemplate> {
+        serde_json::from_value(json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": KIND,
+            "metadata": {"name": name, "namespace": "metal"}, "spec": {"template": {"spec": spec}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_template_that_no_request_can_be_made_from_is_named_with_its_field() {
+        let templates = Templates(vec![
+            template("good", &json!({"fencingMode": "NodeDeletion"})),
+            template("none", &json!({"retries": {"attempts": 0}})),
+            template("text", &json!({"deadlines": {"boot": "soon"}})),
+            template("one", &json!({"machineName": "worker-0"})),
+        ]);
+        let strategy = templates.strategy("metal", "good").unwrap();
+        assert_eq!(strategy.fencing, FencingMode::NodeDeletion);
+        for (namespace, name, outcome, part) in [
+            (
+                "metal",
+                "none",
+                "TemplateInvalid",
+                "spec.template.spec.retries.attempts",
+            ),
+            (
+                "metal",
+                "text",
+                "TemplateInvalid",
+                "spec.template.spec.deadlines.boot",
+            ),
+            (
+                "metal",
+                "one",
+                "TemplateInvalid",
+                "spec.template.spec.machineName",
+            ),
+            (
+                "metal",
+                "missing",
+                "TemplateNotFound",
+                "metal/missing does not exist",
+            ),
+            ("other", "good", "TemplateNotFound", "other/good does not exist"),
+        ] {
+            let unusable = templates.strategy(namespace, name).unwrap_err();
+            assert_eq!(unusable.outcome, outcome, "{name}");
+            for part in [part, "no request can be made from"] {
+                assert!(unusable.why.contains(part), "{part}: {}", unusable.why);
+            }
+        }
+    }
+}

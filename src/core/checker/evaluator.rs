@@ -1,0 +1,83 @@
+//! Who evaluates a MachineHealthCheck that asks for power cycles.
+
+use super::platform::Platform;
+use super::standing::Standing;
+use crate::core::facts::Obstacle;
+use crate::core::machine_api::MachineApi;
+use crate::core::phase::Reason;
+
+/// How a MachineHealthCheck asks for power cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// By the annotation of the strategy external-baremetal.
+    ByAnnotation,
+    /// By a template of ours, which wins over the annotation.
+    ByTemplate,
+}
+
+/// Who evaluates a health check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evaluator {
+    /// The platform's controller.
+    Platform,
+    /// Ours, alone; the text says why.
+    Ours(String),
+    /// The platform's controller and, because the policy has it so, ours.
+    Both,
+    /// The NodeHealthCheck operator.
+    NodeHealthCheckOperator,
+    /// Cluster API's manager, which does not know the annotation and asks for the Machine to be replaced.
+    Stranger,
+    /// Nobody.
+    Nobody(Obstacle),
+    /// It is not known who.
+    Unknown(Obstacle),
+}
+
+/// Says who evaluates a check of an API. `operator`: the NodeHealthCheck operator is there, and evaluates
+/// OpenShift's checks that have a template instead of the platform's controller, which a feature gate removed.
+/// Source: medik8s/node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`.
+pub fn evaluator(
+    api: MachineApi,
+    asks: Asks,
+    platform: &Platform,
+    standing: &Standing,
+    operator: bool,
+) -> Evaluator {
+    match asks {
+        Asks::ByAnnotation => by_annotation(api, platform, standing),
+        Asks::ByTemplate => by_template(api, platform, operator),
+    }
+}
+
+fn by_annotation(api: MachineApi, platform: &Platform, standing: &Standing) -> Evaluator {
+    match (platform, standing) {
+        // Whoever else evaluates it, too.
+        (Platform::Runs, _) if api == MachineApi::ClusterApi => Evaluator::Stranger,
+        (Platform::Runs, Standing::In(_)) => Evaluator::Both,
+        (Platform::Runs, Standing::Aside(_)) => Evaluator::Platform,
+        (Platform::DoesNotRun(_) | Platform::Unknown(_), Standing::In(why)) => Evaluator::Ours(why.clone()),
+        (Platform::DoesNotRun(_), Standing::Aside(why)) => Evaluator::Nobody(why.clone()),
+        (Platform::Unknown(_), Standing::Aside(why)) => Evaluator::Unknown(why.clone()),
+    }
+}
+
+/// Ours evaluates none of these, whatever the policy wants.
+fn by_template(api: MachineApi, platform: &Platform, operator: bool) -> Evaluator {
+    match platform {
+        Platform::Runs => Evaluator::Platform,
+        Platform::DoesNotRun(_) if operator && api == MachineApi::OpenShift => {
+            Evaluator::NodeHealthCheckOperator
+        }
+        Platform::DoesNotRun(why) => Evaluator::Nobody(Obstacle::new(
+            Reason::HealthChecksUnserved,
+            format!(
+                "it has a template, so this daemon does not evaluate it, and neither does the platform's \
+                 controller: {why}"
+            ),
+        )),
+        Platform::Unknown(why) => {
+            Evaluator::Unknown(Obstacle::new(Reason::PlatformControllerUnknown, why.clone()))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who evaluates which check.
+
+use super::super::evaluator::{Asks, Evaluator, evaluator};
+use super::super::platform::Platform;
+use super::super::standing::Standing;
+use crate::core::facts::Obstacle;
+use crate::core::machine_api::MachineApi::{self, ClusterApi, OpenShift};
+use crate::core::phase::Reason;
+
+/// The name of what there is, and the reason where it has one.
+fn named(evaluator: &Evaluator) -> (&'static str, Option<Reason>) {
+    match evaluator {
+        Evaluator::Platform => ("platform", None),
+        Evaluator::Ours(_) => ("ours", None),
+        Evaluator::Both => ("both", None),
+        Evaluator::NodeHealthCheckOperator => ("operator", None),
+        Evaluator::Stranger => ("stranger", None),
+        Evaluator::Nobody(why) => ("nobody", Some(why.reason)),
+        Evaluator::Unknown(why) => ("unknown", Some(why.reason)),
+    }
+}
+
+fn standing_in() -> Standing {
+    Standing::In("why".to_owned())
+}
+
+fn aside(reason: Reason) -> Standing {
+    Standing::Aside(Obstacle::new(reason, "why"))
+}
+
+#[test]
+fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobody() {
+    let runs = Platform::Runs;
+    let gone = Platform::DoesNotRun("gone".to_owned());
+    let unknown = Platform::Unknown("unknown".to_owned());
+    let switched_off = || aside(Reason::SwitchedOff);
+    let table: [(MachineApi, &Platform, Standing, &str, Option<Reason>); 11] = [
+        (
+            OpenShift,
+            &runs,
+            aside(Reason::PlatformControllerRuns),
+            "platform",
+            None,
+        ),
+        (OpenShift, &runs, switched_off(), "platform", None),
+        (OpenShift, &runs, standing_in(), "both", None),
+        (OpenShift, &gone, standing_in(), "ours", None),
+        (
+            OpenShift,
+            &gone,
+            switched_off(),
+            "nobody",
+            Some(Reason::SwitchedOff),
+        ),
+        (OpenShift, &unknown, standing_in(), "ours", None),
+        (
+            OpenShift,
+            &unknown,
+            aside(Reason::PlatformControllerUnknown),
+            "unknown",
+            Some(Reason::PlatformControllerUnknown),
+        ),
+        (
+            ClusterApi,
+            &runs,
+            aside(Reason::PlatformControllerRuns),
+            "stranger",
+            None,
+        ),
+        (ClusterApi, &runs, standing_in(), "stranger", None),
+        (ClusterApi, &gone, standing_in(), "ours", None),
+        (
+            ClusterApi,
+            &gone,
+            aside(Reason::PolicyMissing),
+            "nobody",
+            Some(Reason::PolicyMissing),
+        ),
+    ];
+    for (api, platform, standing, who, why) in table {
+        for operator in [false, true] {
+            let found = evaluator(api, Asks::ByAnnotation, platform, &standing, operator);
+            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {standing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_check_with_a_template_is_never_ours_to_evaluate() {
+    let runs = Platform::Runs;
+    let gone = Platform::DoesNotRun("gone".to_owned());
+    let unknown = Platform::Unknown("unknown".to_owned());
+    let table: [(MachineApi, &Platform, bool, &str, Option<Reason>); 8] = [
+        (OpenShift, &runs, false, "platform", None),
+        (OpenShift, &runs, true, "platform", None),
+        (OpenShift, &gone, true, "operator", None),
+        (
+            OpenShift,
+            &gone,
+            false,
+            "nobody",
+            Some(Reason::HealthChecksUnserved),
+        ),
+        (
+            OpenShift,
+            &unknown,
+            false,
+            "unknown",
+            Some(Reason::PlatformControllerUnknown),
+        ),
+        (ClusterApi, &runs, false, "platform", None),
+        (
+            ClusterApi,
+            &gone,
+            true,
+            "nobody",
+            Some(Reason::HealthChecksUnserved),
+        ),
+        (
+            ClusterApi,
+            &unknown,
+            true,
+            "unknown",
+            Some(Reason::PlatformControllerUnknown),
+        ),
+    ];
+    for (api, platform, operator, who, why) in table {
+        for standing in [standing_in(), aside(Reason::SwitchedOff)] {
+            let found = evaluator(api, Asks::ByTemplate, platform, &standing, operator);
+            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {operator}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! NodeHealthChecks, whose operator makes requests from our template.
+
+use anyhow::{Context as _, Result};
+use baremetal_remediator::api::views::MachineHealthCheck;
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::world::acts::create_template;
+use crate::world::node_health::{NodeHealthCheck, node_health_checks, not_ready};
+use crate::world::{HostOptions, World, objects};
+use crate::{CLUSTER, health_checker, no_leaders, plan, planner, rights};
+
+const LABEL: &str = "example.org/plan-node-checks";
+
+fn labelled(options: HostOptions) -> HostOptions {
+    HostOptions {
+        node: Box::new(|mut node| {
+            node.labels.insert(LABEL.to_owned(), String::new());
+            node
+        }),
+        ..options
+    }
+}
+
+/// A Node without a Machine; the BMCEndpoint names it.
+fn without_machine() -> HostOptions {
+    HostOptions {
+        machine: Box::new(|_| Value::Null),
+        node: Box::new(|mut node| {
+            node.labels.insert(LABEL.to_owned(), String::new());
+            node.machine = None;
+            node
+        }),
+        endpoint: Box::new(|mut endpoint| {
+            endpoint["nodeName"] = endpoint["machineName"].take();
+            if let Some(fields) = endpoint.as_object_mut() {
+                fields.remove("machineName");
+            }
+            endpoint
+        }),
+        ..HostOptions::default()
+    }
+}
+
+/// Its operator has looked at the check, and disabled it or not.
+async fn looked_at(world: &World, check: &NodeHealthCheck, disabled: &str, reason: &str) -> Result<()> {
+    let status = json!({"status": {"conditions": [{
+        "type": "Disabled", "status": disabled, "reason": reason, "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]}});
+    node_health_checks(world)
+        .patch_status(check.name(), &PatchParams::default(), &Patch::Merge(status))
+        .await?;
+    Ok(())
+}
+
+async fn change(world: &World, check: &NodeHealthCheck, spec: Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"spec": spec}));
+    node_health_checks(world)
+        .patch(check.name(), &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> {
+    let _alone = CLUSTER.lock().await;
+    let cluster = harness::control_plane().await?;
+    let options = vec![
+        labelled(HostOptions::default()),
+        without_machine(),
+        labelled(HostOptions::default()),
+    ];
+    let world = World::new(cluster, "plan-node-checks", options).await?;
+    let (kubeconfig, cursor) = planner(&world).await?;
+    without_machine_health_checks(&world).await?;
+    no_leaders(&world).await?;
+    health_checker(&world, "Auto").await?;
+    create_template(
+        &world,
+        "cycle",
+        Value::Null,
+        json!({"deadlines": {"boot": "47m"}}),
+    )
+    .await?;
+    let template = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate",
+        "namespace": world.namespace, "name": "cycle",
+    });
+    let spec = json!({
+        "selector": {"matchLabels": {LABEL: ""}}, "minHealthy": "30%", "unhealthyConditions": not_ready(),
+        "remediationTemplate": template,
+    });
+    let check = NodeHealthCheck::with(&world, spec).await?;
+    let (of_machine, alone) = (&world.hosts[0], &world.hosts[1]);
+    for host in [of_machine, alone] {
+        world.falls_silent(host).await?;
+    }
+    unhealthy(&world, &kubeconfig).await?;
+
+    // Its operator was never seen.
+    let nobody = outlook_of_machine(&world, &kubeconfig).await?;
+    assert_eq!(
+        nobody["remediation"]["outcome"], "HealthChecksUnserved",
+        "{nobody}"
+    );
+    looked_at(&world, &check, "False", "NodeHealthCheckEnabled").await?;
+    let begins = outlook_of_machine(&world, &kubeconfig).await?;
+    assert_eq!(begins["checks"][0]["kind"], "NodeHealthCheck", "{begins}");
+    assert_eq!(begins["checks"][0]["check"], json!(check.name()), "{begins}");
+    assert_eq!(begins["remediation"]["outcome"], "Begins", "{begins}");
+    let text = plan(&world, &kubeconfig, &[&alone.name]).await?;
+    for part in [
+        &format!("Node {}, which has no Machine", alone.name),
+        "remediation: Begins: as soon as NodeHealthCheck",
+        "1 of 3 Nodes are healthy, and spec.minHealthy 30% asks for 1",
+        "wait 47m at the most until Node",
+        alone.bmc.system_uuid(),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    change(&world, &check, json!({"minHealthy": "34%"})).await?;
+    let limited = outlook_of_machine(&world, &kubeconfig).await?;
+    assert_eq!(limited["remediation"]["outcome"], "Forbidden", "{limited}");
+    change(
+        &world,
+        &check,
+        json!({"minHealthy": "1%", "pauseRequests": ["upgrade"]}),
+    )
+    .await?;
+    let paused = outlook_of_machine(&world, &kubeconfig).await?;
+    let why = paused["remediation"]["why"].as_str().unwrap_or_default();
+    assert!(why.contains("it is paused: upgrade"), "{paused}");
+    // Before its operator has noticed.
+    objects::create_health_check(&world, "elsewhere", |check| {
+        check["spec"]["selector"] = json!({"matchLabels": {"nobody": "has this"}});
+    })
+    .await?;
+    let disabled = outlook_of_machine(&world, &kubeconfig).await?;
+    assert_eq!(
+        disabled["remediation"]["outcome"], "DisabledByMachineHealthChecks",
+        "{disabled}"
+    );
+
+    without_machine_health_checks(&world).await?;
+
+    // Ours comes second in a ladder.
+    let first = json!({
+        "apiVersion": "self-node-remediation.medik8s.io/v1alpha1", "kind": "SelfNodeRemediationTemplate",
+        "namespace": world.namespace, "name": "reboot",
+    });
+    change(
+        &world,
+        &check,
+        json!({
+            "pauseRequests": null, "remediationTemplate": null,
+            "escalatingRemediations": [
+                {"remediationTemplate": template, "order": 2, "timeout": "600s"},
+                {"remediationTemplate": first, "order": 1, "timeout": "60s"},
+            ],
+        }),
+    )
+    .await?;
+    looked_at(&world, &check, "False", "NodeHealthCheckEnabled").await?;
+    let second = outlook_of_machine(&world, &kubeconfig).await?;
+    let why = second["remediation"]["why"].as_str().unwrap_or_default();
+    assert!(
+        why.ends_with("after SelfNodeRemediationTemplate reboot in vain"),
+        "{second}"
+    );
+    rights::has_only_read(&world, cursor).await
+}
+
+/// Those of OpenShift, wherever they are, disable every NodeHealthCheck.
+async fn without_machine_health_checks(world: &World) -> Result<()> {
+    let all = Api::<MachineHealthCheck>::all(world.client.clone());
+    for check in all.list(&ListParams::default()).await?.items {
+        let namespace = check.namespace().unwrap_or_default();
+        Api::<MachineHealthCheck>::namespaced(world.client.clone(), &namespace)
+            .delete(&check.name_any(), &DeleteParams::default())
+            .await?;
+    }
+    Ok(())
+}
+
+/// That of the host with a Machine.
+async fn outlook_of_machine(world: &World, kubeconfig: &std::path::Path) -> Result<Value> {
+    let out = plan(world, kubeconfig, &[&world.hosts[0].name, "-o", "json"]).await?;
+    Ok(serde_json::from_str(&out)?)
+}
+
+/// Waits until the grace period of both silent Nodes is over.
+async fn unhealthy(world: &World, kubeconfig: &std::path::Path) -> Result<()> {
+    for host in &world.hosts[..2] {
+        loop {
+            let out = plan(world, kubeconfig, &[&host.name, "-o", "json"]).await?;
+            let found: Value = serde_json::from_str(&out)?;
+            let said = found["checks"].get(0).context("no check selects it")?;
+            let Some(until) = said["until"].as_str() else {
+                break;
+            };
+            let left = until
+                .parse::<jiff::Timestamp>()?
+                .duration_since(jiff::Timestamp::now());
+            tokio::time::sleep(std::time::Duration::try_from(left).unwrap_or_default()).await;
+        }
+    }
+    Ok(())
+}
