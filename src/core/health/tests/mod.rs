@@ -17,6 +17,7 @@ mod overlap;
 mod properties;
 mod reading;
 mod seed_examples;
+mod seed_node_health_check;
 mod selector;
 mod short_circuit;
 mod short_circuit_outcome;
