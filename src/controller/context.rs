@@ -21,6 +21,7 @@ use crate::api::remediation_policy::BmcRules;
 use crate::bmc::Bmcs;
 use crate::core::facts::Leadership;
 use crate::intake::health_check::Checker;
+use crate::metal3;
 use crate::report::Reporter;
 
 /// How long after each look at the lead an effect may still begin.
@@ -35,6 +36,7 @@ pub struct Context {
     pub(crate) networks: ClusterNetworks,
     pub(crate) cluster_api: ServedClusterApi,
     pub(crate) workload: WorkloadClusters,
+    pub(crate) metal3: metal3::Provider,
     pub(crate) memories: Memories,
     pub(crate) reporter: Reporter,
     pub(crate) out_of_service_supported: bool,
@@ -59,6 +61,7 @@ impl Context {
         out_of_service_supported: bool,
     ) -> Self {
         Self {
+            metal3: metal3::Provider::new(client.clone()),
             client,
             clock,
             caches,

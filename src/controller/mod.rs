@@ -53,7 +53,7 @@ mod writing;
 
 pub(crate) use about::{Producer, about, begun, is_meant, producer};
 pub use api_call::ShellError;
-pub(crate) use api_call::{client, list, objects, within};
+pub(crate) use api_call::{client, list, objects, present, within};
 pub(crate) use bmc_conversation::rejected_before;
 pub(crate) use bmc_obstacle::obstacle;
 pub use clock::Clock;

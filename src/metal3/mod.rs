@@ -4,9 +4,11 @@ mod provider;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use provider::Provider;
+
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 use kube::api::Api;
-use kube::{Client, ResourceExt as _};
 
 use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
@@ -55,7 +57,7 @@ pub(crate) async fn resolve(
             Ok(view.clone())
         }
         Some(_) | None => {
-            let view = read(&context.client, machine, reference).await?;
+            let view = read(&context.metal3, machine, reference).await?;
             memory.bare_metal_host = Some((now, reference.clone(), view.clone()));
             view
         }
@@ -79,7 +81,7 @@ pub(crate) async fn look(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<(), Obstacle>, ShellError> {
-    let view = read(&context.client, machine, reference).await?;
+    let view = read(&context.metal3, machine, reference).await?;
     Ok(
         view.and_then(|view| {
             may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)
@@ -93,11 +95,11 @@ pub(crate) async fn look(
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn resolve_for_check(
-    client: &Client,
+    metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(client, machine, reference).await?;
+    let view = read(metal3, machine, reference).await?;
     Ok(view.and_then(|view| {
         may_be_fenced(&view, HostControl::Direct, machine, reference)?;
         resolved(&view, machine)
@@ -109,12 +111,12 @@ pub(crate) async fn resolve_for_check(
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn resolve_for_plan(
-    client: &Client,
+    metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
     control: HostControl,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(client, machine, reference).await?;
+    let view = read(metal3, machine, reference).await?;
     Ok(view.and_then(|view| {
         may_be_fenced(&view, control, machine, reference)?;
         resolved(&view, machine)
@@ -126,11 +128,11 @@ pub(crate) async fn resolve_for_plan(
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn describe(
-    client: &Client,
+    metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(client, machine, reference).await?;
+    let view = read(metal3, machine, reference).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
@@ -196,21 +198,23 @@ fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle
 }
 
 async fn read(
-    client: &Client,
+    metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
     let called = match &reference.name {
         HostName::Known(name) => Ok(name.clone()),
-        HostName::OnMetal3Machine(name) => provider::host_name(client, &reference.namespace, name).await?,
+        HostName::OnMetal3Machine(name) => metal3.host_name(&reference.namespace, name).await?,
     };
     let called = match called {
         Ok(called) => called,
         Err(obstacle) => return Ok(Err(obstacle)),
     };
-    let hosts = Api::<Guarded<BareMetalHost>>::namespaced(client.clone(), &reference.namespace);
+    let hosts = Api::<Guarded<BareMetalHost>>::namespaced(metal3.client.clone(), &reference.namespace);
     let name = format!("BareMetalHost {}/{called}", reference.namespace);
-    let host = match within("reading the BareMetalHost", hosts.get(&called)).await {
+    let host = async { Ok(within("reading the BareMetalHost", hosts.get(&called)).await) };
+    let (host, remediated_by) = tokio::try_join!(host, metal3.remediation(machine))?;
+    let host = match host {
         Ok(Guarded(Ok(host))) => host,
         Ok(Guarded(Err(invalid))) => {
             let detail = format!("{name} cannot be read: {}", invalid.error);
@@ -233,6 +237,6 @@ async fn read(
         address: host.spec.bmc.address.clone(),
         secret: host.spec.bmc.credentials_name.clone(),
         unverified: host.spec.bmc.disable_certificate_verification,
-        remediated_by: provider::remediation(client, machine).await?,
+        remediated_by,
     }))
 }

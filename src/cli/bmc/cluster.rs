@@ -23,6 +23,7 @@ use crate::metal3;
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {
     client: Client,
+    metal3: metal3::Provider,
     rules: BmcRules,
     /// What the cluster uses itself.
     own_ranges: Vec<ReservedRange>,
@@ -51,6 +52,7 @@ impl Cluster {
         let own_ranges = own_ranges(&client, &api_server).await;
         let own_ranges = own_ranges.map_err(|obstacle| anyhow!(obstacle.for_people()))?;
         Ok(Self {
+            metal3: metal3::Provider::new(client.clone()),
             client,
             rules,
             own_ranges,
@@ -176,7 +178,7 @@ impl Cluster {
         let described = match reference(&machine) {
             Ok(None) => return Ok(None),
             Err(obstacle) => Err(obstacle),
-            Ok(Some(reference)) => metal3::describe(&self.client, &machine, &reference)
+            Ok(Some(reference)) => metal3::describe(&self.metal3, &machine, &reference)
                 .await
                 .map_err(|error| said(&error))?,
         };

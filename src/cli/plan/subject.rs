@@ -64,7 +64,7 @@ pub(super) async fn host(
     };
     match reference(machine) {
         Err(obstacle) => Ok(Err(obstacle)),
-        Ok(Some(reference)) => metal3::resolve_for_plan(&world.client, machine, &reference, control)
+        Ok(Some(reference)) => metal3::resolve_for_plan(&world.metal3, machine, &reference, control)
             .await
             .map_err(|error| anyhow!(crate::report::chain(&error))),
         Ok(None) => Ok(among_endpoints(

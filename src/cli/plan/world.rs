@@ -21,10 +21,11 @@ use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::controller::{ClusterKey, MachineLists, ShellError, client, gather, list, objects, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::machine_api::MachineApi;
+use crate::metal3;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {
-    pub(super) client: Client,
+    pub(super) metal3: metal3::Provider,
     pub(super) read_at: Timestamp,
     pub(super) apis: Vec<OfApi>,
     clusters: Vec<Guarded<Cluster>>,
@@ -121,7 +122,7 @@ impl World {
             remediations,
             endpoints,
             policy,
-            client,
+            metal3: metal3::Provider::new(client),
         })
     }
 

@@ -223,7 +223,7 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
         return Ok(None);
     };
     let host = match host::reference(&machine) {
-        Ok(Some(reference)) => metal3::resolve_for_check(&context.client, &machine, &reference).await?,
+        Ok(Some(reference)) => metal3::resolve_for_check(&context.metal3, &machine, &reference).await?,
         Ok(None) => Err(Obstacle::new(
             Reason::HostNotFound,
             format!("Machine {} names no BareMetalHost any more", key.name),
