@@ -11,11 +11,11 @@ use baremetal_remediator::core::journal::{NoNode, NodeOfSubject};
 use baremetal_remediator::core::phase::Phase;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::ChildDaemon;
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
-use world::{HostOptions, World, WorldHost, command, objects, truth};
+use world::nodeless::{self, never_joined};
+use world::{HostOptions, World, command, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const LONG: Duration = Duration::from_mins(2);
@@ -28,48 +28,17 @@ async fn daemon() -> Result<&'static ChildDaemon> {
     world::daemon::shared_with(cluster, DAEMON, policy, "info").await
 }
 
-/// A Machine that was provisioned an hour ago and for which no Node has joined.
-fn never_joined() -> HostOptions {
-    HostOptions {
-        has_node: false,
-        machine: Box::new(|mut machine| {
-            machine["status"]["phase"] = json!("Provisioned");
-            machine
-        }),
-        ..HostOptions::default()
-    }
-}
-
 async fn world_of(name: &str, options: HostOptions) -> Result<World> {
     let cluster = harness::control_plane().await?;
     let world = World::new(cluster, name, vec![options]).await?;
     daemon().await?;
-    let hour_ago = Timestamp::now().checked_sub(SignedDuration::from_hours(1))?;
-    status(&world, json!({"lastUpdated": format!("{hour_ago:.0}")})).await?;
+    nodeless::provisioned_an_hour_ago(&world).await?;
     Ok(world)
 }
 
 /// Merges into the status of the Machine.
 async fn status(world: &World, change: Value) -> Result<()> {
-    let patch = Patch::Merge(json!({"status": change}));
-    let (machines, name) = (objects::machines(world), &world.hosts[0].name);
-    machines
-        .patch_status(name, &PatchParams::default(), &patch)
-        .await?;
-    Ok(())
-}
-
-/// A person says which host it is.
-async fn state_uuid(world: &World, host: &WorldHost) -> Result<()> {
-    objects::patch_endpoint(world, &host.name, json!({"systemUUID": host.bmc.system_uuid()})).await
-}
-
-/// The health check that wants the Machine remediated, as soon as it is there.
-async fn check(world: &World) -> Result<()> {
-    objects::create_health_check(world, "workers", |check| {
-        check["spec"]["nodeStartupTimeout"] = json!("10m");
-    })
-    .await
+    nodeless::status(world, &world.hosts[0], change).await
 }
 
 /// What `plan` says of the Machine.
@@ -96,11 +65,11 @@ async fn cell(world: &World, column: &str) -> Result<String> {
 async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> Result<()> {
     let world = world_of("never-joined", never_joined()).await?;
     let host = &world.hosts[0];
-    state_uuid(&world, host).await?;
+    nodeless::state_uuid(&world, host).await?;
     let cursor = world.cluster.audit_cursor()?;
     let joining = host.joins_at_its_next_boot(&world);
 
-    check(&world).await?;
+    nodeless::check(&world).await?;
     let joins = async {
         let kubelet = joining.await?;
         // What nodelink does.
@@ -140,7 +109,7 @@ async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> Result<()>
 async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> Result<()> {
     let world = world_of("node-deleted", HostOptions::default()).await?;
     let host = &world.hosts[0];
-    state_uuid(&world, host).await?;
+    nodeless::state_uuid(&world, host).await?;
     let nodes = Api::<Node>::all(world.nodes.clone());
     nodes.delete(&host.name, &DeleteParams::default()).await?;
     let deleted =
@@ -149,7 +118,7 @@ async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> 
     let plan = planned(&world).await?;
     assert_eq!(plan["noNode"], "Deleted", "{plan}");
 
-    check(&world).await?;
+    nodeless::check(&world).await?;
     let ended = world.remediation_ended(&host.remediation(), LONG).await?;
 
     let journal = world::journal(&ended);
@@ -169,7 +138,7 @@ async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> 
 async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
     let world = world_of("not-stated", never_joined()).await?;
     let host = &world.hosts[0];
-    check(&world).await?;
+    nodeless::check(&world).await?;
 
     let note = objects::event(&world, &host.name, "IdentityUnproven").await?;
 
@@ -180,7 +149,7 @@ async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
     assert_eq!(host.transitions(), (0, 0));
 
     // Once it is stated, it goes on by itself.
-    state_uuid(&world, host).await?;
+    nodeless::state_uuid(&world, host).await?;
     world
         .remediation_until(&host.remediation(), LONG, |journal| {
             journal.phase == Phase::Booting
@@ -194,14 +163,14 @@ async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
 async fn a_host_whose_uuid_a_node_has_is_left_alone() -> Result<()> {
     let world = world_of("taken", never_joined()).await?;
     let host = &world.hosts[0];
-    state_uuid(&world, host).await?;
+    nodeless::state_uuid(&world, host).await?;
     let mut template = NodeTemplate::new(format!("{}-somebody", world.prefix));
     template.system_uuid = byte_swapped(host.bmc.system_uuid());
     let somebody = ScriptedKubelet::start(world.nodes.clone(), template).await?;
     let plan_before_the_check = planned(&world).await?;
     assert_eq!(plan_before_the_check["noNode"], "NeverJoined");
 
-    check(&world).await?;
+    nodeless::check(&world).await?;
     let waiting = world
         .remediation_waits(&host.remediation(), "NodeMachineMismatch")
         .await?;
@@ -217,10 +186,10 @@ async fn a_host_whose_uuid_a_node_has_is_left_alone() -> Result<()> {
 async fn a_host_that_is_being_provisioned_is_not_even_asked_for() -> Result<()> {
     let world = world_of("provisioning", never_joined()).await?;
     let host = &world.hosts[0];
-    state_uuid(&world, host).await?;
+    nodeless::state_uuid(&world, host).await?;
     status(&world, json!({"phase": "Provisioning"})).await?;
 
-    check(&world).await?;
+    nodeless::check(&world).await?;
     let note = objects::event(&world, &host.name, "MachineNotProvisioned").await?;
 
     assert!(note.contains("phase Provisioning"), "{note}");

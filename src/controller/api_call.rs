@@ -1,6 +1,7 @@
 //! Calls to the API server: each with a deadline, none repeated behind our back.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -20,7 +21,7 @@ pub(crate) const CALL_DEADLINE: Duration = Duration::from_secs(10);
 const PAGE: u32 = 500;
 
 /// Why a reconciliation stopped half way. It is tried again from what the world says then.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ShellError {
     /// Somebody else wrote the object in between; what they wrote is looked at first.
     #[error("the {object} changed in the meantime; nothing to do, it is read again")]
@@ -35,11 +36,17 @@ pub enum ShellError {
         call: &'static str,
         /// The cause.
         #[source]
-        source: Box<kube::Error>,
+        source: Arc<kube::Error>,
     },
     /// No answer in time.
     #[error("{call} was not answered within {}s; check the API server", CALL_DEADLINE.as_secs())]
     Timeout {
+        /// Which call.
+        call: &'static str,
+    },
+    /// A call that was made for several who needed it broke off.
+    #[error("{call} broke off; it is tried again, and the log says what went wrong")]
+    Unanswered {
         /// Which call.
         call: &'static str,
     },
@@ -73,7 +80,7 @@ pub(crate) async fn within<T>(
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(source)) => Err(ShellError::Api {
             call,
-            source: Box::new(source),
+            source: Arc::new(source),
         }),
         Err(_) => Err(ShellError::Timeout { call }),
     }
@@ -108,11 +115,10 @@ where
     }
 }
 
-/// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and keeps those that are wanted. All pages together have the time of one
-/// call: a list is part of a look that must not be held up.
+/// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and keeps those that are wanted.
 ///
 /// # Errors
-/// Also when the list went out of date before its last page (410); whoever looks, looks again.
+/// See [`each`].
 pub(crate) async fn list<K>(
     call: &'static str,
     api: &Api<K>,
@@ -122,16 +128,38 @@ pub(crate) async fn list<K>(
 where
     K: Clone + DeserializeOwned + std::fmt::Debug,
 {
+    let mut kept = Vec::new();
+    let look_at = |object| {
+        if keep(&object) {
+            kept.push(object);
+        }
+    };
+    each(call, api, wanted, look_at).await?;
+    Ok(kept)
+}
+
+/// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and looks at each; none is kept. All
+/// pages together have the time of one call: a list is part of a look that must not be held up.
+///
+/// # Errors
+/// Also when the list went out of date before its last page (410); whoever looks, looks again.
+pub(crate) async fn each<K>(
+    call: &'static str,
+    api: &Api<K>,
+    wanted: &ListParams,
+    mut look_at: impl FnMut(K),
+) -> Result<(), ShellError>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
     let pages = async {
-        let mut kept = Vec::new();
-        let page = wanted.limit.unwrap_or(PAGE);
-        let mut ask = wanted.clone().limit(page);
+        let mut ask = wanted.clone().limit(wanted.limit.unwrap_or(PAGE));
         loop {
             let page = api.list(&ask).await?;
-            kept.extend(page.items.into_iter().filter(&keep));
+            page.items.into_iter().for_each(&mut look_at);
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => ask = ask.continue_token(&token),
-                None => return Ok(kept),
+                None => return Ok(()),
             }
         }
     };
@@ -177,9 +205,11 @@ impl ShellError {
                     None
                 }
             }
-            Self::Conflict { .. } | Self::Unreachable(_) | Self::Timeout { .. } | Self::Incomplete { .. } => {
-                None
-            }
+            Self::Conflict { .. }
+            | Self::Unreachable(_)
+            | Self::Timeout { .. }
+            | Self::Unanswered { .. }
+            | Self::Incomplete { .. } => None,
         }
     }
 }
@@ -206,86 +236,4 @@ fn address(host: &str) -> Option<IpAddr> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use axum::extract::Query;
-    use axum::http::StatusCode;
-    use axum::{Json, Router};
-    use k8s_openapi::api::core::v1::Pod;
-    use kube::ResourceExt as _;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// A server with three pages of one pod each; the token of the last page is answered with `last`.
-    async fn pods(last: StatusCode) -> Api<Pod> {
-        let answer = move |Query(asked): Query<BTreeMap<String, String>>| async move {
-            assert_eq!(asked.get("limit").map(String::as_str), Some("500"));
-            assert_eq!(
-                asked.get("fieldSelector").map(String::as_str),
-                Some("spec.nodeName=one")
-            );
-            let page = |name: &str, next: &str| {
-                let metadata = json!({"resourceVersion": "1", "continue": next});
-                json!({"metadata": metadata, "items": [{"metadata": {"name": name}}]})
-            };
-            let (code, body): (StatusCode, Value) = match asked.get("continue").map(String::as_str) {
-                None => (StatusCode::OK, page("a", "second page/")),
-                Some("second page/") => (StatusCode::OK, page("b", "third")),
-                Some(_) if last == StatusCode::OK => (StatusCode::OK, page("c", "")),
-                Some(_) => (
-                    last,
-                    json!({"status": "Failure", "reason": "Expired", "message": "", "code": last.as_u16()}),
-                ),
-            };
-            (code, Json(body))
-        };
-        let config = crate::test_server::served(Router::new().fallback(answer)).await;
-        Api::all(Client::try_from(config).unwrap())
-    }
-
-    #[tokio::test]
-    async fn a_list_is_read_to_its_last_page_and_only_what_is_wanted_is_kept() {
-        let on_node = ListParams::default().fields("spec.nodeName=one");
-        let api = pods(StatusCode::OK).await;
-
-        let all = list("listing", &api, &on_node, |_| true).await.unwrap();
-        let some = list("listing", &api, &on_node, |pod| pod.name_any() != "b")
-            .await
-            .unwrap();
-
-        let names = |pods: Vec<Pod>| pods.iter().map(Pod::name_any).collect::<Vec<_>>();
-        assert_eq!(
-            (names(all), names(some)),
-            (vec_of(&["a", "b", "c"]), vec_of(&["a", "c"]))
-        );
-    }
-
-    #[tokio::test]
-    async fn a_list_that_went_out_of_date_is_an_error_and_not_a_part_of_the_list() {
-        let on_node = ListParams::default().fields("spec.nodeName=one");
-        let api = pods(StatusCode::GONE).await;
-
-        let error = list("listing", &api, &on_node, |_| true).await.unwrap_err();
-
-        assert!(error.is_refusal(), "{error:?}");
-    }
-
-    #[test]
-    fn the_host_of_a_url_may_be_an_address() {
-        for (url, expected) in [
-            ("https://10.96.0.1:443", Some("10.96.0.1")),
-            ("https://[fd00:96::1]:6443", Some("fd00:96::1")),
-            ("https://kubernetes.default.svc", None),
-        ] {
-            let url: axum::http::Uri = url.parse().unwrap();
-            let expected = expected.map(|text| text.parse().unwrap());
-            assert_eq!(address(url.host().unwrap()), expected, "{url}");
-        }
-    }
-
-    fn vec_of(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-}
+mod tests;

@@ -1,22 +1,25 @@
 //! The Node that has the system UUID of a host whose Machine has no Node, or otherwise is that Machine's: there
 //! has to be none.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod live;
 
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams};
+use kube::runtime::reflector::Store;
 
 use super::about::begun;
-use super::api_call::{ShellError, list};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::node_cluster::NodeCluster;
-use super::workload::{ClusterKey, NODES_PAGE};
+use super::workload::ClusterKey;
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, Node};
-use crate::core::facts::{Host, Obstacle, Seen};
+use crate::core::facts::{self, Host, Obstacle, Seen};
 use crate::core::identity::SystemUuid;
 use crate::core::machine_api::MachineApi;
+use crate::core::phase::Reason;
+
+pub(super) use live::live;
+pub(crate) use live::{LISTING, Searched, Searches};
 
 /// By what a Node is told that is, or may be, the Node of a host.
 #[derive(Clone, Debug)]
@@ -61,11 +64,26 @@ impl Marks {
         host: &Result<Host, Obstacle>,
         machine: Option<&Machine>,
     ) -> Result<Self, String> {
+        match begun(remediation) {
+            Some(subject) => Self::of_known(subject.uuid(), machine),
+            None => Self::of_stated(host, machine),
+        }
+    }
+
+    /// Of a host by the UUID that is stated for it.
+    ///
+    /// # Errors
+    /// Why there is none to look for, as a text.
+    pub(crate) fn of_stated(
+        host: &Result<Host, Obstacle>,
+        machine: Option<&Machine>,
+    ) -> Result<Self, String> {
+        let stated = host.as_ref().ok().and_then(|host| host.stated_uuid.clone());
+        Self::of_known(stated, machine)
+    }
+
+    fn of_known(uuid: Option<SystemUuid>, machine: Option<&Machine>) -> Result<Self, String> {
         let none = || "no system UUID is stated for the host, so no Node can be compared with it".to_owned();
-        let uuid = match begun(remediation) {
-            Some(subject) => subject.uuid(),
-            None => host.as_ref().ok().and_then(|host| host.stated_uuid.clone()),
-        };
         Ok(Self::of(uuid.ok_or_else(none)?, machine))
     }
 
@@ -108,61 +126,99 @@ fn bearing(guarded: &Guarded<Node>, marks: &Marks) -> Bearing {
     }
 }
 
+/// What Nodes that were looked at say of the one that is told by the marks.
+struct Search {
+    marks: Marks,
+    found: Option<facts::Node>,
+    unknown: Option<String>,
+}
+
+impl Search {
+    fn of(marks: Marks) -> Self {
+        Self {
+            marks,
+            found: None,
+            unknown: None,
+        }
+    }
+
+    fn look_at(&mut self, guarded: &Guarded<Node>) {
+        match (bearing(guarded, &self.marks), &guarded.0) {
+            (Bearing::Yes, Ok(node)) if self.found.is_none() => self.found = Some(node.facts()),
+            (Bearing::Unknown(why), _) => self.unknown = Some(why),
+            (Bearing::No | Bearing::Yes, _) => {}
+        }
+    }
+
+    /// Absent only if every Node is known to be another's, and one of them showed that they are the Nodes of the
+    /// right cluster.
+    fn ended(self, witnessed: bool) -> Seen<facts::Node> {
+        match (self.found, self.unknown, witnessed) {
+            (Some(node), _, _) => Seen::Present(node),
+            (None, Some(why), _) => Seen::Unreadable(why),
+            (None, None, true) => Seen::Absent,
+            (None, None, false) => Seen::Unreadable(
+                "no Node speaks of a Machine of this Cluster, so nothing shows that they are its Nodes"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
 /// The Node among these that is told by the marks. Absent only if every one of them is known to be another's,
 /// and `is_witness` says of one that they are the Nodes of the right cluster.
 pub(crate) fn among<'a>(
     nodes: impl Iterator<Item = &'a Guarded<Node>>,
     marks: &Marks,
     is_witness: impl Fn(&Node) -> bool,
-) -> Seen<&'a Node> {
-    let (mut unknown, mut witnessed) = (None, false);
+) -> Seen<facts::Node> {
+    let (mut search, mut witnessed) = (Search::of(marks.clone()), false);
     for guarded in nodes {
-        match (bearing(guarded, marks), &guarded.0) {
-            (Bearing::Yes, Ok(node)) => return Seen::Present(node),
-            (Bearing::Unknown(why), _) => unknown = Some(why),
-            (Bearing::No | Bearing::Yes, _) => {}
-        }
+        search.look_at(guarded);
         witnessed |= guarded.0.as_ref().is_ok_and(&is_witness);
     }
-    match (unknown, witnessed) {
-        (Some(why), _) => Seen::Unreadable(why),
-        (None, true) => Seen::Absent,
-        (None, false) => Seen::Unreadable(
-            "no Node speaks of a Machine of this Cluster, so nothing shows that they are its Nodes"
-                .to_owned(),
-        ),
+    search.ended(witnessed)
+}
+
+/// Namespace and name of the Machine of Cluster API that a Node speaks of.
+pub(crate) fn machine_spoken_of(node: &Node) -> Option<(String, String)> {
+    let link = node.machine_link(MachineApi::ClusterApi)?;
+    let (namespace, name) = link.split_once('/')?;
+    Some((namespace.to_owned(), name.to_owned()))
+}
+
+/// Whether a Machine is of this Cluster. A Node that speaks of such a Machine is a witness that a kubeconfig leads
+/// to this Cluster and not to another one, in which no host of this one would be found.
+pub(crate) fn is_of_cluster(machine: &Machine, key: &ClusterKey) -> bool {
+    ClusterKey::of(machine).as_ref() == Some(key)
+}
+
+/// Where to look for a Node, and by what it is told.
+///
+/// # Errors
+/// Why that is not known, as a text.
+pub(crate) fn both<'a, N>(
+    nodes: &'a Result<N, Obstacle>,
+    marks: &'a Result<Marks, String>,
+) -> Result<(&'a N, &'a Marks), String> {
+    match (nodes, marks) {
+        (Ok(nodes), Ok(marks)) => Ok((nodes, marks)),
+        (Err(obstacle), _) => Err(obstacle.detail.clone()),
+        (_, Err(why)) => Err(why.clone()),
     }
 }
 
-/// Whether a Node belongs to a Machine of this Cluster. Where Nodes are in a workload cluster, its kubeconfig
-/// may lead to another one, in which no host of this one would be found. The daemon's own is the right one.
-pub(crate) fn is_witness<'a>(
-    of: Option<&ClusterKey>,
-    node: &Node,
-    find: impl Fn(&str) -> Option<&'a Machine>,
-) -> bool {
+/// Whether a Node shows that it is in the right cluster. The daemon's own is the right one.
+fn is_witness(of: Option<&ClusterKey>, machines: &Store<Guarded<Machine>>, node: &Node) -> bool {
     let Some(key) = of else { return true };
-    let link = node.machine_link(MachineApi::ClusterApi);
-    let machine = link
-        .as_deref()
-        .and_then(|link| link.split_once('/'))
-        .filter(|(namespace, _)| *namespace == key.namespace)
-        .and_then(|(_, name)| find(name));
-    machine.is_some_and(|machine| ClusterKey::of(machine).as_ref() == Some(key))
-}
-
-impl Context {
-    fn speaks_of_cluster(&self, nodes: &NodeCluster, node: &Node) -> bool {
-        let Some(key) = &nodes.of else { return true };
-        let link = node.machine_link(MachineApi::ClusterApi);
-        let Some((namespace, name)) = link.as_deref().and_then(|link| link.split_once('/')) else {
-            return false;
-        };
-        let machines = &self.caches.of(MachineApi::ClusterApi).machines;
-        let machine = caches::find(machines, Some(namespace), name);
-        let machine = machine.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
-        is_witness(Some(key), node, |_| machine)
-    }
+    let machine =
+        machine_spoken_of(node).and_then(|(namespace, name)| caches::find(machines, Some(&namespace), &name));
+    machine.is_some_and(|guarded| {
+        guarded
+            .0
+            .as_ref()
+            .is_ok_and(|machine| is_of_cluster(machine, key))
+    })
 }
 
 /// The Node that is told by the marks, as the caches have it, of the cluster in which the Machine's would be; or
@@ -171,49 +227,47 @@ pub(crate) fn known(
     context: &Context,
     nodes: &Result<NodeCluster, Obstacle>,
     marks: &Result<Marks, String>,
-) -> Seen<Node> {
-    let (nodes, marks) = match (nodes, marks) {
-        (Ok(nodes), Ok(marks)) => (nodes, marks),
-        (Err(obstacle), _) => return Seen::Unreadable(obstacle.detail.clone()),
-        (_, Err(why)) => return Seen::Unreadable(why.clone()),
+) -> Seen<facts::Node> {
+    let (nodes, marks) = match both(nodes, marks) {
+        Ok(known) => known,
+        Err(why) => return Seen::Unreadable(why),
     };
     // Names may be the same in many clusters.
     let of_host = Marks::of(marks.uuid.clone(), None);
     for other in context.other_clusters(nodes) {
         let bears = |guarded: &Guarded<Node>| matches!(bearing(guarded, &of_host), Bearing::Yes);
         if let Some(Guarded(Ok(node))) = other.nodes.find(bears).as_deref() {
-            return Seen::Present(node.clone());
+            return Seen::Present(node.facts());
         }
     }
     let all = nodes.nodes.state();
-    let is_witness = |node: &Node| context.speaks_of_cluster(nodes, node);
-    among(all.iter().map(AsRef::as_ref), marks, is_witness).map(Node::clone)
+    let machines = &context.caches.of(MachineApi::ClusterApi).machines;
+    let is_witness = |node: &Node| is_witness(nodes.of.as_ref(), machines, node);
+    among(all.iter().map(AsRef::as_ref), marks, is_witness)
 }
 
-/// The same of the cluster in which the Machine's Node would be, read live: all of its Nodes are listed.
+/// The cluster that a Node is in which [`known`] found: its Lease is there. In another one, a Node of the same name
+/// is another Node, so the UID decides.
 ///
 /// # Errors
-/// When the API server does not say.
-pub(super) async fn live(
+/// When it is in none of them any more.
+pub(super) fn cluster_of(
     context: &Context,
     nodes: &NodeCluster,
-    marks: &Marks,
-) -> Result<Seen<Node>, ShellError> {
-    let api = Api::<Guarded<Node>>::all(nodes.client.clone());
-    let is_witness = |node: &Node| context.speaks_of_cluster(nodes, node);
-    let witnessed = AtomicBool::new(false);
-    let in_pages = match &nodes.of {
-        None => ListParams::default(),
-        Some(_) => ListParams::default().limit(NODES_PAGE),
-    };
-    // Those that decide; one witness is enough.
-    let decides = |guarded: &Guarded<Node>| {
-        let is_first = !witnessed.load(Ordering::Relaxed) && guarded.0.as_ref().is_ok_and(is_witness);
-        witnessed.fetch_or(is_first, Ordering::Relaxed);
-        is_first || !matches!(bearing(guarded, marks), Bearing::No)
-    };
-    let listed = list("listing the Nodes", &api, &in_pages, decides).await?;
-    Ok(among(listed.iter(), marks, is_witness).map(Node::clone))
+    node: &facts::Node,
+) -> Result<NodeCluster, Obstacle> {
+    let others = context.other_clusters(nodes);
+    holding(std::iter::once(nodes.clone()).chain(others), node).ok_or_else(|| {
+        let detail = format!("Node {} is in no cluster that is known any more", node.name);
+        Obstacle::new(Reason::NodeUnreadable, detail)
+    })
+}
+
+fn holding(mut clusters: impl Iterator<Item = NodeCluster>, node: &facts::Node) -> Option<NodeCluster> {
+    clusters.find(|cluster| {
+        let there = cluster.find(&node.name);
+        there.is_some_and(|there| there.uid().as_ref() == Some(&node.uid))
+    })
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 
+use super::bearer::{self, Searches};
 use super::caches::Caches;
 use super::claims::Claims;
 use super::clock::Clock;
 use super::cluster_networks::ClusterNetworks;
 use super::latch::Latch;
+use super::look::{self, EndpointReads};
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use super::node_lease::Unused;
@@ -33,6 +35,9 @@ pub struct Context {
     pub(crate) clock: Clock,
     pub(crate) caches: Caches,
     pub(crate) lost_nodes: LostNodes,
+    /// Of the daemon's own cluster.
+    pub(crate) searches: Searches,
+    pub(crate) endpoint_reads: EndpointReads,
     pub(crate) networks: ClusterNetworks,
     pub(crate) cluster_api: ServedClusterApi,
     pub(crate) workload: WorkloadClusters,
@@ -66,6 +71,8 @@ impl Context {
             clock,
             caches,
             lost_nodes,
+            searches: Searches::new(bearer::LISTING),
+            endpoint_reads: EndpointReads::new(look::LISTING_ENDPOINTS),
             networks,
             cluster_api,
             workload,

@@ -124,7 +124,7 @@ fn world(
     let may_have_none = subject.is_none() && readable.is_some() && node == Seen::Absent;
     let bearer = if had_none || may_have_none {
         let marks = Marks::of_remediation(remediation, host, readable);
-        bearer::known(context, nodes, &marks).map(|node| node.facts())
+        bearer::known(context, nodes, &marks)
     } else {
         not_looked_for()
     };

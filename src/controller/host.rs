@@ -1,5 +1,7 @@
 //! From a Machine to its host and the host's BMC.
 
+mod sole;
+
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
@@ -19,6 +21,8 @@ use crate::core::identity::SystemUuid;
 use crate::core::metal3::{HostName, HostReference, Signposts, host_reference};
 use crate::core::phase::Reason;
 use crate::metal3;
+
+pub(super) use sole::{Whose, is_of_interest, still_sole};
 
 /// A host, and how to reach its BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,68 +185,6 @@ pub(crate) fn among_endpoints<'a>(
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
     }
-}
-
-/// What, seen live, speaks against a host whose Machine has no Node, so that nothing but its endpoint says which
-/// one it is: the endpoint is not what was `known` of it, or another one describes the same host.
-///
-/// # Errors
-/// The obstacle.
-pub(super) fn still_sole(
-    endpoints: &[Guarded<BMCEndpoint>],
-    (namespace, machine, node): (&str, &str, Option<&str>),
-    known: &Host,
-) -> Result<(), Obstacle> {
-    let is_within = |endpoint: &&Guarded<BMCEndpoint>| endpoint.namespace().as_deref() == Some(namespace);
-    let of_namespace = endpoints.iter().filter(is_within);
-    let host = among_endpoints(of_namespace, Some(machine), node)?.host;
-    if host != *known {
-        let detail = format!("{} is not what it was when this was decided", known.reference);
-        return Err(Obstacle::new(Reason::Accepted, detail));
-    }
-    let others = endpoints.iter().filter(|endpoint| {
-        let is_own = is_within(endpoint) && format!("BMCEndpoint/{}", endpoint.name_any()) == host.reference;
-        !is_own
-    });
-    for other in others {
-        let place = format!(
-            "BMCEndpoint {} in namespace {}",
-            other.name_any(),
-            other.namespace().unwrap_or_default()
-        );
-        let (reason, what) = match describes(other, &host) {
-            Ok(false) => continue,
-            Ok(true) => (
-                Reason::HostAmbiguous,
-                format!("has the address or the system UUID of {}, too", host.reference),
-            ),
-            Err(why) => (
-                Reason::HostUnreadable,
-                format!("may describe the host of {}, too: {why}", host.reference),
-            ),
-        };
-        return Err(Obstacle::new(reason, format!("{place} {what}")));
-    }
-    Ok(())
-}
-
-/// Whether an endpoint describes this host, by its address or its system UUID; the rest of it may be wrong.
-///
-/// # Errors
-/// Why that is not known.
-fn describes(endpoint: &Guarded<BMCEndpoint>, host: &Host) -> Result<bool, String> {
-    let spec = match &endpoint.0 {
-        Ok(endpoint) => &endpoint.spec,
-        Err(invalid) => return Err(invalid.error.clone()),
-    };
-    let address = bmc_address(&spec.address, "spec.address").map_err(|obstacle| obstacle.detail)?;
-    let stated = spec.system_uuid.as_deref().map(SystemUuid::parse).transpose();
-    let uuids = stated.map(|stated| stated.zip(host.stated_uuid.clone()));
-    if address.to_string() == host.bmc {
-        return Ok(true);
-    }
-    let uuids = uuids.map_err(|_| "spec.systemUUID is no usable UUID".to_owned())?;
-    Ok(uuids.is_some_and(|(one, other)| one.matches(&other).is_some()))
 }
 
 fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) -> bool {

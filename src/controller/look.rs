@@ -1,5 +1,6 @@
 //! Live reads: the last look before a power-off, and the signs of life of a Node.
 
+mod endpoints;
 mod without_node;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::core::node_lease::NodeLease;
 use crate::core::observed::ReportRead;
 use crate::metal3;
 
+pub(crate) use endpoints::{EndpointReads, LISTING as LISTING_ENDPOINTS};
 pub(crate) use without_node::without_node;
 
 /// Namespace of the Leases that kubelets renew.

@@ -46,6 +46,7 @@ mod run;
 mod served;
 mod served_schema;
 mod shared_cache;
+mod shared_read;
 mod stated;
 mod watching;
 mod workload;

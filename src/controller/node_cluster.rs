@@ -4,6 +4,7 @@ use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt as _};
 
 use super::about::begun;
+use super::bearer::Searches;
 use super::caches::Guarded;
 use super::context::Context;
 use super::lost_nodes::LostNodes;
@@ -22,6 +23,8 @@ pub(crate) struct NodeCluster {
     pub(crate) client: Client,
     pub(crate) nodes: Store<Guarded<Node>>,
     pub(crate) lost_nodes: LostNodes,
+    /// Searches of its Nodes by this client.
+    pub(crate) searches: Searches,
     pub(crate) out_of_service_supported: bool,
     /// Of which Cluster; `None` for the daemon's own.
     pub(crate) of: Option<ClusterKey>,
@@ -43,6 +46,7 @@ impl Context {
             client: self.client.clone(),
             nodes: self.caches.nodes.clone(),
             lost_nodes: self.lost_nodes.clone(),
+            searches: self.searches.clone(),
             out_of_service_supported: self.out_of_service_supported,
             of: None,
         }

@@ -8,6 +8,7 @@ use kube::api::{Api, ListParams};
 use super::about::begun;
 use super::acting::Acting;
 use super::api_call::{ShellError, list, within};
+use super::bearer;
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use super::look;
@@ -70,13 +71,20 @@ impl Acting<'_> {
                 Ok(())
             }
             Observation::Report => {
-                let reporting =
-                    begun(self.remediation).and_then(|subject| self.facts.world.may_report(subject));
+                let subject = begun(self.remediation);
+                let reporting = subject.and_then(|subject| self.facts.world.may_report(subject));
                 let (name, heartbeat) = match reporting {
                     Some(node) => (node.name.clone(), node.heartbeat),
                     None => (self.node_name(), None),
                 };
-                let read = look::report(self.context, self.nodes()?, &name, heartbeat).await?;
+                let nodes = match reporting {
+                    // It may have joined another cluster than its Machine is of.
+                    Some(node) if subject.is_some_and(Subject::had_no_node) => {
+                        bearer::cluster_of(self.context, self.nodes()?, node)?
+                    }
+                    Some(_) | None => self.nodes()?.clone(),
+                };
+                let read = look::report(self.context, &nodes, &name, heartbeat).await?;
                 memory.observed.note_report(read);
                 Ok(())
             }

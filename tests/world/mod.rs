@@ -29,6 +29,7 @@ pub mod metered;
 pub mod node_health;
 pub mod node_health_operator;
 pub mod node_lease;
+pub mod nodeless;
 pub mod objects;
 pub mod park;
 pub mod record;

@@ -182,22 +182,21 @@ fn bearer_of(
     nodes: &Result<&Nodes, Obstacle>,
     host: &Result<Host, Obstacle>,
 ) -> Seen<crate::core::facts::Node> {
-    let stated = host.as_ref().ok().and_then(|host| host.stated_uuid.as_ref());
-    let (nodes, uuid) = match (nodes, stated) {
-        (Ok(nodes), Some(uuid)) => (nodes, uuid),
-        (Err(obstacle), _) => return Seen::Unreadable(obstacle.detail.clone()),
-        (Ok(_), None) => return gather::not_looked_for(),
+    let marks = Marks::of_stated(host, Some(machine));
+    let (nodes, marks) = match bearer::both(nodes, &marks) {
+        Ok(known) => known,
+        Err(why) => return Seen::Unreadable(why),
     };
     let key = ClusterKey::of(machine);
-    let namespace = machine.namespace().unwrap_or_default();
-    let of_name = |name: &str| {
+    let is_of_cluster = |node: &Node, key: &ClusterKey| {
+        let (namespace, name) = bearer::machine_spoken_of(node)?;
         let machines = world.apis.iter().filter(|of| of.api == machine.api());
         let mut machines = machines.flat_map(|of| within_namespace(&of.machines, &namespace));
-        machines.find(|one| one.name_any() == name)?.0.as_ref().ok()
+        let spoken_of = machines.find(|one| one.name_any() == name)?.0.as_ref().ok()?;
+        bearer::is_of_cluster(spoken_of, key).then_some(())
     };
-    let is_witness = |node: &Node| bearer::is_witness(key.as_ref(), node, of_name);
-    let marks = Marks::of(uuid.clone(), Some(machine));
-    bearer::among(nodes.by_name.values(), &marks, is_witness).map(Node::facts)
+    let is_witness = |node: &Node| key.as_ref().is_none_or(|key| is_of_cluster(node, key).is_some());
+    bearer::among(nodes.by_name.values(), marks, is_witness)
 }
 
 /// What decisions about a Node are based on, with the Machine of the right API that it speaks of.

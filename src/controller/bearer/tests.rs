@@ -1,6 +1,10 @@
+use kube::runtime::reflector;
+use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use super::*;
+use crate::controller::Clock;
+use crate::controller::lost_nodes::LostNodes;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
@@ -18,7 +22,7 @@ fn node(name: &str, uuid: &str) -> Guarded<Node> {
 
 fn found(nodes: &[Guarded<Node>], witness: bool) -> Seen<String> {
     let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), None);
-    among(nodes.iter(), &marks, |_| witness).map(kube::ResourceExt::name_any)
+    among(nodes.iter(), &marks, |_| witness).map(|node| node.name)
 }
 
 #[test]
@@ -60,27 +64,70 @@ fn nodes_of_nobody_knows_which_cluster_prove_nothing() {
     );
 }
 
-#[test]
-fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
+fn machine_of(cluster: &str) -> Machine {
     use crate::api::views::cluster_api::{FromClusterApi as _, Version};
-    let machine = |cluster: &str| {
-        let object = json!({
-            "metadata": {"name": "w", "namespace": "metal"}, "spec": {"clusterName": cluster},
-        });
-        Machine::read(Version::V1Beta2, serde_json::from_value(object).unwrap())
-    };
-    let key = |name: &str| ClusterKey {
+    let object = json!({
+        "metadata": {"name": "w", "namespace": "metal"}, "spec": {"clusterName": cluster},
+    });
+    let read = Machine::read(Version::V1Beta2, serde_json::from_value(object).unwrap());
+    read.0.unwrap()
+}
+
+fn key(name: &str) -> ClusterKey {
+    ClusterKey {
         namespace: "metal".to_owned(),
         name: name.to_owned(),
+    }
+}
+
+#[test]
+fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
+    let (machines, mut writer) = reflector::store();
+    let (node, stranger) = (node("w", OTHER).0.unwrap(), node("x", OTHER).0.unwrap());
+    let is_witness = |of: &str, node: &Node| is_witness(Some(&key(of)), &machines, node);
+    assert!(!is_witness("blue", &node), "no Machine is known");
+    writer.apply_watcher_event(&Event::Apply(Guarded(Ok(machine_of("blue")))));
+    assert!(is_witness("blue", &node));
+    assert!(!is_witness("green", &node));
+    assert!(!is_witness("blue", &stranger));
+    assert!(
+        super::is_witness(None, &machines, &stranger),
+        "the daemon's own cluster"
+    );
+}
+
+/// A Lease is of a Node by its name, and that may be the name of another Node in another cluster.
+#[tokio::test]
+async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
+    let cluster = |of: Option<&str>, uid: &str| {
+        let (nodes, mut writer) = reflector::store();
+        let node = json!({"metadata": {"name": "one", "uid": uid}});
+        writer.apply_watcher_event(&Event::Apply(serde_json::from_value(node).unwrap()));
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        NodeCluster {
+            client: kube::Client::try_from(config).unwrap(),
+            nodes,
+            lost_nodes: LostNodes::new(Clock::start()),
+            searches: Searches::new(LISTING),
+            out_of_service_supported: true,
+            of: of.map(key),
+        }
     };
-    let of_blue = machine("blue");
-    let node = node("w", OTHER);
-    let node = node.0.as_ref().unwrap();
-    let known = |name: &str| of_blue.0.as_ref().ok().filter(|_| name == "w");
-    assert!(is_witness(Some(&key("blue")), node, known));
-    assert!(!is_witness(Some(&key("green")), node, known));
-    assert!(!is_witness(Some(&key("blue")), node, |_| None));
-    assert!(is_witness(None, node, |_| None), "the daemon's own cluster");
+    let clusters = [
+        cluster(Some("blue"), "1"),
+        cluster(Some("green"), "2"),
+        cluster(None, "3"),
+    ];
+    for (uid, of) in [
+        ("1", Some(Some(key("blue")))),
+        ("2", Some(Some(key("green")))),
+        ("3", Some(None)),
+        ("4", None),
+    ] {
+        let node: Node = serde_json::from_value(json!({"metadata": {"name": "one", "uid": uid}})).unwrap();
+        let found = holding(clusters.iter().cloned(), &node.facts());
+        assert_eq!(found.map(|found| found.of), of, "{uid}");
+    }
 }
 
 /// Where firmware tells the BMC another UUID than the operating system, the Node is still the Machine's.

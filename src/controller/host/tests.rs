@@ -25,8 +25,25 @@ fn ours() -> Guarded<BMCEndpoint> {
 
 fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
     let known = resolve_endpoint(ours().0.as_ref().unwrap()).unwrap().host;
-    let whose = ("metal", "worker-1", None);
-    still_sole(endpoints, whose, &known).map_err(|obstacle| obstacle.reason)
+    let whose = Whose {
+        namespace: "metal",
+        machine: "worker-1",
+        node: None,
+    };
+    let said = |endpoints: &[Guarded<BMCEndpoint>]| {
+        still_sole(endpoints, whose, &known).map_err(|obstacle| obstacle.reason)
+    };
+    let of_interest: Vec<_> = endpoints
+        .iter()
+        .filter(|endpoint| is_of_interest(endpoint, whose, &known))
+        .cloned()
+        .collect();
+    assert_eq!(
+        said(endpoints),
+        said(&of_interest),
+        "the others have no part in it"
+    );
+    said(endpoints)
 }
 
 #[test]

@@ -1,43 +1,43 @@
 //! The last look at a Machine that had no Node: whether it has one by now, and which host is its.
 
-use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt as _};
+use kube::Client;
+use kube::api::Api;
 
-use super::{OfNodes, around, joined};
+use super::{OfNodes, around, endpoints, joined};
+use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
-use crate::api::views::{Machine, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation};
-use crate::controller::api_call::{ShellError, list, present, within};
-use crate::controller::bearer::{self, Marks};
+use crate::api::views::Node;
+use crate::controller::api_call::{ShellError, present, within};
+use crate::controller::bearer::{self, Marks, Searched};
 use crate::controller::context::Context;
+use crate::controller::gather;
 use crate::controller::machine_key::machine_key;
 use crate::controller::node_cluster::NodeCluster;
-use crate::controller::{gather, host};
 use crate::core::facts::{Host, Look, Obstacle, Seen};
 
-/// Reads the same where the Machine had no Node: whether it has one by now, and whether any Node of the cluster
-/// has the system UUID of the host, and what the BMCEndpoints say. No Lease is looked at, for there is no Node that could have one.
+/// Reads the same where the Machine had no Node: whether it has one by now, whether any Node of the cluster has the
+/// system UUID of the host, and what the BMCEndpoints say. No Lease is looked at, for there is no Node that could have one.
 pub(crate) async fn without_node(
     context: &Context,
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     host: &Result<Host, Obstacle>,
 ) -> Result<Look, ShellError> {
-    let began = context.clock.now();
     let known = machine_key(&context.caches, remediation).map(|key| gather::machine(context, &key));
     let known = known.as_ref().and_then(Seen::present);
     let marks = Marks::of_remediation(remediation, host, known);
-    let bearer = async {
-        match (nodes, &marks) {
-            (Ok(nodes), Ok(marks)) => bearer::live(context, nodes, marks).await,
-            (Err(obstacle), _) => Ok(Seen::Unreadable(obstacle.detail.clone())),
-            (_, Err(why)) => Ok(Seen::Unreadable(why.clone())),
-        }
+    // The list of Nodes may be waited for, and takes longest. What is read after it is no older, so that a look is
+    // as old as this list, however many are looked for at once.
+    let searched = match bearer::both(nodes, &marks) {
+        Ok((nodes, marks)) => bearer::live(context, nodes, marks.clone()).await?,
+        Err(why) => Searched {
+            began: context.clock.now(),
+            found: Seen::Unreadable(why),
+        },
     };
-    let (around, bearer, endpoints) = tokio::try_join!(
+    let (around, endpoint) = tokio::try_join!(
         around(context, remediation),
-        bearer,
-        endpoints(context, known, host)
+        endpoints::still_sole(context, known, host)
     )?;
     let named = around
         .live
@@ -54,35 +54,15 @@ pub(crate) async fn without_node(
     };
     let of_nodes = OfNodes {
         node,
-        bearer: bearer.map(|node| node.facts()),
+        bearer: searched.found,
         node_cluster: nodes.as_ref().err().cloned(),
     };
     let look = joined(context, remediation, around, of_nodes).await?;
     Ok(Look {
-        began,
-        host: look.host.and(endpoints),
+        began: searched.began,
+        host: look.host.and(endpoint),
         ..look
     })
-}
-
-/// Whether the endpoint of a host still says what was known of it. Where there is none that could, there is
-/// nothing that could have changed.
-async fn endpoints(
-    context: &Context,
-    machine: Option<&Machine>,
-    host: &Result<Host, Obstacle>,
-) -> Result<Result<(), Obstacle>, ShellError> {
-    let (Some(machine), Ok(known)) = (machine, host) else {
-        return Ok(Ok(()));
-    };
-    if !matches!(host::reference(machine), Ok(None)) {
-        return Ok(Ok(()));
-    }
-    let api = Api::<Guarded<BMCEndpoint>>::all(context.client.clone());
-    let listed = list("listing the BMCEndpoints", &api, &ListParams::default(), |_| true).await?;
-    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
-    let whose = (namespace.as_str(), name.as_str(), machine.node_name());
-    Ok(host::still_sole(&listed, whose, known))
 }
 
 /// A Node that may not be there: absent only if the server says so of exactly this one.

@@ -16,6 +16,7 @@ use super::{Change, ClusterKey, Shared, kubeconfig, unreachable};
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::controller::api_call::within;
+use crate::controller::bearer::{LISTING, Searches};
 use crate::controller::caches::WATCH_TIMEOUT;
 use crate::controller::lost_nodes::LostNodes;
 use crate::controller::node_cluster::NodeCluster;
@@ -155,6 +156,7 @@ impl Keeper {
             client,
             nodes: store,
             lost_nodes: self.lost_nodes.clone(),
+            searches: Searches::new(LISTING),
             out_of_service_supported,
             of: Some(self.key.clone()),
         };

@@ -5,6 +5,7 @@ use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use super::*;
+use crate::controller::bearer::{LISTING, Searches};
 
 fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
@@ -56,6 +57,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
         client: clusters.0.client.clone(),
         nodes: store,
         lost_nodes: LostNodes::new(Clock::start()),
+        searches: Searches::new(LISTING),
         out_of_service_supported: true,
         of: Some(key.clone()),
     };
