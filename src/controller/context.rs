@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 
-use super::bearer::{self, Searches};
 use super::caches::Caches;
 use super::claims::Claims;
 use super::clock::Clock;
@@ -15,6 +14,7 @@ use super::look::{self, EndpointReads};
 use super::lost_nodes::LostNodes;
 use super::memory::Memories;
 use super::node_lease::Unused;
+use super::node_of_host::{self, Searches};
 use super::readiness::Findings;
 use super::served::ServedClusterApi;
 use super::stated::Stated;
@@ -71,7 +71,7 @@ impl Context {
             clock,
             caches,
             lost_nodes,
-            searches: Searches::new(bearer::LISTING),
+            searches: Searches::new(node_of_host::LISTING),
             endpoint_reads: EndpointReads::new(look::LISTING_ENDPOINTS),
             networks,
             cluster_api,

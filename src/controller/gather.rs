@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::about::{about, begun};
-use super::bearer::{self, Marks};
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::machine_key::{MachineKey, machine_key, machine_link};
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
+use super::node_of_host::{self, Marks};
 use super::workload::ClusterKey;
 use super::{node_lease, producers};
 use crate::api::views::cluster_api::Cluster;
@@ -122,9 +122,9 @@ fn world(
     };
     let had_none = subject.is_some_and(Subject::had_no_node);
     let may_have_none = subject.is_none() && readable.is_some() && node == Seen::Absent;
-    let bearer = if had_none || may_have_none {
+    let node_of_host = if had_none || may_have_none {
         let marks = Marks::of_remediation(remediation, host, readable);
-        bearer::known(context, nodes, &marks)
+        node_of_host::known(context, nodes, &marks)
     } else {
         not_looked_for()
     };
@@ -134,7 +134,7 @@ fn world(
         ),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
         node,
-        bearer,
+        node_of_host,
         node_cluster,
         cluster: cluster_state(cluster),
         health_checks,

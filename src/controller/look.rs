@@ -63,7 +63,7 @@ pub(crate) async fn look(
     };
     let of_nodes = OfNodes {
         node,
-        bearer: gather::not_looked_for(),
+        node_of_host: gather::not_looked_for(),
         node_cluster: nodes.as_ref().err().cloned(),
     };
     let report = NodeReport {
@@ -102,7 +102,7 @@ async fn around(context: &Context, remediation: &PowerCycleRemediation) -> Resul
 /// What a look says of Nodes.
 struct OfNodes {
     node: Seen<facts::Node>,
-    bearer: Seen<facts::Node>,
+    node_of_host: Seen<facts::Node>,
     node_cluster: Option<Obstacle>,
 }
 
@@ -130,14 +130,14 @@ async fn joined(
     };
     let OfNodes {
         node,
-        bearer,
+        node_of_host,
         node_cluster,
     } = of_nodes;
     let world = World {
         policy: gather::policy(policy.as_ref()),
         machine: machine.map(|machine| gather::machine_facts(&machine, cluster.as_ref())),
         node,
-        bearer,
+        node_of_host,
         node_cluster,
         cluster: gather::cluster_state(cluster),
         health_checks,

@@ -4,11 +4,11 @@ use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt as _};
 
 use super::about::begun;
-use super::bearer::Searches;
 use super::caches::Guarded;
 use super::context::Context;
 use super::lost_nodes::LostNodes;
 use super::machine_key::machine_key;
+use super::node_of_host::Searches;
 use super::workload::ClusterKey;
 use super::{caches, gather};
 use crate::api::PowerCycleRemediation;

@@ -8,11 +8,11 @@ use kube::api::{Api, ListParams};
 use super::about::begun;
 use super::acting::Acting;
 use super::api_call::{ShellError, list, within};
-use super::bearer;
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use super::look;
 use super::memory::Memory;
+use super::node_of_host;
 use crate::api::PowerCycleRemediation;
 use crate::core::decision::Observation;
 use crate::core::facts::{Facts, Obstacle};
@@ -80,7 +80,7 @@ impl Acting<'_> {
                 let nodes = match reporting {
                     // It may have joined another cluster than its Machine is of.
                     Some(node) if subject.is_some_and(Subject::had_no_node) => {
-                        bearer::cluster_of(self.context, self.nodes()?, node)?
+                        node_of_host::cluster_of(self.context, self.nodes()?, node)?
                     }
                     Some(_) | None => self.nodes()?.clone(),
                 };

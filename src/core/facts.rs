@@ -154,7 +154,7 @@ pub struct World {
     /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
     /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began;
     /// else it is not known.
-    pub bearer: Seen<Node>,
+    pub node_of_host: Seen<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
     /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.
@@ -168,7 +168,7 @@ impl World {
     /// The Node that reports if the host is not off: where there was none, the one that has joined since.
     pub fn may_report(&self, subject: &Subject) -> Option<&Node> {
         let node = if subject.had_no_node() {
-            &self.bearer
+            &self.node_of_host
         } else {
             &self.node
         };

@@ -13,7 +13,7 @@ use super::world::{World, within_namespace};
 use crate::api::remediation_policy::RemediationPolicySpec;
 use crate::api::views::{Machine, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
-use crate::controller::bearer::{self, Marks};
+use crate::controller::node_of_host::{self, Marks};
 use crate::controller::producers::of_machine;
 use crate::controller::{self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others};
 use crate::core::decision::{Act, Observation};
@@ -111,8 +111,8 @@ fn facts(
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
     };
-    let bearer = subject.machine.map_or_else(gather::not_looked_for, |machine| {
-        bearer_of(world, machine, &nodes, &host)
+    let node_of_host = subject.machine.map_or_else(gather::not_looked_for, |machine| {
+        node_of_host(world, machine, &nodes, &host)
     });
     Facts {
         strategy: Ok(asked.strategy.clone()),
@@ -130,7 +130,7 @@ fn facts(
         world: Known {
             policy: gather::policy(world.policy.as_ref()),
             machine,
-            bearer,
+            node_of_host,
             node,
             node_cluster,
             cluster: gather::cluster_state(cluster),
@@ -176,27 +176,27 @@ fn health_checks(world: &World, subject: &Subject<'_>, asked: &Asked) -> Vec<See
 }
 
 /// The Node that has the system UUID that is stated for the host of a Machine.
-fn bearer_of(
+fn node_of_host(
     world: &World,
     machine: &Machine,
     nodes: &Result<&Nodes, Obstacle>,
     host: &Result<Host, Obstacle>,
 ) -> Seen<crate::core::facts::Node> {
     let marks = Marks::of_stated(host, Some(machine));
-    let (nodes, marks) = match bearer::both(nodes, &marks) {
+    let (nodes, marks) = match node_of_host::both(nodes, &marks) {
         Ok(known) => known,
         Err(why) => return Seen::Unreadable(why),
     };
     let key = ClusterKey::of(machine);
     let is_of_cluster = |node: &Node, key: &ClusterKey| {
-        let (namespace, name) = bearer::machine_spoken_of(node)?;
+        let (namespace, name) = node_of_host::machine_spoken_of(node)?;
         let machines = world.apis.iter().filter(|of| of.api == machine.api());
         let mut machines = machines.flat_map(|of| within_namespace(&of.machines, &namespace));
         let spoken_of = machines.find(|one| one.name_any() == name)?.0.as_ref().ok()?;
-        bearer::is_of_cluster(spoken_of, key).then_some(())
+        node_of_host::is_of_cluster(spoken_of, key).then_some(())
     };
     let is_witness = |node: &Node| key.as_ref().is_none_or(|key| is_of_cluster(node, key).is_some());
-    bearer::among(nodes.by_name.values(), marks, is_witness)
+    node_of_host::among(nodes.by_name.values(), marks, is_witness)
 }
 
 /// What decisions about a Node are based on, with the Machine of the right API that it speaks of.

@@ -8,11 +8,11 @@ use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::controller::api_call::{ShellError, present, within};
-use crate::controller::bearer::{self, Marks, Searched};
 use crate::controller::context::Context;
 use crate::controller::gather;
 use crate::controller::machine_key::machine_key;
 use crate::controller::node_cluster::NodeCluster;
+use crate::controller::node_of_host::{self, Marks, Searched};
 use crate::core::facts::{Host, Look, Obstacle, Seen};
 
 /// Reads the same where the Machine had no Node: whether it has one by now, whether any Node of the cluster has the
@@ -28,8 +28,8 @@ pub(crate) async fn without_node(
     let marks = Marks::of_remediation(remediation, host, known);
     // The list of Nodes may be waited for, and takes longest. What is read after it is no older, so that a look is
     // as old as this list, however many are looked for at once.
-    let searched = match bearer::both(nodes, &marks) {
-        Ok((nodes, marks)) => bearer::live(context, nodes, marks.clone()).await?,
+    let searched = match node_of_host::both(nodes, &marks) {
+        Ok((nodes, marks)) => node_of_host::live(context, nodes, marks.clone()).await?,
         Err(why) => Searched {
             began: context.clock.now(),
             found: Seen::Unreadable(why),
@@ -54,7 +54,7 @@ pub(crate) async fn without_node(
     };
     let of_nodes = OfNodes {
         node,
-        bearer: searched.found,
+        node_of_host: searched.found,
         node_cluster: nodes.as_ref().err().cloned(),
     };
     let look = joined(context, remediation, around, of_nodes).await?;

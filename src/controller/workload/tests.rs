@@ -5,7 +5,7 @@ use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use super::*;
-use crate::controller::bearer::{LISTING, Searches};
+use crate::controller::node_of_host::{LISTING, Searches};
 
 fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());

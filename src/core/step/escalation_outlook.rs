@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::subject::{self, Verdict};
-use super::without_node::bearer_objection;
+use super::without_node::node_of_host_objection;
 use super::{Step, asked};
 use crate::core::facts::{Look, Machine, Obstacle, Seen, World};
 use crate::core::journal::{EscalationKind, Subject};
@@ -78,7 +78,7 @@ impl Step<'_> {
                 Err(Outlook::Barred(format!("Node {node} is healthy again")))
             }
             Verdict::WithoutNode { .. } => {
-                bearer_objection(machine, world).map_or(Ok(()), |obstacle| Err(waits(obstacle)))
+                node_of_host_objection(machine, world).map_or(Ok(()), |obstacle| Err(waits(obstacle)))
             }
             Verdict::Withdrawn(obstacle) => Err(Outlook::Barred(obstacle.detail)),
             Verdict::Waits(obstacle, _) if obstacle.reason == Reason::ControlPlaneRefused => {

@@ -123,8 +123,8 @@ fn stated<'a>(machine: &Machine, why: &NoNode, host: &'a Host) -> Result<&'a Sys
 
 /// What the Nodes of the cluster say against a host that is to have none: one of them is or may be its Node, or
 /// that is not known.
-pub(super) fn bearer_objection(machine: &Machine, world: &World) -> Option<Obstacle> {
-    match &world.bearer {
+pub(super) fn node_of_host_objection(machine: &Machine, world: &World) -> Option<Obstacle> {
+    match &world.node_of_host {
         Seen::Absent => None,
         Seen::Present(node) => {
             let detail = format!(
@@ -171,8 +171,8 @@ pub(super) fn objection(
         }
     };
     // What the caches know since the look counts, too.
-    bearer_objection(machine, &look.world)
-        .or_else(|| bearer_objection(machine, &facts.world))
+    node_of_host_objection(machine, &look.world)
+        .or_else(|| node_of_host_objection(machine, &facts.world))
         .or_else(|| look.host.clone().err())
         .or_else(by_host)
 }
@@ -212,7 +212,7 @@ impl Step<'_> {
             Ok(uuid) => uuid,
             Err(obstacle) => return self.obstructed(strategy, &obstacle, None),
         };
-        if let Some(obstacle) = bearer_objection(machine, &facts.world) {
+        if let Some(obstacle) = node_of_host_objection(machine, &facts.world) {
             return self.obstructed(strategy, &obstacle, None);
         }
         if let Some((obstacle, until)) = self.standing_objection_without_node(machine) {
@@ -248,7 +248,7 @@ impl Step<'_> {
             return None;
         }
         let by_host = look.host.clone().err();
-        let found = by_host.or_else(|| bearer_objection(machine, &look.world));
+        let found = by_host.or_else(|| node_of_host_objection(machine, &look.world));
         found.map(|obstacle| (obstacle, until))
     }
 
@@ -271,16 +271,16 @@ impl Step<'_> {
     /// Notes the boot of a Node that has the host's system UUID before the host gets its power back: a Node that
     /// still has it afterwards has not rebooted.
     pub(super) fn note_earlier_boot(&mut self) {
-        let Seen::Present(bearer) = &self.facts.world.bearer else {
+        let Seen::Present(node_of_host) = &self.facts.world.node_of_host else {
             return;
         };
         if let Some(Subject {
             node: NodeOfSubject::None { earlier_boot, .. },
             ..
         }) = &mut self.journal.subject
-            && bearer.boot_id.is_some()
+            && node_of_host.boot_id.is_some()
         {
-            earlier_boot.clone_from(&bearer.boot_id);
+            earlier_boot.clone_from(&node_of_host.boot_id);
         }
     }
 

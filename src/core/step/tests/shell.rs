@@ -214,7 +214,7 @@ impl Sim {
     /// The objects as this process knows them. How long a Node has been lost is known since the start.
     pub(super) fn seen(&self) -> Objects {
         let mut objects = self.world.objects.clone();
-        objects.bearer = self.bearer();
+        objects.node_of_host = self.node_of_host();
         // A Node is found by the name that its Machine knows.
         if self.world.began_without_node
             && matches!(&objects.machine, Seen::Present(machine) if machine.node_name.is_none())
@@ -230,7 +230,7 @@ impl Sim {
     }
 
     /// The Node with the host's system UUID, where that is asked.
-    fn bearer(&self) -> Seen<Node> {
+    fn node_of_host(&self) -> Seen<Node> {
         let asked = self.world.began_without_node || self.world.objects.node == Seen::Absent;
         match &self.world.objects.node {
             _ if !asked => Seen::Unreadable("not asked".to_owned()),

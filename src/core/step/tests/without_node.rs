@@ -149,7 +149,7 @@ fn invariant_6_last_look_at_all_nodes_where_there_is_none() {
     let mut sim = Sim::without_node(false);
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && sim.look.is_some());
     let look = sim.look.as_mut().expect("it looked");
-    look.world.bearer = Seen::Unreadable("Node x cannot be read".to_owned());
+    look.world.node_of_host = Seen::Unreadable("Node x cannot be read".to_owned());
 
     sim.turn(super::shell::Fault::None);
 

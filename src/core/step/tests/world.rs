@@ -151,7 +151,7 @@ impl World {
                     at(last_beat),
                 )),
                 health_checks: vec![Seen::Present(health_check())],
-                bearer: Seen::Absent,
+                node_of_host: Seen::Absent,
                 node_cluster: None,
                 cluster: Seen::Absent,
             },
