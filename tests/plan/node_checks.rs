@@ -1,5 +1,7 @@
 //! NodeHealthChecks, whose operator makes requests from our template.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::views::MachineHealthCheck;
 use kube::ResourceExt as _;
@@ -23,13 +25,13 @@ fn labelled(options: HostOptions) -> HostOptions {
     }
 }
 
-/// A Node without a Machine; the BMCEndpoint names it.
-fn without_machine() -> HostOptions {
+/// A Node without a Machine here; the BMCEndpoint names it.
+fn without_machine(speaks_of: Option<&'static str>) -> HostOptions {
     HostOptions {
         machine: Box::new(|_| Value::Null),
-        node: Box::new(|mut node| {
+        node: Box::new(move |mut node| {
             node.labels.insert(LABEL.to_owned(), String::new());
-            node.machine = None;
+            node.machine = speaks_of.map(ToOwned::to_owned);
             node
         }),
         endpoint: Box::new(|mut endpoint| {
@@ -69,7 +71,8 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
     let cluster = harness::control_plane().await?;
     let options = vec![
         labelled(HostOptions::default()),
-        without_machine(),
+        without_machine(None),
+        without_machine(Some("elsewhere/worker-7")),
         labelled(HostOptions::default()),
     ];
     let world = World::new(cluster, "plan-node-checks", options).await?;
@@ -89,12 +92,12 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
         "namespace": world.namespace, "name": "cycle",
     });
     let spec = json!({
-        "selector": {"matchLabels": {LABEL: ""}}, "minHealthy": "30%", "unhealthyConditions": not_ready(),
+        "selector": {"matchLabels": {LABEL: ""}}, "minHealthy": "25%", "unhealthyConditions": not_ready(),
         "remediationTemplate": template,
     });
     let check = NodeHealthCheck::with(&world, spec).await?;
-    let (of_machine, alone) = (&world.hosts[0], &world.hosts[1]);
-    for host in [of_machine, alone] {
+    let alone = &world.hosts[1];
+    for host in &world.hosts[..3] {
         world.falls_silent(host).await?;
     }
     unhealthy(&world, &kubeconfig).await?;
@@ -114,14 +117,20 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
     for part in [
         &format!("Node {}, which has no Machine", alone.name),
         "remediation: Begins: as soon as NodeHealthCheck",
-        "1 of 3 Nodes are healthy, and spec.minHealthy 30% asks for 1",
+        "1 of 4 Nodes are healthy, and spec.minHealthy 25% asks for 1",
         "wait 47m at the most until Node",
         alone.bmc.system_uuid(),
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 
-    change(&world, &check, json!({"minHealthy": "34%"})).await?;
+    let elsewhere = outlook_of(&world, &kubeconfig, 2).await?;
+    assert_eq!(
+        elsewhere["remediation"]["outcome"], "NodeMachineMismatch",
+        "{elsewhere}"
+    );
+
+    change(&world, &check, json!({"minHealthy": "26%"})).await?;
     let limited = outlook_of_machine(&world, &kubeconfig).await?;
     assert_eq!(limited["remediation"]["outcome"], "Forbidden", "{limited}");
     change(
@@ -146,14 +155,24 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
 
     without_machine_health_checks(&world).await?;
 
-    // Ours comes second in a ladder.
+    second_in_a_ladder(&world, &check, &template, &kubeconfig).await?;
+    rights::has_only_read(&world, cursor).await
+}
+
+/// Ours comes second, after that of another.
+async fn second_in_a_ladder(
+    world: &World,
+    check: &NodeHealthCheck,
+    template: &Value,
+    kubeconfig: &Path,
+) -> Result<()> {
     let first = json!({
         "apiVersion": "self-node-remediation.medik8s.io/v1alpha1", "kind": "SelfNodeRemediationTemplate",
         "namespace": world.namespace, "name": "reboot",
     });
     change(
-        &world,
-        &check,
+        world,
+        check,
         json!({
             "pauseRequests": null, "remediationTemplate": null,
             "escalatingRemediations": [
@@ -163,14 +182,14 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
         }),
     )
     .await?;
-    looked_at(&world, &check, "False", "NodeHealthCheckEnabled").await?;
-    let second = outlook_of_machine(&world, &kubeconfig).await?;
+    looked_at(world, check, "False", "NodeHealthCheckEnabled").await?;
+    let second = outlook_of_machine(world, kubeconfig).await?;
     let why = second["remediation"]["why"].as_str().unwrap_or_default();
     assert!(
         why.ends_with("after SelfNodeRemediationTemplate reboot in vain"),
         "{second}"
     );
-    rights::has_only_read(&world, cursor).await
+    Ok(())
 }
 
 /// Those of OpenShift, wherever they are, disable every NodeHealthCheck.
@@ -185,15 +204,19 @@ async fn without_machine_health_checks(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// That of the host with a Machine.
-async fn outlook_of_machine(world: &World, kubeconfig: &std::path::Path) -> Result<Value> {
-    let out = plan(world, kubeconfig, &[&world.hosts[0].name, "-o", "json"]).await?;
+async fn outlook_of(world: &World, kubeconfig: &Path, host: usize) -> Result<Value> {
+    let out = plan(world, kubeconfig, &[&world.hosts[host].name, "-o", "json"]).await?;
     Ok(serde_json::from_str(&out)?)
 }
 
-/// Waits until the grace period of both silent Nodes is over.
-async fn unhealthy(world: &World, kubeconfig: &std::path::Path) -> Result<()> {
-    for host in &world.hosts[..2] {
+/// That of the host with a Machine.
+async fn outlook_of_machine(world: &World, kubeconfig: &Path) -> Result<Value> {
+    outlook_of(world, kubeconfig, 0).await
+}
+
+/// Waits until the grace period of the silent Nodes is over.
+async fn unhealthy(world: &World, kubeconfig: &Path) -> Result<()> {
+    for host in &world.hosts[..3] {
         loop {
             let out = plan(world, kubeconfig, &[&host.name, "-o", "json"]).await?;
             let found: Value = serde_json::from_str(&out)?;

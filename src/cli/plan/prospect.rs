@@ -21,6 +21,7 @@ use crate::core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World 
 use crate::core::health::HealthCheck;
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::journal::Journal;
+use crate::core::machine_api::MachineApi;
 use crate::core::node_lease::{self, Holders, NodeLease};
 use crate::core::observed::{NodeLeaseRead, Observed};
 use crate::core::phase::Reason;
@@ -107,7 +108,7 @@ fn facts(
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
             let node = gather::seen(nodes.by_name.get(name), "Node", name);
-            (node.map(|node| facts_of(subject, &node)), None)
+            (node.map(|node| facts_of(world, subject, &node)), None)
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
     };
@@ -199,12 +200,18 @@ fn node_of_host(
     node_of_host::among(nodes.by_name.values(), marks, is_witness)
 }
 
-/// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
-fn facts_of(subject: &Subject<'_>, node: &Node) -> crate::core::facts::Node {
+/// What decisions about a Node are based on, with the Machine of the right API that it speaks of. One that is asked
+/// for without a Machine may speak of one elsewhere.
+fn facts_of(world: &World, subject: &Subject<'_>, node: &Node) -> crate::core::facts::Node {
+    let link = match subject.machine {
+        Some(machine) => node.machine_link(machine.api()),
+        None => {
+            let annotated = MachineApi::ALL.into_iter().find_map(|api| node.machine_link(api));
+            annotated.or_else(|| world.machine_of(&node.name_any()))
+        }
+    };
     crate::core::facts::Node {
-        machine_link: subject
-            .machine
-            .and_then(|machine| node.machine_link(machine.api())),
+        machine_link: link,
         ..node.facts()
     }
 }

@@ -160,6 +160,17 @@ impl World {
         gather::seen(self.clusters.iter().find(of_key), "Cluster", &key.name)
     }
 
+    /// The Machine of OpenShift, `namespace/name`, that refers to a Node.
+    pub(super) fn machine_of(&self, node: &str) -> Option<String> {
+        let of_api = self.apis.iter().find(|of| of.api == MachineApi::OpenShift)?;
+        let mut readable = of_api
+            .machines
+            .iter()
+            .filter_map(|machine| machine.0.as_ref().ok());
+        let machine = readable.find(|machine| machine.node_name() == Some(node))?;
+        Some(format!("{}/{}", machine.namespace()?, machine.name_any()))
+    }
+
     /// The health checks of the API that a Machine is of.
     pub(super) fn health_checks(&self, api: MachineApi) -> &[Guarded<MachineHealthCheck>] {
         let of_api = self.apis.iter().find(|of| of.api == api);
