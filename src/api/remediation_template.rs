@@ -1,5 +1,7 @@
 //! PowerCycleRemediationTemplate: what health checkers clone.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -56,9 +58,24 @@ pub struct PowerCycleRemediationTemplateSpec {
 /// The part that is cloned.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerCycleRemediationTemplateResource {
+    /// What MachineHealthChecks copy to the PowerCycleRemediation besides its spec; NodeHealthChecks do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMetadata>,
     /// Becomes the spec of the PowerCycleRemediation. It can name neither Machine nor Node.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "!has(self.machineName) && !has(self.nodeName)", "message": "a template serves many Machines and Nodes and cannot name one"}]))]
     pub spec: PowerCycleRemediationSpec,
+}
+
+/// Labels and annotations.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TemplateMetadata {
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// What became of the template. Health checkers clone nothing of it.
