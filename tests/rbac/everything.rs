@@ -170,7 +170,7 @@ pub(crate) async fn exercise(world: &World) -> Result<()> {
     let name = three.metadata.name.context("no name")?;
     world.take_back(&name).await?;
     world.remediation_gone(&name, LONG).await?;
-    objects::event(world, "of-metal3", Reason::HostNotFound.as_str()).await?;
+    objects::event(world, "of-metal3", Reason::HostUnreadable.as_str()).await?;
     evaluates_health_checks(world).await
 }
 
