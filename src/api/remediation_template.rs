@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(strategy.retries.attempts, 2);
     }
 
-    /// What every health checker relies on (`contracts.md` 4.1). Sources: node-healthcheck-operator
+    /// What every health checker relies on. Sources: node-healthcheck-operator
     /// `internal/controller/resources/manager.go`; machine-api-operator and cluster-api, `external` packages.
     #[test]
     fn the_kinds_are_such_that_every_health_checker_can_use_them() {

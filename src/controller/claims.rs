@@ -10,7 +10,7 @@ use super::context::Context;
 use super::host::ResolvedHost;
 use super::machine_key::machine_key;
 use super::workload::ClusterKey;
-use super::{gather, others};
+use super::{others, seen};
 use crate::api::PowerCycleRemediation;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Journal;
@@ -67,7 +67,7 @@ pub(crate) fn claim(
     keys.extend(named.map(|node| node_key(None, &node)));
     if let Some(key) = &key {
         keys.push(key_of_machine(&namespace, &key.name));
-        if let Seen::Present(machine) = gather::machine(context, key) {
+        if let Seen::Present(machine) = seen::machine(context, key) {
             let cluster = ClusterKey::of(&machine);
             keys.extend(machine.node_name().map(|node| node_key(cluster.as_ref(), node)));
         }

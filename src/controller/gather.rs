@@ -4,19 +4,18 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::about::{about, begun};
-use super::caches::{self, Guarded};
+use super::caches;
 use super::context::Context;
-use super::machine_key::{MachineKey, machine_key, machine_link};
+use super::machine_key::{machine_key, machine_link};
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use super::node_of_host::{self, Marks};
 use super::workload::ClusterKey;
-use super::{node_lease, producers};
+use super::{node_lease, producers, seen};
 use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{PowerCycleRemediation, RemediationPolicy, keys, remediation_policy};
-use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Policy, Seen, World};
-use crate::core::health::HealthCheck;
+use crate::api::views::{Machine, Node};
+use crate::api::{PowerCycleRemediation, keys, remediation_policy};
+use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Seen, World};
 use crate::core::health::target::ClusterState;
 use crate::core::journal::Subject;
 use crate::core::machine_api::MachineApi;
@@ -81,7 +80,7 @@ fn world(
     memory: &Memory,
 ) -> World {
     let machine = match machine_key(&context.caches, remediation) {
-        Some(key) => machine(context, &key),
+        Some(key) => seen::machine(context, &key),
         // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
         None if begun(remediation).is_none() && context.caches.hidden() == Some(MachineApi::OpenShift) => {
             context
@@ -99,12 +98,12 @@ fn world(
     };
     let readable = machine.present();
     let health_checks = match origin(remediation) {
-        Origin::Annotation => readable.map_or_else(Vec::new, |machine| health_checks(context, machine)),
+        Origin::Annotation => readable.map_or_else(Vec::new, |machine| seen::health_checks(context, machine)),
         Origin::Request => producers::known(context, remediation, readable, memory),
     };
     let cluster = readable
         .and_then(ClusterKey::of)
-        .map(|key| cluster(context, &key));
+        .map(|key| seen::cluster(context, &key));
     let (node, node_cluster) = match (node_name, nodes) {
         // Of a Machine without a Node, too, it has to be known that there is none.
         (None, Err(obstacle)) if readable.is_some() => {
@@ -112,7 +111,7 @@ fn world(
         }
         (None, _) => (Seen::Absent, None),
         (Some(name), Ok(nodes)) => {
-            let node = node(nodes, &name, memory);
+            let node = seen::node(nodes, &name, memory);
             (
                 node.map(|node| node_facts(context, remediation, nodes, &node)),
                 None,
@@ -129,7 +128,7 @@ fn world(
         not_looked_for()
     };
     World {
-        policy: policy(
+        policy: seen::policy(
             caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
         ),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
@@ -171,12 +170,6 @@ pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Seen<Cluster>>) 
     }
 }
 
-/// A Cluster as the cache has it.
-pub(crate) fn cluster(context: &Context, key: &ClusterKey) -> Seen<Cluster> {
-    let cached = caches::find(&context.caches.clusters, Some(&key.namespace), &key.name);
-    seen(cached.as_deref(), "Cluster", &key.name)
-}
-
 /// What decisions about a remediation are based on. The taint of another remediation that is still at
 /// work is not ours to remove.
 pub(crate) fn node_facts(
@@ -210,115 +203,4 @@ pub(crate) fn node_facts(
         node.out_of_service = OutOfService::Foreign;
     }
     node
-}
-
-/// The Node of a Machine as the cache has it, with the Machine of the same API that it says it belongs to: the
-/// Node of a migrated Machine may speak of one of each.
-pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Node> {
-    machine.node_name().map_or(Seen::Absent, |name| {
-        seen(nodes.find(name).as_deref(), "Node", name).map(|node| facts::Node {
-            machine_link: node.machine_link(machine.api()),
-            ..node.facts()
-        })
-    })
-}
-
-/// A Machine as the cache has it.
-pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
-    let of = |api| {
-        let machines = &context.caches.of(api).machines;
-        caches::find(machines, Some(&key.namespace), &key.name)
-    };
-    let name = &key.name;
-    let found: Vec<_> = match key.api {
-        // What was never listed is not known to be absent.
-        Some(api) if !context.caches.of(api).is_listed() => {
-            let group = api.group();
-            return Seen::Unreadable(format!(
-                "the Machines of {group} are not known, so neither is Machine {name}: the API server does not \
-                 serve that API, or has not listed them yet"
-            ));
-        }
-        Some(api) => of(api).into_iter().collect(),
-        None if context.caches.hidden().is_some() => {
-            return context.caches.hidden_machine(&format!("Machine {name}"));
-        }
-        None => MachineApi::ALL.into_iter().filter_map(of).collect(),
-    };
-    match found.as_slice() {
-        [] => Seen::Absent,
-        [machine] => seen(Some(machine.as_ref()), "Machine", name),
-        _several => Seen::Unreadable(format!(
-            "both machine.openshift.io and cluster.x-k8s.io have a Machine {name} in this namespace; an owner \
-             reference of the remediation has to say which is meant"
-        )),
-    }
-}
-
-/// The Node, as the cache has it or as we wrote it, whichever is newer.
-fn node(nodes: &NodeCluster, name: &str, memory: &Memory) -> Seen<Node> {
-    let cached = seen(nodes.find(name).as_deref(), "Node", name);
-    match (&cached, &memory.written_node) {
-        (Seen::Present(cached), Some(written)) if is_newer_of_same(written, cached) => {
-            Seen::Present(written.clone())
-        }
-        (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => cached,
-    }
-}
-
-/// Whether one version of an object is newer than another. resourceVersions of one kind are ordered
-/// (Kubernetes KEP-5504); where they are not numbers, the cache is believed.
-pub(crate) fn is_newer<K: kube::Resource>(one: &K, other: &K) -> bool {
-    let version = |object: &K| {
-        object
-            .meta()
-            .resource_version
-            .as_ref()
-            .and_then(|version| version.parse::<u64>().ok())
-    };
-    matches!((version(one), version(other)), (Some(one), Some(other)) if one > other)
-}
-
-/// The same of one object: another one of its name may be of another cluster, where versions are others.
-pub(crate) fn is_newer_of_same<K: kube::Resource>(one: &K, other: &K) -> bool {
-    one.meta().uid == other.meta().uid && is_newer(one, other)
-}
-
-/// The health checks of a Machine's namespace that select it or cannot be read.
-pub(crate) fn health_checks(context: &Context, machine: &Machine) -> Vec<Seen<HealthCheck>> {
-    let namespace = machine.namespace();
-    let of_api = &context.caches.of(machine.api()).health_checks;
-    let checks = of_api.state_filter(|check| check.namespace() == namespace);
-    checks.iter().map(|check| health_check(check, machine)).collect()
-}
-
-/// What one health check says about a Machine.
-pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machine) -> Seen<HealthCheck> {
-    match &check.0 {
-        Ok(check) => check.facts_for(machine),
-        Err(invalid) => {
-            let name = invalid.metadata.name.as_deref().unwrap_or_default();
-            Seen::Unreadable(format!(
-                "MachineHealthCheck {name} cannot be read: {}",
-                invalid.error
-            ))
-        }
-    }
-}
-
-/// What the policy says.
-pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Policy> {
-    let name = remediation_policy::POLICY_NAME;
-    seen(policy, "RemediationPolicy", name).map(|policy| Policy {
-        paused: policy.spec.paused,
-    })
-}
-
-/// Turns what a cache has into what a decision may believe.
-pub(crate) fn seen<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str) -> Seen<K> {
-    match object.map(|guarded| &guarded.0) {
-        None => Seen::Absent,
-        Some(Ok(object)) => Seen::Present(object.clone()),
-        Some(Err(invalid)) => Seen::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
-    }
 }

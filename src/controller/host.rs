@@ -9,9 +9,9 @@ use super::about::about;
 use super::api_call::ShellError;
 use super::caches::Guarded;
 use super::context::Context;
-use super::gather;
 use super::machine_key::machine_key;
 use super::memory::Memory;
+use super::seen;
 use crate::api::bmc_endpoint::CaSource;
 use crate::api::views::Machine;
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
@@ -59,7 +59,7 @@ pub(crate) async fn resolve(
         let node = about(remediation).node;
         return Ok(through_endpoint(context, &namespace, None, node.as_deref()));
     };
-    let machine = match gather::machine(context, &key) {
+    let machine = match seen::machine(context, &key) {
         Seen::Present(machine) => machine,
         Seen::Absent => {
             return Ok(Err(Obstacle::new(

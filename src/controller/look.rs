@@ -15,7 +15,7 @@ use super::context::Context;
 use super::machine_key::{MachineKey, machine_key};
 use super::machines::{self, Live};
 use super::node_cluster::NodeCluster;
-use super::{gather, host, node_lease, producers};
+use super::{gather, host, node_lease, producers, seen};
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, Node};
 use crate::api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
@@ -123,7 +123,7 @@ async fn joined(
     let health_checks = match (gather::origin(remediation), readable) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
-            checks.map(|check| gather::health_check(check, machine)).collect()
+            checks.map(|check| seen::health_check(check, machine)).collect()
         }
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&context.client, remediation, machine, &checks).await?,
@@ -134,7 +134,7 @@ async fn joined(
         node_cluster,
     } = of_nodes;
     let world = World {
-        policy: gather::policy(policy.as_ref()),
+        policy: seen::policy(policy.as_ref()),
         machine: machine.map(|machine| gather::machine_facts(&machine, cluster.as_ref())),
         node,
         node_of_host,
@@ -159,7 +159,7 @@ async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live,
             checks: Vec::new(),
         });
     };
-    let known = gather::machine(context, key);
+    let known = seen::machine(context, key);
     machines::read(context, key, known.present()).await
 }
 
@@ -181,7 +181,7 @@ async fn of_node(nodes: &Result<NodeCluster, Obstacle>, node_name: &str) -> Resu
         within("reading the Node", nodes.get_opt(node_name)),
         lease(&cluster.client, node_name),
     )?;
-    let node = gather::seen(node.as_ref(), "Node", node_name);
+    let node = seen::of(node.as_ref(), "Node", node_name);
     Ok(NodeSeen { node, lease })
 }
 

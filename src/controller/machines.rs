@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::api_call::{ShellError, present, within};
 use super::context::Context;
-use super::gather;
 use super::machine_key::MachineKey;
+use super::seen;
 use super::served::not_served;
 use super::workload::ClusterKey;
 use crate::api::guarded::Guarded;
@@ -51,7 +51,7 @@ pub(crate) async fn read(
             self::cluster(context, known_cluster.as_ref())
         ),
     )?;
-    let machine = gather::seen(machine.as_ref(), "Machine", &key.name);
+    let machine = seen::of(machine.as_ref(), "Machine", &key.name);
     // The cache did not have it, or another one.
     let found = machine.present().and_then(ClusterKey::of);
     let found = found.filter(|found| Some(found) != known_cluster.as_ref());
@@ -119,7 +119,7 @@ async fn cluster(context: &Context, key: Option<&ClusterKey>) -> Result<Option<S
         Some(clusters) => clusters.get(&key.name).await?,
         None => return Err(not_served()),
     };
-    Ok(Some(gather::seen(cluster.as_ref(), "Cluster", &key.name)))
+    Ok(Some(seen::of(cluster.as_ref(), "Cluster", &key.name)))
 }
 
 /// Changes the metadata of a Machine by a merge patch; answers its resourceVersion then.

@@ -43,6 +43,7 @@ mod readiness;
 mod reconcile;
 mod refusals;
 mod run;
+pub(crate) mod seen;
 mod served;
 mod served_schema;
 mod shared_cache;

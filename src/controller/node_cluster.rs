@@ -10,7 +10,7 @@ use super::lost_nodes::LostNodes;
 use super::machine_key::machine_key;
 use super::node_of_host::Searches;
 use super::workload::ClusterKey;
-use super::{caches, gather};
+use super::{caches, seen};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, Node};
 use crate::core::facts::{Obstacle, Seen};
@@ -103,7 +103,7 @@ impl Context {
         let Some(key) = machine_key(&self.caches, remediation) else {
             return Ok(None);
         };
-        match gather::machine(self, &key) {
+        match seen::machine(self, &key) {
             Seen::Present(machine) => Ok(ClusterKey::of(&machine)),
             Seen::Absent => Ok(None),
             Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),

@@ -7,8 +7,8 @@ use kube::{Client, Resource as _, ResourceExt as _};
 use super::about::{Producer, producer};
 use super::api_call::{ShellError, within};
 use super::context::Context;
-use super::gather;
 use super::memory::Memory;
+use super::seen;
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
@@ -95,7 +95,7 @@ pub(crate) fn of_machine<'a>(
 ) -> Vec<Seen<HealthCheck>> {
     checks
         .filter(|check| may_have_made(by, check))
-        .map(|check| gather::health_check(check, machine))
+        .map(|check| seen::health_check(check, machine))
         .collect()
 }
 

@@ -13,7 +13,7 @@ use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
 use super::predecessor::end_left_session;
-use super::{claims, gather, host, journal, look, producers};
+use super::{claims, gather, host, journal, look, producers, seen};
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
@@ -69,7 +69,7 @@ async fn to_rest(
 ) -> Result<Action, ShellError> {
     // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
     let mut remediation = match &memory.written {
-        Some(written) if gather::is_newer(written, &cached) => written.clone(),
+        Some(written) if seen::is_newer(written, &cached) => written.clone(),
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
@@ -122,7 +122,7 @@ async fn to_rest(
         if let Some(written) = memory
             .written
             .as_ref()
-            .filter(|written| gather::is_newer(*written, &remediation))
+            .filter(|written| seen::is_newer(*written, &remediation))
         {
             remediation = written.clone();
         }

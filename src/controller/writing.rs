@@ -8,7 +8,7 @@ use serde_json::json;
 use super::acting::Acting;
 use super::api_call::{ShellError, within};
 use super::memory::Memory;
-use super::{gather, machines};
+use super::{machines, seen};
 use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::api::{PowerCycleRemediation, keys};
@@ -95,7 +95,7 @@ impl Acting<'_> {
         let newer = memory.written_node.clone().filter(|written| {
             cached
                 .as_ref()
-                .is_none_or(|cached| gather::is_newer_of_same(written, cached))
+                .is_none_or(|cached| seen::is_newer_of_same(written, cached))
         });
         newer.or(cached).ok_or(ShellError::Conflict { object: "Node" })
     }

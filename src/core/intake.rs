@@ -62,7 +62,7 @@ pub enum Intake {
 /// that a person made for a Machine of that name, is passed over.
 pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Timestamp) -> Intake {
     let (machine, remediations) = (triggered.machine, triggered.remediations);
-    if !machine.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
+    if !machine.state.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
         return Intake::Nothing;
     }
     let newest = remediations

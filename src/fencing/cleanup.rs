@@ -1,7 +1,7 @@
 //! What is left on a Node that was released: pods that still have to go, and volumes still attached.
 //!
 //! Pods that tolerate the release, and static pods, stay on the Node; neither they nor volumes that
-//! only they use are waited for. Source: `contracts.md` 7.1; kubernetes
+//! only they use are waited for. Source: kubernetes
 //! `pkg/controller/tainteviction/taint_eviction.go`.
 
 use std::collections::BTreeSet;

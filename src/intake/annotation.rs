@@ -15,7 +15,7 @@ use super::retention;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, others, within};
+use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, others, seen, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::intake::{self, Intake, Remediation, Triggered};
 use crate::core::phase::Reason;
@@ -121,7 +121,7 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
 }
 
 fn decide(context: &Context, machine: &Machine) -> Intake {
-    let checks = gather::health_checks(context, machine);
+    let checks = seen::health_checks(context, machine);
     let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
     let of_unknown =
         others::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
@@ -129,7 +129,7 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         return skip(obstacle);
     }
     let node = match context.nodes_of_machine(machine) {
-        Ok(nodes) => gather::node_of(machine, &nodes),
+        Ok(nodes) => seen::node_of(machine, &nodes),
         Err(obstacle) => Seen::Unreadable(obstacle.detail),
     };
     let readable = context.caches.readable_remediations();
@@ -144,7 +144,7 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         .collect();
     let is_taken =
         |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
-    let cluster = ClusterKey::of(machine).map(|key| gather::cluster(context, &key));
+    let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
     let machine = gather::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,

@@ -1,4 +1,5 @@
-//! Who else may be at work on a host that metal3 manages (`contracts.md` 8.2).
+//! Who else may be at work on a host that metal3 manages.
+//! Source: cluster-api-provider-metal3 `baremetal/metal3remediation_manager.go`.
 
 use serde_json::json;
 

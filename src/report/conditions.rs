@@ -208,7 +208,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// What a NodeHealthCheck reads (`contracts.md` 4.3), in each phase.
+    /// What a NodeHealthCheck reads, in each phase. Source: medik8s/common `pkg/conditions`.
     #[test]
     fn a_node_that_has_recovered_is_no_failure_that_another_remediator_has_to_answer() {
         for (phase, reason, expected) in [

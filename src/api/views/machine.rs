@@ -269,17 +269,13 @@ impl Machine {
             .authoritative_api
             .filter(|api| !api.is_empty() && api != "MachineAPI");
         let mark = self.has(keys::CAPBM_POWERED_OFF_ANNOTATION);
-        let cluster_api = self.spec.cluster_api.as_ref();
         facts::Machine {
             api: self.api(),
             cluster: self.cluster().map(ToOwned::to_owned),
             namespace: self.namespace().unwrap_or_default(),
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
-            deleting: self.metadata.deletion_timestamp.is_some(),
-            failed: cluster_api.is_none() && status.phase.as_deref() == Some("Failed"),
             authoritative_elsewhere: elsewhere,
-            triggered: self.is_triggered(),
             trigger_answered_by: (self.provider_kind() == keys::CAPBM_PROVIDER_KIND)
                 .then(|| "cluster-api-provider-baremetal".to_owned()),
             foreign_mark: mark.then(|| keys::CAPBM_POWERED_OFF_ANNOTATION.to_owned()),
@@ -290,9 +286,6 @@ impl Machine {
             state: self.state(),
             provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
             controller_owner: self.controller_owner(),
-            conditions: cluster_api
-                .map(|machine| machine.conditions.clone())
-                .unwrap_or_default(),
             unhealthy_by_itself: self.unhealthy_by_itself(),
             resource_version: self.resource_version().unwrap_or_default(),
         }

@@ -15,7 +15,9 @@ use crate::api::views::{Machine, Node};
 use crate::bmc::{AllowedNetworks, Host as BmcHost};
 use crate::controller::node_of_host::{self, Marks};
 use crate::controller::producers::of_machine;
-use crate::controller::{self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others};
+use crate::controller::{
+    self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others, seen,
+};
 use crate::core::decision::{Act, Observation};
 use crate::core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
 use crate::core::health::HealthCheck;
@@ -99,7 +101,7 @@ fn facts(
         .map(|key| world.cluster(&key));
     let machine = subject.machine.map_or(Seen::Absent, |machine| {
         let mut known = gather::machine_facts(machine, cluster.as_ref());
-        known.triggered = asked.origin == Origin::Annotation;
+        known.state.triggered = asked.origin == Origin::Annotation;
         Seen::Present(known)
     });
     let name = subject.node.unwrap_or_default();
@@ -107,7 +109,7 @@ fn facts(
     let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
-            let node = gather::seen(nodes.by_name.get(name), "Node", name);
+            let node = seen::of(nodes.by_name.get(name), "Node", name);
             (node.map(|node| facts_of(world, subject, &node)), None)
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
@@ -129,7 +131,7 @@ fn facts(
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
         world: Known {
-            policy: gather::policy(world.policy.as_ref()),
+            policy: seen::policy(world.policy.as_ref()),
             machine,
             node_of_host,
             node,
@@ -171,7 +173,7 @@ fn health_checks(world: &World, subject: &Subject<'_>, asked: &Asked) -> Vec<See
     };
     let checks = within_namespace(world.health_checks(machine.api()), &subject.namespace);
     match &asked.by {
-        None => checks.map(|check| gather::health_check(check, machine)).collect(),
+        None => checks.map(|check| seen::health_check(check, machine)).collect(),
         Some(by) => of_machine(by, checks, machine),
     }
 }

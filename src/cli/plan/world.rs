@@ -18,7 +18,7 @@ use crate::api::remediation_policy::POLICY_NAME;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use crate::controller::{ClusterKey, MachineLists, ShellError, client, gather, list, objects, within};
+use crate::controller::{ClusterKey, MachineLists, ShellError, client, list, objects, seen, within};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::machine_api::MachineApi;
 use crate::metal3;
@@ -157,7 +157,7 @@ impl World {
             let meta = cluster.meta();
             (meta.namespace.as_deref(), meta.name.as_deref()) == (Some(&key.namespace), Some(&key.name))
         };
-        gather::seen(self.clusters.iter().find(of_key), "Cluster", &key.name)
+        seen::of(self.clusters.iter().find(of_key), "Cluster", &key.name)
     }
 
     /// The Machine of OpenShift, `namespace/name`, that refers to a Node.

@@ -1,4 +1,4 @@
-//! Whom a request is about and who made it: by each producer, as each makes them (`contracts.md` 4.2).
+//! Whom a request is about and who made it: by each producer, as each makes them.
 
 use serde_json::{Value, json};
 

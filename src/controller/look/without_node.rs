@@ -9,10 +9,10 @@ use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::controller::api_call::{ShellError, present, within};
 use crate::controller::context::Context;
-use crate::controller::gather;
 use crate::controller::machine_key::machine_key;
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::node_of_host::{self, Marks, Searched};
+use crate::controller::{gather, seen};
 use crate::core::facts::{Host, Look, Obstacle, Seen};
 
 /// Reads the same where the Machine had no Node: whether it has one by now, whether any Node of the cluster has the
@@ -23,7 +23,7 @@ pub(crate) async fn without_node(
     nodes: &Result<NodeCluster, Obstacle>,
     host: &Result<Host, Obstacle>,
 ) -> Result<Look, ShellError> {
-    let known = machine_key(&context.caches, remediation).map(|key| gather::machine(context, &key));
+    let known = machine_key(&context.caches, remediation).map(|key| seen::machine(context, &key));
     let known = known.as_ref().and_then(Seen::present);
     let marks = Marks::of_remediation(remediation, host, known);
     // The list of Nodes may be waited for, and takes longest. What is read after it is no older, so that a look is
@@ -70,5 +70,5 @@ async fn provably_absent(client: &Client, name: &str) -> Result<Seen<Node>, Shel
     let nodes = Api::<Guarded<Node>>::all(client.clone());
     let node = async { present(nodes.get(name).await, name) };
     let node = within("reading the Node", node).await?;
-    Ok(gather::seen(node.as_ref(), "Node", name))
+    Ok(seen::of(node.as_ref(), "Node", name))
 }

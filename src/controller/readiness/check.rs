@@ -16,7 +16,7 @@ use crate::controller::context::Context;
 use crate::controller::host::{self, ResolvedHost};
 use crate::controller::machine_key::{MachineKey, machine_name};
 use crate::controller::node_cluster::NodeCluster;
-use crate::controller::{acceptance, caches, gather, others};
+use crate::controller::{acceptance, caches, others, seen};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::phase::Reason;
 use crate::core::readiness::schedule::{HostKey, HostKind};
@@ -166,7 +166,7 @@ fn known_machine(context: &Context, namespace: &str, name: &str) -> Option<Machi
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    gather::machine(context, &key).present().cloned()
+    seen::machine(context, &key).present().cloned()
 }
 
 fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
@@ -195,7 +195,7 @@ pub(super) fn cluster_of(context: &Context, machine: Option<&Machine>) -> Result
 /// Name and system UUID of a Node, or why there are none.
 fn node(context: &Context, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
     let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
-    match gather::seen(nodes.find(name).as_deref(), "Node", name) {
+    match seen::of(nodes.find(name).as_deref(), "Node", name) {
         Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Seen::Absent => Err(format!("Node {name} does not exist")),
         Seen::Unreadable(detail) => Err(detail),

@@ -18,14 +18,8 @@ pub struct Machine {
     pub name: String,
     /// UID.
     pub uid: String,
-    /// Being deleted.
-    pub deleting: bool,
-    /// `status.phase: Failed`.
-    pub failed: bool,
     /// `status.authoritativeAPI`, when it is set and not `MachineAPI`.
     pub authoritative_elsewhere: Option<String>,
-    /// Carries the trigger.
-    pub triggered: bool,
     /// The mark of another remediator, by its key.
     pub foreign_mark: Option<String>,
     /// What else answers the trigger annotation of this Machine, if anything does.
@@ -38,14 +32,12 @@ pub struct Machine {
     pub node_name: Option<String>,
     /// `status.phase`.
     pub phase: Option<String>,
-    /// What a health check judges of it.
+    /// What a health check judges of it: deletion, trigger, failures, conditions.
     pub state: MachineState,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
     /// The controller that owns it and replaces it when it goes, as `kind/name`.
     pub controller_owner: Option<String>,
-    /// Cluster API: its conditions.
-    pub conditions: Vec<NodeCondition>,
     /// Cluster API: why it is unhealthy whatever its conditions say.
     pub unhealthy_by_itself: Option<String>,
     /// resourceVersion.

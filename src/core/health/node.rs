@@ -36,7 +36,7 @@ pub fn judge(checks: &[&HealthCheck], machine: Option<&Machine>, node: &Node, no
     }
     let mut causes: Vec<&UnhealthyCondition> = Vec::new();
     let mut grace: Option<Timestamp> = None;
-    let of_machine = machine.map_or(&[][..], |machine| &machine.conditions);
+    let of_machine = machine.map_or(&[][..], |machine| &machine.state.conditions);
     let by_node = checks.iter().flat_map(|check| &check.conditions);
     let by_machine = checks.iter().flat_map(|check| &check.machine_conditions);
     let compared = by_node

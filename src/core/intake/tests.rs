@@ -3,29 +3,29 @@ use jiff::SignedDuration;
 use super::*;
 use crate::core::facts::{NodeCondition, OutOfService};
 use crate::core::health::UnhealthyCondition;
+use crate::core::health::target::MachineState;
 
 fn machine(name: &str) -> Machine {
     Machine {
         namespace: "machines".to_owned(),
         name: name.to_owned(),
         uid: "machine-uid".to_owned(),
-        deleting: false,
-        failed: false,
         authoritative_elsewhere: None,
-        triggered: true,
         foreign_mark: None,
         trigger_answered_by: None,
         api: crate::core::machine_api::MachineApi::OpenShift,
         cluster: None,
         pause: None,
         controller_owner: None,
-        conditions: Vec::new(),
         unhealthy_by_itself: None,
         control_plane: false,
         node_name: Some(name.to_owned()),
         provider_id: None,
         phase: None,
-        state: crate::core::health::target::MachineState::default(),
+        state: MachineState {
+            triggered: true,
+            ..MachineState::default()
+        },
         resource_version: "10".to_owned(),
     }
 }

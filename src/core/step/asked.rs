@@ -81,7 +81,7 @@ pub(super) fn vouched<'a>(
 }
 
 /// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
-/// Source: `contracts.md` 8.1, cluster-api-provider-baremetal.
+/// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
 pub(crate) fn trigger_obstacle(machine: &Machine) -> Option<Obstacle> {
     let other = machine.trigger_answered_by.as_ref()?;
     let detail = format!("{other} answers the trigger of Machine {}", machine.name);

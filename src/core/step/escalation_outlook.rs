@@ -41,7 +41,7 @@ impl Step<'_> {
             Seen::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
                 return Outlook::Done(format!("Machine {name} was replaced"));
             }
-            Seen::Present(machine) if machine.deleting => {
+            Seen::Present(machine) if machine.state.deleting => {
                 return Outlook::Done(format!("Machine {name} is being deleted"));
             }
             Seen::Present(machine) => machine,
@@ -144,7 +144,7 @@ pub(super) fn bar_of_machine(machine: &Machine) -> Option<String> {
 /// Whether the owner of an unhealthy Machine is asked to replace it, or has to be.
 fn owner_is_asked(machine: &Machine) -> Outlook<'_> {
     let is_false = |kind: &str| {
-        let mut conditions = machine.conditions.iter();
+        let mut conditions = machine.state.conditions.iter();
         conditions.any(|condition| condition.kind == kind && condition.status == "False")
     };
     let name = &machine.name;

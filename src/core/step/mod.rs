@@ -5,6 +5,7 @@
 
 mod approaching;
 mod asked;
+mod belonging;
 mod booting;
 mod clearing;
 mod clock;
@@ -50,7 +51,7 @@ const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Decides the next step of a remediation.
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
-    let without_stranger = subject::without_strangers_node(journal, facts);
+    let without_stranger = belonging::without_strangers_node(journal, facts);
     let facts = without_stranger.as_ref().unwrap_or(facts);
     let mut step = Step {
         facts,

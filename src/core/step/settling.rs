@@ -221,7 +221,7 @@ impl Step<'_> {
                 .all(|meant| meant == uid)
         };
         match &self.facts.world.machine {
-            Seen::Present(machine) if machine.triggered && meant(&machine.uid) => {
+            Seen::Present(machine) if machine.state.triggered && meant(&machine.uid) => {
                 let (machine, uid) = (machine.name.clone(), machine.uid.clone());
                 Ok(Some(Effect::ClearTrigger { machine, uid }))
             }

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 
+use super::belonging::bears_uuid_of;
 use super::clearing::MINIMUM_OFF;
-use super::subject::{Verdict, bears_uuid_of};
+use super::subject::Verdict;
 use super::{RECHECK, Step, after, asked};
 use crate::core::decision::Decision;
 use crate::core::facts::{Facts, Host, Look, Machine, Node, Obstacle, Origin, Seen, World};

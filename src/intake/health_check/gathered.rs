@@ -10,7 +10,9 @@ use super::state::{CheckKey, Remediations};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
-use crate::controller::{ClusterKey, Context, NodeCluster, about, begun, gather, host_by_statement, others};
+use crate::controller::{
+    ClusterKey, Context, NodeCluster, about, begun, gather, host_by_statement, others, seen,
+};
 use crate::core::facts::{Obstacle, Origin};
 use crate::core::health::overlap::Check;
 use crate::core::health::rules::CLUSTER_NAME_LABEL;
@@ -65,7 +67,7 @@ impl Gathered {
 
     /// The checks that ask for power cycles.
     pub(super) fn checks(&self, context: &Context) -> Vec<Check> {
-        let cluster = |key: &ClusterKey| gather::cluster(context, key).map(|cluster| cluster.state);
+        let cluster = |key: &ClusterKey| seen::cluster(context, key).map(|cluster| cluster.state);
         let checks = self.checks.iter();
         checks
             .filter_map(|guarded| judged::asking(guarded, cluster))
@@ -124,7 +126,7 @@ impl Gathered {
     /// of a remediation, would.
     pub(super) fn refusal(&self, context: &Context, name: &str) -> Option<Obstacle> {
         let machine = self.machine(name)?;
-        let cluster = ClusterKey::of(machine).map(|key| gather::cluster(context, &key));
+        let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
         let facts = gather::machine_facts(machine, cluster.as_ref());
         let of_machine = machine_obstacle(&facts).or_else(|| pause_obstacle(&facts));
         if let Some(obstacle) = of_machine.or_else(|| trigger_obstacle(&facts)) {
@@ -137,12 +139,12 @@ impl Gathered {
             return Some(others::may_be_at_work(unreadable, Some(name)));
         }
         let checks = self.checks.iter();
-        let checks: Vec<_> = checks.map(|check| gather::health_check(check, machine)).collect();
+        let checks: Vec<_> = checks.map(|check| seen::health_check(check, machine)).collect();
         let nodes = match context.nodes_of_machine(machine) {
             Ok(nodes) => nodes,
             Err(obstacle) => return Some(obstacle),
         };
-        let node = gather::node_of(machine, &nodes);
+        let node = seen::node_of(machine, &nodes);
         vouching(&checks)
             .err()
             .or_else(|| node_obstacle(&facts, &node))

@@ -14,7 +14,7 @@ use super::{judged, platform, unserved};
 use crate::api::RemediationPolicy;
 use crate::api::remediation_policy::{HealthChecker, POLICY_NAME};
 use crate::controller::caches::{self, Guarded};
-use crate::controller::{ClusterKey, Context, gather};
+use crate::controller::{ClusterKey, Context, seen};
 use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
 use crate::core::checker::platform::{Platform, Sighting, platform};
 use crate::core::checker::standing::{Wanted, standing};
@@ -132,7 +132,7 @@ fn wanted(context: &Context) -> Seen<Wanted> {
 
 /// What a policy says of who evaluates health checks.
 pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wanted> {
-    let policy = gather::seen(policy, "RemediationPolicy", POLICY_NAME);
+    let policy = seen::of(policy, "RemediationPolicy", POLICY_NAME);
     policy.map(|policy| match policy.spec.health_checker {
         HealthChecker::Auto => Wanted::Auto,
         HealthChecker::Always => Wanted::Always,

@@ -72,11 +72,11 @@ fn a_machine_is_read_in_either_version() {
             format!("cluster.x-k8s.io/{}", version.as_str())
         );
         assert_eq!(facts.node_name.as_deref(), Some("node-1"));
-        assert_eq!(facts.conditions.len(), 2);
+        assert_eq!(state.conditions.len(), 2);
         let since = "2026-01-01T00:00:00Z".parse().ok();
         assert_eq!(state.infrastructure, Readiness::Yes { since });
         assert!(
-            !facts.failed,
+            !state.failed,
             "the phase says nothing here that is not said otherwise"
         );
         let failure = (version == Version::V1Beta1).then(|| "failure CreateError".to_owned());

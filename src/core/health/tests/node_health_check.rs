@@ -1,4 +1,4 @@
-//! `remediation.medik8s.io/v1alpha1`, what it says of a Node (`contracts.md` 2.4).
+//! `remediation.medik8s.io/v1alpha1`, what it says of a Node.
 //! Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`.
 
 use jiff::SignedDuration;

@@ -1,5 +1,5 @@
-//! `remediation.medik8s.io/v1alpha1`, when a check asks for nothing although Nodes are unhealthy (`contracts.md`
-//! 2.4 and 1.6). Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`,
+//! `remediation.medik8s.io/v1alpha1`, when a check asks for nothing although Nodes are unhealthy.
+//! Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`,
 //! `internal/controller/mhc/checker.go`.
 
 use super::node_checks::{NodeScene, asked_for, assessed, node, nodes, of_first};

@@ -1,4 +1,4 @@
-//! The short circuit of NodeHealthChecks, each row of its rules (`contracts.md` 3, the column NHC).
+//! The short circuit of NodeHealthChecks, each row of its rules.
 //! Source: medik8s/node-healthcheck-operator `getMinHealthy`, `ValidateMinHealthyMaxUnhealthy`.
 
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
-//! The short circuit, each row of its rules, for OpenShift and Cluster API: what becomes of what is unhealthy
-//! (`contracts.md` 3).
+//! The short circuit, each row of its rules, for OpenShift and Cluster API: what becomes of what is unhealthy.
+//! Sources: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`; cluster-api
+//! `internal/controllers/machinehealthcheck/machinehealthcheck_controller.go`.
 
 use super::objects::{now, pool, worker};
 use super::short_circuit::assessed;

@@ -250,7 +250,7 @@ impl Sim {
                 .world
                 .edit_node(|node| node.out_of_service = OutOfService::No),
             Effect::ClearTrigger { .. } => {
-                self.world.edit_machine(|machine| machine.triggered = false);
+                self.world.edit_machine(|machine| machine.state.triggered = false);
                 self.observed.trigger_cleared = Some("2".to_owned());
             }
             Effect::PowerOff { .. }

@@ -216,13 +216,13 @@ fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
     };
     assert_eq!(cause(&sim), None);
     sim.world
-        .edit_machine(|machine| machine.conditions = vec![condition(-30_000)]);
+        .edit_machine(|machine| machine.state.conditions = vec![condition(-30_000)]);
     assert_eq!(cause(&sim), None, "not for long enough");
     sim.world
-        .edit_machine(|machine| machine.conditions = vec![condition(-90_000)]);
+        .edit_machine(|machine| machine.state.conditions = vec![condition(-90_000)]);
     assert_eq!(cause(&sim), Some(("NodeHealthy=False".to_owned(), false)));
     sim.world.edit_machine(|machine| {
-        machine.conditions.clear();
+        machine.state.conditions.clear();
         machine.unhealthy_by_itself = Some("cluster.x-k8s.io/remediate-machine".to_owned());
     });
     let asked = Some(("cluster.x-k8s.io/remediate-machine".to_owned(), false));

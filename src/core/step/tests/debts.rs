@@ -117,7 +117,7 @@ fn a_node_that_comes_back_after_the_failure_is_given_back_once() {
 
         // What a person changes after that stays, also after a restart.
         sim.world.metadata.labels.clear();
-        sim.world.edit_machine(|machine| machine.triggered = true);
+        sim.world.edit_machine(|machine| machine.state.triggered = true);
         sim.crash();
         sim.run();
         assert!(sim.world.metadata.labels.is_empty());

@@ -205,7 +205,7 @@ fn what_changes_the_case_before_it_is_written_ends_it() {
             sim.world.advance(until + 1_000);
         }),
         ("trigger annotation", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false);
+            sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
         ("control-plane role", |sim| {
             sim.world.edit_machine(|machine| machine.control_plane = true);
@@ -232,7 +232,7 @@ fn what_changes_the_case_before_it_is_written_ends_it() {
 fn a_machine_that_goes_or_is_another_by_itself_is_left_alone() {
     let cases: [Case; 3] = [
         ("is being deleted", |sim| {
-            sim.world.edit_machine(|machine| machine.deleting = true);
+            sim.world.edit_machine(|machine| machine.state.deleting = true);
         }),
         ("is gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("was replaced", |sim| {

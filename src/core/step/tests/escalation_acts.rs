@@ -40,7 +40,7 @@ impl Sim {
         self.bad_escalation = self.bad_escalation.or_else(|| self.why_bad(kind));
         self.world.edit_machine(|machine| match kind {
             EscalationKind::MachineOwner => set(machine, "OwnerRemediated", "False"),
-            EscalationKind::MachineDeletion => machine.deleting = true,
+            EscalationKind::MachineDeletion => machine.state.deleting = true,
         });
         self.observed.escalated = Some(at(self.world.now));
     }
@@ -103,8 +103,8 @@ impl Sim {
 
 /// Sets a condition of a Machine.
 pub(super) fn set(machine: &mut Machine, kind: &str, status: &str) {
-    machine.conditions.retain(|condition| condition.kind != kind);
-    machine.conditions.push(NodeCondition {
+    machine.state.conditions.retain(|condition| condition.kind != kind);
+    machine.state.conditions.push(NodeCondition {
         kind: kind.to_owned(),
         status: status.to_owned(),
         since: None,

@@ -140,13 +140,13 @@ fn invariant_6_last_look() {
         ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
         ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("machine deleting", |sim| {
-            sim.world.edit_machine(|machine| machine.deleting = true);
+            sim.world.edit_machine(|machine| machine.state.deleting = true);
         }),
         ("machine replaced", |sim| {
             sim.world.edit_machine(|machine| machine.uid = "other".to_owned());
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false);
+            sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
         ("health check paused", |sim| {
             sim.world.edit_check(|check| check.paused = true);
@@ -207,7 +207,7 @@ fn invariant_6_last_look_also_comes_before_a_repeated_command() {
             sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false);
+            sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
         ("recovered", |sim| sim.world.revive()),
         ("node rebooted", |sim| {

@@ -49,7 +49,7 @@ fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
             sim.world.objects.policy = Seen::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
-            sim.world.edit_machine(|machine| machine.triggered = false);
+            sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
         ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
         ("remediation deleted", |sim| sim.deletion_requested = true),

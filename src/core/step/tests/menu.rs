@@ -120,7 +120,7 @@ impl Event {
             }
             Self::PolicyPaused => sim.world.objects.policy = Seen::Present(Policy { paused: true }),
             Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
-            Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.triggered = false),
+            Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.state.triggered = false),
             Self::BmcDies => sim.world.bmc.reachable = false,
             Self::BootsAtLast => {
                 sim.world.host.boots_well = true;

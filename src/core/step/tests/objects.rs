@@ -47,23 +47,22 @@ pub(super) fn machine() -> Machine {
         namespace: "openshift-machine-api".to_owned(),
         name: "machine-1".to_owned(),
         uid: "machine-uid-1".to_owned(),
-        deleting: false,
-        failed: false,
         authoritative_elsewhere: None,
-        triggered: true,
         foreign_mark: None,
         trigger_answered_by: None,
         api: crate::core::machine_api::MachineApi::OpenShift,
         cluster: None,
         pause: None,
         controller_owner: Some("MachineSet/workers".to_owned()),
-        conditions: Vec::new(),
         unhealthy_by_itself: None,
         control_plane: false,
         node_name: Some("worker-1".to_owned()),
         provider_id: Some("baremetal:///1".to_owned()),
         phase: Some("Running".to_owned()),
-        state: MachineState::default(),
+        state: MachineState {
+            triggered: true,
+            ..MachineState::default()
+        },
         resource_version: "1".to_owned(),
     }
 }

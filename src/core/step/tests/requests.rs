@@ -1,4 +1,4 @@
-//! What becomes of a request by what its producer does with it, each row of `contracts.md` 4.2, and 4.3.
+//! What becomes of a request by what its producer does with it.
 
 use super::shell::Sim;
 use super::waits::PAUSES;

@@ -245,7 +245,7 @@ impl World {
     }
 
     pub(super) fn triggered(&self) -> bool {
-        matches!(&self.objects.machine, Seen::Present(machine) if machine.triggered)
+        matches!(&self.objects.machine, Seen::Present(machine) if machine.state.triggered)
     }
 
     /// What the BMC says about the power now.

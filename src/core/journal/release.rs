@@ -1,0 +1,66 @@
+//! How workloads are released, as it is written down.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How workloads are released.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Release {
+    /// By what.
+    pub by: ReleaseBy,
+    /// When it was decided.
+    pub decided: Timestamp,
+    /// `status.nodeInfo.bootID` of the Node at that time. Another one shows that the host rebooted
+    /// since, also when a later attempt has noted that one as its own.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+    /// When nothing was left to clean up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Timestamp>,
+    /// When it was taken back because the host was not off any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<Timestamp>,
+    /// What the Node carried before it was deleted; gone from here when the Node has it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved_node: Option<SavedNode>,
+}
+
+/// The two ways to release workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReleaseBy {
+    /// `node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`.
+    OutOfServiceTaint,
+    /// Deletion of the Node object.
+    NodeDeletion,
+}
+
+/// Metadata of a Node that was deleted, to be restored when it registers again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SavedNode {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Taints that somebody set; those of the node lifecycle controller are left out.
+    #[schemars(length(max = 100))]
+    pub taints: Vec<SavedTaint>,
+    /// Whether the Node was cordoned.
+    pub unschedulable: bool,
+}
+
+/// One taint.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct SavedTaint {
+    /// Key.
+    pub key: String,
+    /// Value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// Effect.
+    pub effect: String,
+}
