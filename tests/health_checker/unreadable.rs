@@ -1,16 +1,14 @@
 //! What cannot be read: it is named, counts against the limit and is not remediated.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use crate::world::cluster_api::{self, condition, health_check_says};
+use crate::world::definitions::{accept_anything, until_taken};
 use crate::world::{HostOptions, World, WorldHost, objects};
 use crate::{
     CLUSTER, PATIENCE, allowed, check_for_slowness, daemon, reports_slowness, status, triggered,
@@ -23,20 +21,11 @@ const OF_ANOTHER_VERSION: &str = "everything";
 /// Lets the selectors of checks be anything, in the version that is read, as if the definitions were of another
 /// version. The API server does so a moment later.
 pub(crate) async fn loosen_selectors(client: &Client) -> Result<()> {
-    let kinds = Api::<CustomResourceDefinition>::all(client.clone());
     for (definition, version) in [
         ("machinehealthchecks.machine.openshift.io", "v1beta1"),
         ("machinehealthchecks.cluster.x-k8s.io", "v1beta2"),
     ] {
-        let versions = kinds.get(definition).await?.spec.versions;
-        let mut versions = versions.iter();
-        let index = versions.position(|one| one.name == version);
-        let index = index.with_context(|| format!("{definition} has no {version}"))?;
-        let selector =
-            format!("/spec/versions/{index}/schema/openAPIV3Schema/properties/spec/properties/selector");
-        let anything = json!([{"op": "replace", "path": selector, "value": {"x-kubernetes-preserve-unknown-fields": true}}]);
-        let patch = Patch::Json::<()>(serde_json::from_value(anything)?);
-        kinds.patch(definition, &PatchParams::default(), &patch).await?;
+        accept_anything(client, definition, version, "selector").await?;
     }
     Ok(())
 }
@@ -45,19 +34,7 @@ pub(crate) async fn loosen_selectors(client: &Client) -> Result<()> {
 async fn select(checks: &Api<DynamicObject>, check: &str, selector: &Value) -> Result<()> {
     let replaced = json!([{"op": "replace", "path": "/spec/selector", "value": selector}]);
     let patch = Patch::Json::<()>(serde_json::from_value(replaced)?);
-    let stored = async {
-        let mut pause = tokio::time::interval(Duration::from_millis(200));
-        loop {
-            pause.tick().await;
-            match checks.patch(check, &PatchParams::default(), &patch).await {
-                Err(kube::Error::Api(status)) if status.code == 422 => {}
-                stored => return stored.map(drop),
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, stored)
-        .await
-        .context("the definition was not loosened")??;
+    until_taken(async || checks.patch(check, &PatchParams::default(), &patch).await).await?;
     Ok(())
 }
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::views::MachineHealthCheck;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::world::acts::create_template;
+use crate::world::definitions::{accept_anything, until_taken};
 use crate::world::node_health::{NodeHealthCheck, node_health_checks, not_ready};
 use crate::world::{HostOptions, World, objects};
 use crate::{CLUSTER, health_checker, no_leaders, plan, planner, rights};
@@ -154,9 +155,38 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
     );
 
     without_machine_health_checks(&world).await?;
+    an_unreadable_one_is_told(&world, &kubeconfig).await?;
 
     second_in_a_ladder(&world, &check, &template, &kubeconfig).await?;
     rights::has_only_read(&world, cursor).await
+}
+
+/// As one of a later version may be.
+async fn an_unreadable_one_is_told(world: &World, kubeconfig: &Path) -> Result<()> {
+    accept_anything(
+        &world.client,
+        "nodehealthchecks.remediation.medik8s.io",
+        "v1alpha1",
+        "pauseRequests",
+    )
+    .await?;
+    let later = json!({
+        "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck",
+        "metadata": {"name": format!("{}-later", world.namespace)},
+        "spec": {"selector": {}, "minHealthy": "51%", "pauseRequests": {"upgrade": "now"}},
+    });
+    let later: DynamicObject = serde_json::from_value(later)?;
+    let checks = node_health_checks(world);
+    until_taken(async || checks.create(&PostParams::default(), &later).await).await?;
+    let found = outlook_of_machine(world, kubeconfig).await?;
+    let said = found["checks"].as_array().context("no checks")?;
+    let said = said.iter().find(|said| said["check"] == json!(later.name_any()));
+    let said = said.with_context(|| format!("it is left out: {found}"))?;
+    assert_eq!(said["verdict"], "Unknown", "{said}");
+    let why = said["why"].as_str().unwrap_or_default();
+    assert!(why.contains("pauseRequests"), "{said}");
+    checks.delete(&later.name_any(), &DeleteParams::default()).await?;
+    Ok(())
 }
 
 /// Ours comes second, after that of another.

@@ -18,6 +18,7 @@ pub mod cluster_api_objects;
 pub mod command;
 pub mod conditions;
 pub mod daemon;
+pub mod definitions;
 pub mod escalation;
 pub mod events;
 pub mod host;

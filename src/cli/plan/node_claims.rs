@@ -30,9 +30,18 @@ const KIND: &str = "NodeHealthCheck";
 /// What the checks say of each Node of the daemon's own cluster, by its name.
 pub(super) fn claims(world: &World) -> BTreeMap<String, OfMachine> {
     let mut claims: BTreeMap<String, OfMachine> = BTreeMap::new();
-    for check in &world.node_checks.checks {
-        // One that cannot be read selects nobody knows whom.
-        let Ok(check) = &check.0 else { continue };
+    for guarded in &world.node_checks.checks {
+        let check = match &guarded.0 {
+            Ok(check) => check,
+            // Nobody knows whom it selects, and a person ought to know.
+            Err(invalid) => {
+                for node in world.own.by_name.keys() {
+                    let of_node = of_unreadable(&guarded.name_any(), &invalid.error);
+                    claims.entry(node.clone()).or_default().push(of_node);
+                }
+                continue;
+            }
+        };
         let targets = targets(world, check);
         let circumstances = Circumstances {
             rivals: world.node_checks.rivals,
@@ -72,6 +81,34 @@ pub(super) fn claims(world: &World) -> BTreeMap<String, OfMachine> {
         }
     }
     claims
+}
+
+/// What is said of each Node on account of a check that cannot be read.
+fn of_unreadable(name: &str, error: &str) -> (Said, Claim) {
+    let check = format!("{KIND} {name}");
+    let detail = format!("{check} cannot be read: {error}");
+    let asks = Asks::Another("a template that cannot be read".to_owned());
+    let evaluated_by = EvaluatedBy {
+        who: "Unknown",
+        why: detail.clone(),
+    };
+    let said = Said {
+        kind: KIND,
+        check: name.to_owned(),
+        template: None,
+        evaluated_by,
+        verdict: "Unknown",
+        why: Some(detail.clone()),
+        until: None,
+        limit: String::new(),
+    };
+    let claim = Claim {
+        check,
+        asks,
+        evaluator: Evaluator::Unknown(Obstacle::new(Reason::HealthCheckUnreadable, detail)),
+        says: Says::Nothing,
+    };
+    (said, claim)
 }
 
 fn targets(world: &World, check: &NodeHealthCheck) -> Vec<NodeTarget> {
