@@ -57,12 +57,7 @@ fn served(stances: &[&Stance], generation: Option<i64>) -> Statement {
             ..Statement::verdict(HEALTH_CHECKS_SERVED, Err(first.clone()), generation)
         };
     }
-    let mut unknown = stances.iter().filter(|stance| stance.unserved.is_unknown());
-    let unknown = unknown.find_map(|stance| match &stance.standing {
-        Standing::Aside(why) => Some(why),
-        Standing::In(_) => None,
-    });
-    if let Some(why) = unknown {
+    if let Some(why) = all.unknown() {
         return Statement::unknown(HEALTH_CHECKS_SERVED, why, generation);
     }
     let all = "no health check that asks for power cycles is known to be evaluated by nobody";

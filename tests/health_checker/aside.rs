@@ -143,8 +143,22 @@ async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
         .context("nobody was told on the NodeHealthCheck")?;
     assert_eq!(told.involved_object.kind.as_deref(), Some("NodeHealthCheck"));
 
+    // Ours leaves those with a template to the platform's controller, which is not there.
+    check_for_slowness(&world, "with-template", |check| {
+        check["spec"]["remediationTemplate"] = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate",
+            "name": "reboot", "namespace": world.namespace,
+        });
+    })
+    .await?;
+    let of_machines = number("MachineHealthCheck");
+    daemon.metric_becomes(&of_machines, Some("1")).await?;
+    let told = objects::event(&world, "with-template", "HealthChecksUnserved").await?;
+    assert!(told.contains("by a template, and nobody"), "{told}");
+
     world::set_policy(&world.client, policy("Never")).await?;
     policy_says(&world, "HealthChecker", "False", "SwitchedOff").await?;
+    daemon.metric_becomes(&of_machines, Some("2")).await?;
     let said = policy_says(&world, "HealthChecksServed", "False", "HealthChecksUnserved").await?;
     for part in ["evaluated by nobody: ", NODE_HEALTH_CHECK] {
         assert!(said.message.contains(part), "{part}: {}", said.message);
@@ -153,8 +167,9 @@ async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
 
     world::set_policy(&world.client, policy("Always")).await?;
     policy_says(&world, "HealthChecker", "True", "StandingIn").await?;
-    daemon
-        .metric_becomes(&number("MachineHealthCheck"), Some("0"))
-        .await?;
+    daemon.metric_becomes(&of_machines, Some("1")).await?;
+    let checks = objects::health_checks(&world);
+    checks.delete("with-template", &DeleteParams::default()).await?;
+    daemon.metric_becomes(&of_machines, Some("0")).await?;
     world::set_policy(&world.client, policy("Auto")).await
 }

@@ -15,6 +15,11 @@ pub enum Asks {
     ByTemplate,
 }
 
+impl Asks {
+    /// All ways.
+    pub const ALL: [Self; 2] = [Self::ByAnnotation, Self::ByTemplate];
+}
+
 /// Who evaluates a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluator {

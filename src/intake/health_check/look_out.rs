@@ -8,7 +8,7 @@ use futures::channel::mpsc as stream;
 
 use super::pass::forget_numbers;
 use super::state::{CheckKey, Stance};
-use super::unserved::Unserved;
+use super::unserved::{NodeChecks, Unserved};
 use super::wake::{Waker, Woke};
 use super::{judged, platform, unserved};
 use crate::api::RemediationPolicy;
@@ -17,7 +17,7 @@ use crate::controller::caches::{self, Guarded};
 use crate::controller::{ClusterKey, Context, seen};
 use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
 use crate::core::checker::platform::{Platform, Sighting, platform};
-use crate::core::checker::standing::{Wanted, standing};
+use crate::core::checker::standing::{Standing, Wanted, standing};
 use crate::core::facts::Seen;
 use crate::core::machine_api::MachineApi;
 
@@ -32,8 +32,8 @@ struct Outlook {
     seen: [Sighting; MachineApi::ALL.len()],
     seldom: Option<Instant>,
     switched_off: bool,
-    /// NodeHealthChecks that are disabled because of MachineHealthChecks.
-    disabled: BTreeSet<String>,
+    /// As they were read last, once they were.
+    node_checks: Option<NodeChecks>,
 }
 
 /// Looks, for ever, whether the platform's controllers run and who evaluates what.
@@ -71,10 +71,12 @@ impl Outlook {
         if self.seldom.is_none_or(|last| last.elapsed() >= LOOK_SELDOM) {
             self.seldom = Some(Instant::now());
             self.switched_off = platform::is_switched_off(&context.client).await;
-            if let Some(disabled) = unserved::disabled(&context.client).await {
-                self.disabled = disabled;
-            }
+            let node_checks = unserved::node_checks(&context.client).await;
+            self.node_checks = node_checks.or(self.node_checks.take());
         }
+        // Of which nobody knows whether it is there, nobody is told that it is not.
+        let may_be_there = self.node_checks.as_ref().is_none_or(|checks| checks.served);
+        let operator = self.switched_off && may_be_there;
         let mut stances = Vec::new();
         for (api, seen) in MachineApi::ALL.into_iter().zip(&mut self.seen) {
             let is_served = match api {
@@ -91,7 +93,13 @@ impl Outlook {
             *seen = before.after(read, now);
             let switched_off = api == MachineApi::OpenShift && self.switched_off;
             let platform = platform(seen, switched_off, now);
-            stances.push((api, stance(context, api, &platform, &self.disabled)));
+            let standing = standing(&wanted(context), &platform);
+            let node_checks = self.node_checks.as_ref().filter(|_| api == MachineApi::OpenShift);
+            let unserved = Unserved {
+                node_checks: node_checks.map_or_else(BTreeSet::new, |checks| checks.disabled.clone()),
+                ..unserved(context, api, (&platform, &standing), operator)
+            };
+            stances.push((api, Stance { standing, unserved }));
         }
         stances
     }
@@ -117,7 +125,7 @@ fn keep_connected(context: &Context) {
 /// Until the next look, if nobody asks for one before.
 fn pause(context: &Context) -> Duration {
     let decides = wanted(context) == Seen::Present(Wanted::Auto);
-    let is_asked = |api| !unserved::asking(&context.caches, api).is_empty();
+    let is_asked = |api| !unserved::asking(&context.caches, api, Asks::ByAnnotation).is_empty();
     if decides && MachineApi::ALL.into_iter().any(is_asked) {
         LOOK
     } else {
@@ -140,29 +148,28 @@ pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wan
     })
 }
 
-fn stance(context: &Context, api: MachineApi, platform: &Platform, disabled: &BTreeSet<String>) -> Stance {
-    let standing = standing(&wanted(context), platform);
-    let asking = unserved::asking(&context.caches, api);
-    let none = BTreeSet::new;
-    let (mut machine_checks, mut strangers, mut unknown) = (none(), none(), false);
-    match evaluator(api, Asks::ByAnnotation, platform, &standing, false) {
-        Evaluator::Nobody(_) => machine_checks = asking,
-        Evaluator::Stranger => strangers = asking,
-        Evaluator::Unknown(_) => unknown = !asking.is_empty(),
-        Evaluator::Platform | Evaluator::Ours(_) | Evaluator::Both | Evaluator::NodeHealthCheckOperator => {}
+/// Which MachineHealthChecks of an API ask for power cycles in vain. `operator`: see [`evaluator`].
+fn unserved(
+    context: &Context,
+    api: MachineApi,
+    (platform, standing): (&Platform, &Standing),
+    operator: bool,
+) -> Unserved {
+    let mut unserved = Unserved::default();
+    for asks in Asks::ALL {
+        let asking = unserved::asking(&context.caches, api, asks);
+        match evaluator(api, asks, platform, standing, operator) {
+            Evaluator::Nobody(_) => unserved.machine_checks.extend(asking),
+            Evaluator::Stranger => unserved.strangers.extend(asking),
+            Evaluator::Unknown(why) if !asking.is_empty() => unserved.unknown = Some(why),
+            Evaluator::Unknown(_)
+            | Evaluator::Platform
+            | Evaluator::Ours(_)
+            | Evaluator::Both
+            | Evaluator::NodeHealthCheckOperator => {}
+        }
     }
-    Stance {
-        unserved: Unserved {
-            machine_checks,
-            strangers,
-            node_checks: match api {
-                MachineApi::OpenShift => disabled.clone(),
-                MachineApi::ClusterApi => none(),
-            },
-            unknown,
-        },
-        standing,
-    }
+    unserved
 }
 
 fn report(context: &Arc<Context>, api: MachineApi, before: &Stance, after: &Stance) {

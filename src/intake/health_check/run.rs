@@ -20,6 +20,7 @@ use super::{judged, pass, unserved};
 use crate::api::views::MachineHealthCheck;
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{Context, MachineStores};
+use crate::core::checker::evaluator::Asks;
 use crate::core::machine_api::MachineApi;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
@@ -65,14 +66,17 @@ async fn hear(
     mut woken: mpsc::UnboundedReceiver<Woke>,
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
-    let mut asking = MachineApi::ALL.map(|_| BTreeSet::new());
+    let all_asking =
+        || MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.caches, api, asks)));
+    let mut asking = Default::default();
     while let Some(first) = woken.recv().await {
         tokio::time::sleep(TOGETHER).await;
         let more = std::iter::from_fn(|| woken.try_recv().ok());
         let woken: BTreeSet<Woke> = std::iter::once(first).chain(more).collect();
         forget(&context);
-        let asked = MachineApi::ALL.map(|api| unserved::asking(&context.caches, api));
-        if std::mem::replace(&mut asking, asked.clone()) != asked {
+        let asked = all_asking();
+        if asked != asking {
+            asking = asked;
             context.checker.look();
         }
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.

@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 
-use super::judged;
 use super::telling::reference;
-use crate::api::views::NodeHealthCheck;
+use crate::api::views::{MachineHealthCheck, NodeHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{Context, list};
+use crate::core::checker::evaluator::Asks;
 use crate::core::facts::Obstacle;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Reason;
@@ -21,14 +21,14 @@ const NAMED: usize = 5;
 /// Health checks that ask for power cycles in vain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unserved {
-    /// MachineHealthChecks that nobody evaluates, `namespace/name`.
+    /// MachineHealthChecks that nobody evaluates, whichever way they ask, `namespace/name`.
     pub(super) machine_checks: BTreeSet<String>,
     /// Those that a controller evaluates which does not know the strategy.
     pub(super) strangers: BTreeSet<String>,
     /// NodeHealthChecks.
     pub(super) node_checks: BTreeSet<String>,
-    /// Whether any MachineHealthCheck asks for power cycles of which nobody knows whether it is evaluated.
-    pub(super) unknown: bool,
+    /// Why nobody knows of some MachineHealthCheck that asks for power cycles whether it is evaluated.
+    pub(super) unknown: Option<Obstacle>,
 }
 
 impl Unserved {
@@ -38,7 +38,7 @@ impl Unserved {
         self.machine_checks.extend(others.machine_checks.iter().cloned());
         self.strangers.extend(others.strangers.iter().cloned());
         self.node_checks.extend(others.node_checks.iter().cloned());
-        self.unknown |= others.unknown;
+        self.unknown = self.unknown.or_else(|| others.unknown.clone());
         self
     }
 
@@ -68,9 +68,9 @@ impl Unserved {
             .collect()
     }
 
-    /// Whether nobody knows about some.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.unknown
+    /// Why nobody knows about some.
+    pub(crate) fn unknown(&self) -> Option<&Obstacle> {
+        self.unknown.as_ref()
     }
 
     /// How many health checks of each kind are in vain.
@@ -91,22 +91,32 @@ fn listed(names: &BTreeSet<String>) -> String {
     shown.join(", ")
 }
 
-/// The MachineHealthChecks of an API that ask for power cycles.
-pub(super) fn asking(caches: &Caches, api: MachineApi) -> BTreeSet<String> {
+/// The readable MachineHealthChecks of an API that ask for power cycles in this way.
+pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<String> {
+    let is_asking = |check: &MachineHealthCheck| match asks {
+        Asks::ByAnnotation => check.asks_for_power_cycles(),
+        Asks::ByTemplate => check.asks_by_template(),
+    };
     let checks = &caches.of(api).health_checks;
-    let asking = checks.state_filter(|check| check.0.is_ok() && judged::may_ask(check));
+    let asking = checks.state_filter(|check| check.0.as_ref().is_ok_and(is_asking));
     asking
         .iter()
         .map(|check| format!("{}/{}", check.namespace().unwrap_or_default(), check.name_any()))
         .collect()
 }
 
-/// The NodeHealthChecks with our template that are disabled because of MachineHealthChecks. They are not
-/// watched, because few clusters have them.
-///
-/// # Errors
-/// When the API server does not say.
-pub(super) async fn disabled(client: &Client) -> Option<BTreeSet<String>> {
+/// What is known of NodeHealthChecks.
+#[derive(Debug, Default)]
+pub(super) struct NodeChecks {
+    /// Whether the server has the kind, which the NodeHealthCheck operator brings.
+    pub(super) served: bool,
+    /// Those with our template that are disabled because of MachineHealthChecks.
+    pub(super) disabled: BTreeSet<String>,
+}
+
+/// Reads the NodeHealthChecks; `None` when the API server does not say. They are not watched, because few clusters
+/// have them.
+pub(super) async fn node_checks(client: &Client) -> Option<NodeChecks> {
     let checks = Api::<Guarded<NodeHealthCheck>>::all(client.clone());
     let is_disabled = |check: &Guarded<NodeHealthCheck>| {
         let readable = check.0.as_ref();
@@ -120,9 +130,11 @@ pub(super) async fn disabled(client: &Client) -> Option<BTreeSet<String>> {
     )
     .await
     {
-        Ok(checks) => Some(checks.iter().map(ResourceExt::name_any).collect()),
-        // Not served here.
-        Err(error) if error.is_not_found() => Some(BTreeSet::new()),
+        Ok(checks) => Some(NodeChecks {
+            served: true,
+            disabled: checks.iter().map(ResourceExt::name_any).collect(),
+        }),
+        Err(error) if error.is_not_found() => Some(NodeChecks::default()),
         Err(error) => {
             tracing::debug!(error = %crate::report::chain(&error), "NodeHealthChecks cannot be listed");
             None
@@ -142,7 +154,9 @@ pub(super) async fn tell(context: &Context, api: MachineApi, before: &Unserved, 
             continue;
         };
         if let Some(check) = caches::find(&context.caches.of(api).health_checks, Some(namespace), name) {
-            let detail = format!("MachineHealthCheck {name} asks for power cycles by annotation, and {why}");
+            let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
+            let how = if by_template { "a template" } else { "annotation" };
+            let detail = format!("MachineHealthCheck {name} asks for power cycles by {how}, and {why}");
             let regarding = reference(context, api, &check);
             context
                 .reporter
