@@ -5,15 +5,18 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store};
 
-use super::about::begun;
+use super::about::{about, begun};
 use super::caches::{self, Caches, Guarded};
-use super::machine_key::machine_name;
+use super::machine_key::{machine_key, machine_name};
 use super::machine_stores::MachineStores;
+use super::newcomers::{ChangedNode, Newcomers};
+use super::node_of_host::Marks;
 use super::workload::{Change, ClusterKey};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::core::journal::{Journal, Subject};
+use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
 
 /// The Machines of a namespace that carry the trigger.
@@ -126,25 +129,19 @@ pub(super) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> R
 
 /// For changes in workload clusters.
 pub(super) fn of_workload(caches: &Caches, change: &Change) -> Remediations {
-    let (cluster, node) = match change {
-        Change::Node(cluster, node) => (cluster, Some(node)),
+    let (cluster, changed) = match change {
+        Change::Node(cluster, changed) => (cluster, Some(changed)),
         Change::Cluster(cluster) => (cluster, None),
     };
     active(caches, |one| {
-        let subject = one
-            .status
-            .as_ref()
-            .and_then(|status| status.journal.subject.as_ref());
-        let is_of = |namespace: Option<String>| namespace.as_deref() == Some(&cluster.namespace);
-        match subject {
-            Some(subject) => {
-                subject.cluster.as_ref() == Some(&cluster.name)
-                    && is_of(one.namespace())
-                    && node.is_none_or(|node| may_be_of(subject, node))
-            }
-            // One that has not named its Node yet may be waiting for this one.
-            None => is_of(one.namespace()),
-        }
+        let is_of_cluster = match begun(one) {
+            Some(subject) => subject.cluster.as_ref() == Some(&cluster.name),
+            // One that has not named its Node yet may be waiting for one of these.
+            None => true,
+        };
+        one.namespace().as_deref() == Some(&cluster.namespace)
+            && is_of_cluster
+            && changed.is_none_or(|changed| awaits(one, || machine_of(caches, one), changed))
     })
 }
 
@@ -161,24 +158,53 @@ pub(super) fn of_cluster(caches: &Caches) -> impl Fn(Arc<Guarded<Cluster>>) -> R
 }
 
 /// For changes of Nodes.
-pub(super) fn of_node(caches: &Caches) -> impl Fn(Arc<Guarded<Node>>) -> Remediations + use<> {
-    let caches = caches.clone();
+pub(super) fn of_node(caches: &Caches) -> impl FnMut(Arc<Guarded<Node>>) -> Remediations + use<> {
+    let (caches, mut newcomers) = (caches.clone(), Newcomers::default());
     move |node| {
-        let name = node.name_any();
-        active(&caches, |one| {
-            let subject = one
-                .status
-                .as_ref()
-                .and_then(|status| status.journal.subject.as_ref());
-            // A remediation that has not named its Node yet may be waiting for this one.
-            subject.is_none_or(|subject| may_be_of(subject, &name))
-        })
+        let is_there = caches::find(&caches.nodes, None, &node.name_any()).is_some();
+        let is_news = if is_there {
+            newcomers.heard_of(&node)
+        } else {
+            newcomers.left(&node)
+        };
+        let changed = ChangedNode { node, is_news };
+        active(&caches, |one| awaits(one, || machine_of(&caches, one), &changed))
     }
 }
 
-/// Whether a Node of this name may be that of a subject; any may that joins, where there was none.
-fn may_be_of(subject: &Subject, node: &str) -> bool {
-    subject.there().is_none_or(|there| there.name == node)
+/// The Machine that a remediation is about, as the caches have it.
+fn machine_of(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<Arc<Guarded<Machine>>> {
+    let key = machine_key(caches, remediation)?;
+    let apis = MachineApi::ALL
+        .into_iter()
+        .filter(|api| key.api.is_none_or(|own| own == *api));
+    let mut found =
+        apis.filter_map(|api| caches::find(&caches.of(api).machines, Some(&key.namespace), &key.name));
+    found.next()
+}
+
+/// Whether a remediation may have been waiting for this change of a Node of its cluster: of its own Node for any; of
+/// every other, where it has none, for one that may be its host's.
+fn awaits(
+    remediation: &PowerCycleRemediation,
+    machine: impl FnOnce() -> Option<Arc<Guarded<Machine>>>,
+    changed: &ChangedNode,
+) -> bool {
+    let name = changed.node.name_any();
+    let subject = begun(remediation);
+    if let Some(there) = subject.and_then(Subject::there) {
+        return there.name == name;
+    }
+    if changed.is_news || about(remediation).node.as_ref() == Some(&name) {
+        return true;
+    }
+    let machine = machine();
+    let machine = machine.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
+    machine.and_then(Machine::node_name) == Some(&name)
+        || subject.and_then(Subject::uuid).is_some_and(|uuid| {
+            let marks = Marks::of(uuid, machine);
+            marks.may_be_on(&changed.node)
+        })
 }
 
 /// For changes of what may matter to a whole namespace.
@@ -195,9 +221,11 @@ where
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::sync::Arc;
 
-    use super::cluster_in_use;
+    use serde_json::{Value, json};
+
+    use super::{ChangedNode, Guarded, Machine, awaits, cluster_in_use};
     use crate::api::PowerCycleRemediation;
 
     #[test]
@@ -223,6 +251,121 @@ mod tests {
             let key = cluster_in_use(&remediation).map(|key| key.to_string());
             let expected = in_use.then(|| "metal/blue".to_owned());
             assert_eq!(key, expected, "{phase} {attempt} {cluster:?}");
+        }
+    }
+
+    const UUID: &str = "9f4c5e1a-7d2b-4c3e-8a6f-1b2c3d4e5f60";
+
+    fn remediation(spec: &Value, subject: Option<Value>) -> PowerCycleRemediation {
+        let status = subject.map(|mut subject| {
+            for (key, value) in [
+                ("host", "h"),
+                ("bmc", "b"),
+                ("system", "s"),
+                ("systemUUID", UUID),
+                ("identity", "i"),
+            ] {
+                subject[key] = json!(value);
+            }
+            json!({"phase": "Booting", "attempt": 1, "reason": "", "message": "", "subject": subject})
+        });
+        let remediation = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "worker-0", "namespace": "metal"}, "spec": spec, "status": status,
+        });
+        serde_json::from_value(remediation).unwrap()
+    }
+
+    fn machine(node: Option<&str>) -> Arc<Guarded<Machine>> {
+        let machine = json!({
+            "metadata": {"name": "machine-0", "namespace": "metal"}, "spec": {},
+            "status": {"nodeRef": node.map(|name| json!({"name": name}))},
+        });
+        Arc::new(Guarded(Ok(serde_json::from_value(machine).unwrap())))
+    }
+
+    fn changed(name: &str, uuid: &str, is_news: bool) -> ChangedNode {
+        let node = json!({"metadata": {"name": name}, "status": {"nodeInfo": {"systemUUID": uuid}}});
+        ChangedNode {
+            node: Arc::new(Guarded(Ok(serde_json::from_value(node).unwrap()))),
+            is_news,
+        }
+    }
+
+    /// Nodes report all the time, and remediations may wait in numbers.
+    #[test]
+    fn heartbeats_of_others_wake_nobody() {
+        let (by_machine, by_node) = (json!({}), json!({"nodeName": "n"}));
+        let with_node = || Some(json!({"node": "n", "nodeUID": "u", "bootID": "b"}));
+        let without_node = || Some(json!({"machine": "machine-0", "noNode": "NeverJoined"}));
+        let other = "00000000-0000-0000-0000-00000000000f";
+        for (what, remediation, node_ref, own, others, news) in [
+            (
+                "has a Node",
+                remediation(&by_machine, with_node()),
+                None,
+                true,
+                false,
+                false,
+            ),
+            (
+                "its Machine has a Node",
+                remediation(&by_machine, None),
+                Some("n"),
+                true,
+                false,
+                true,
+            ),
+            (
+                "names a Node",
+                remediation(&by_node, None),
+                None,
+                true,
+                false,
+                true,
+            ),
+            (
+                "its Machine has none",
+                remediation(&by_machine, None),
+                None,
+                false,
+                false,
+                true,
+            ),
+            (
+                "had no Node",
+                remediation(&by_machine, without_node()),
+                None,
+                false,
+                false,
+                true,
+            ),
+        ] {
+            let awaits = |changed: &ChangedNode| awaits(&remediation, || Some(machine(node_ref)), changed);
+            assert_eq!(awaits(&changed("n", other, false)), own, "{what}: its own");
+            assert_eq!(awaits(&changed("m", other, false)), others, "{what}: another");
+            assert_eq!(awaits(&changed("m", other, true)), news, "{what}: news");
+        }
+    }
+
+    #[test]
+    fn what_may_be_the_node_of_a_host_that_had_none_is_followed() {
+        let had_none = remediation(
+            &json!({}),
+            Some(json!({"machine": "machine-0", "noNode": "NeverJoined"})),
+        );
+        for (name, uuid, followed) in [
+            ("m", UUID, true),
+            ("m", "", true),
+            ("machine-0", "00000000-0000-0000-0000-00000000000f", true),
+            ("m", "00000000-0000-0000-0000-00000000000f", false),
+        ] {
+            let changed = changed(name, uuid, false);
+            assert_eq!(
+                awaits(&had_none, || Some(machine(None)), &changed),
+                followed,
+                "{name} {uuid}"
+            );
         }
     }
 }

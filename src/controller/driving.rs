@@ -55,6 +55,10 @@ pub(super) fn drive(
         let caches = caches.clone();
         move |change| stream::iter(of_workload(&caches, &change))
     });
+    let on_nodes = changes.nodes.subscribe().flat_map({
+        let mut concerned = of_node(&caches);
+        move |node| stream::iter(concerned(node))
+    });
     let in_clusters = changes.clusters.subscribe().flat_map({
         let concerned = of_cluster(&caches);
         move |cluster| stream::iter(concerned(cluster))
@@ -64,7 +68,6 @@ pub(super) fn drive(
             .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
             .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
             .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
-            .watches_shared_stream(changes.nodes.subscribe(), of_node(&caches))
             .watches_shared_stream(
                 changes.openshift.health_checks.subscribe(),
                 of_namespace::<MachineHealthCheck>(&caches),
@@ -81,7 +84,7 @@ pub(super) fn drive(
                 let caches = caches.clone();
                 move |_| active(&caches, |_| true)
             })
-            .reconcile_on(stream::select(in_workload, in_clusters))
+            .reconcile_on(stream::select(on_nodes, stream::select(in_workload, in_clusters)))
             .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         remediations.for_each(|_| std::future::ready(())).await;

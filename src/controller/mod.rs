@@ -30,6 +30,7 @@ mod machine_lists;
 mod machine_stores;
 pub(crate) mod machines;
 mod memory;
+mod newcomers;
 mod node_cluster;
 pub(crate) mod node_lease;
 pub(crate) mod node_of_host;

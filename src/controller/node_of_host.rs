@@ -87,6 +87,14 @@ impl Marks {
         Ok(Self::of(uuid.ok_or_else(none)?, machine))
     }
 
+    /// Whether a Node is or may be the one that is told by them.
+    pub(super) fn may_be_on(&self, node: &Guarded<Node>) -> bool {
+        match bearing(node, self) {
+            Bearing::Yes | Bearing::Unknown(_) => true,
+            Bearing::No => false,
+        }
+    }
+
     fn are_on(&self, node: &Node) -> bool {
         self.machine.as_ref().is_some_and(|machine| {
             let linked = node.machine_link(machine.api);

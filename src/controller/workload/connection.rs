@@ -1,14 +1,14 @@
 //! Looks after the connection to one workload cluster.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, reflector};
-use kube::{Client, ResourceExt as _};
 
 use super::load::Load;
 use super::meter::NODES_PAGE;
@@ -18,6 +18,7 @@ use crate::api::views::Node;
 use crate::controller::api_call::within;
 use crate::controller::caches::WATCH_TIMEOUT;
 use crate::controller::lost_nodes::LostNodes;
+use crate::controller::newcomers::{ChangedNode, Newcomers};
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::node_of_host::{LISTING, Searches};
 use crate::controller::prepare::supports_out_of_service;
@@ -64,6 +65,7 @@ pub(super) struct Keeper {
     pub(super) lost_nodes: LostNodes,
     /// Tells the health checker what matters to it, and outlives connections, too.
     pub(super) wake: Wake<Node>,
+    pub(super) newcomers: Newcomers,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -192,7 +194,14 @@ impl Keeper {
             return true;
         };
         match event {
-            Some(Ok(Event::Init | Event::InitApply(_))) => false,
+            Some(Ok(Event::Init)) => {
+                self.newcomers.clear();
+                false
+            }
+            Some(Ok(Event::InitApply(node))) => {
+                self.newcomers.heard_of(&node);
+                false
+            }
             Some(Ok(Event::InitDone)) => {
                 tracing::info!(cluster = %self.key, "workload cluster connected");
                 shared.note(&self.key, |state| {
@@ -201,8 +210,14 @@ impl Keeper {
                 });
                 false
             }
-            Some(Ok(Event::Apply(node) | Event::Delete(node))) => {
-                shared.tell(&Change::Node(self.key.clone(), node.name_any()));
+            Some(Ok(Event::Apply(node))) => {
+                let is_news = self.newcomers.heard_of(&node);
+                self.tell(&shared, node, is_news);
+                false
+            }
+            Some(Ok(Event::Delete(node))) => {
+                let is_news = self.newcomers.left(&node);
+                self.tell(&shared, node, is_news);
                 false
             }
             // A watch that is resumed says nothing until something changes, so nobody would know that the
@@ -213,6 +228,11 @@ impl Keeper {
             }
             None => true,
         }
+    }
+
+    fn tell(&self, shared: &Shared, node: Guarded<Node>, is_news: bool) {
+        let node = Arc::new(node);
+        shared.tell(&Change::Node(self.key.clone(), ChangedNode { node, is_news }));
     }
 
     /// Whether this connection has served its time.

@@ -26,6 +26,7 @@ use tokio::task::AbortHandle;
 
 use super::clock::Clock;
 use super::lost_nodes::LostNodes;
+use super::newcomers::{ChangedNode, Newcomers};
 use super::node_cluster::NodeCluster;
 use crate::api::guarded::Guarded;
 use crate::api::keys;
@@ -61,10 +62,10 @@ impl fmt::Display for ClusterKey {
 }
 
 /// Something that is not as it was in a workload cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// A Node.
-    Node(ClusterKey, String),
+    Node(ClusterKey, ChangedNode),
     /// Whether it can be asked, or all of its Nodes.
     Cluster(ClusterKey),
 }
@@ -174,7 +175,7 @@ impl WorkloadClusters {
         let (of, name) = match change {
             None => (None, None),
             Some(Change::Cluster(key)) => (Some(key), None),
-            Some(Change::Node(key, name)) => (Some(key), Some(name)),
+            Some(Change::Node(key, changed)) => (Some(key), Some(changed.node.name_any())),
         };
         let entries = self.entries();
         let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
@@ -183,7 +184,7 @@ impl WorkloadClusters {
         connected
             .flat_map(|nodes| {
                 let ours = nodes.nodes.state_filter(|node| {
-                    is_tainted_by_us(node) && name.is_none_or(|name| *name == node.name_any())
+                    is_tainted_by_us(node) && name.as_ref().is_none_or(|name| *name == node.name_any())
                 });
                 ours.into_iter().map(move |node| (nodes.clone(), node))
             })
@@ -204,6 +205,7 @@ impl WorkloadClusters {
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
             wake: Wake::of_workload(&self.0.waker, &key.namespace),
+            newcomers: Newcomers::default(),
             shared: Arc::downgrade(&self.0),
         };
         Entry {

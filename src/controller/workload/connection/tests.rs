@@ -49,6 +49,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
         wake,
+        newcomers: Newcomers::default(),
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)
