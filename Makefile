@@ -32,7 +32,7 @@ demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=
 
 .PHONY: test
 test: check prerequisites peers ## Run every check and every test
-	cargo test --workspace --no-fail-fast
+	tests/run.sh
 	tests/sabotage.sh
 	tests/demos.sh
 	$(MAKE) --no-print-directory simulator-conformance

@@ -222,6 +222,11 @@ impl Caches {
         of_api.is_listed() && is_listed(&of_api.health_checks) && clusters()
     }
 
+    /// Whether the templates have been listed once.
+    pub(crate) fn knows_templates(&self) -> bool {
+        is_listed(&self.templates)
+    }
+
     /// Machines and health checks of an API.
     pub(crate) fn of(&self, api: MachineApi) -> &MachineStores {
         match api {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 
-use super::about::about;
+use super::about::{about, begun};
 use super::context::Context;
 use super::host::ResolvedHost;
 use super::machine_key::machine_key;
@@ -50,7 +51,8 @@ impl Claims {
 /// Claims Machine, Node and BMC for a remediation that has not begun.
 ///
 /// # Errors
-/// The obstacle: another remediation is at work on one of them, or one that cannot be read may be.
+/// The obstacle: another remediation is at work on one of them, or one that cannot be read may be; or one has failed
+/// there while this one waited for it.
 pub(crate) fn claim(
     context: &Context,
     remediation: &PowerCycleRemediation,
@@ -78,9 +80,17 @@ pub(crate) fn claim(
         .iter()
         .filter(|other| other.uid().as_deref() != Some(&uid) && !phase(other).is_final())
         .collect();
-    let begun = others
-        .iter()
-        .find(|other| has_begun(other) && keys_of_begun(other).iter().any(|key| keys.contains(key)));
+    let shares_one =
+        |other: &PowerCycleRemediation| keys_of_begun(other).iter().any(|key| keys.contains(key));
+    if let Some(created) = &remediation.metadata.creation_timestamp
+        && begun(remediation).is_none()
+    {
+        let mut ended = readable.iter().filter(|other| has_failed_since(other, created.0));
+        if let Some(other) = ended.find(|other| shares_one(other)) {
+            return Err(failed_meanwhile(&other.name_any()));
+        }
+    }
+    let begun = others.iter().find(|other| has_begun(other) && shares_one(other));
     if let Some(other) = begun {
         return Err(at_work(&other.name_any()));
     }
@@ -114,6 +124,26 @@ pub(crate) fn another_at_work(context: &Context, remediation: &PowerCycleRemedia
 fn at_work(other: &str) -> Obstacle {
     let detail = format!("PowerCycleRemediation {other} is at work on the same Machine, Node or BMC");
     Obstacle::new(Reason::AnotherRemediationActive, detail)
+}
+
+/// Requests for one host are one: what has failed is not begun anew for one that waited meanwhile.
+fn failed_meanwhile(other: &str) -> Obstacle {
+    let detail = format!(
+        "PowerCycleRemediation {other} of the same Machine, Node or BMC has failed while this one waited for it"
+    );
+    Obstacle::new(Reason::Quarantined, detail)
+}
+
+/// Whether a remediation has failed after this time at what it had begun, and was not merely taken back.
+fn has_failed_since(remediation: &PowerCycleRemediation, time: Timestamp) -> bool {
+    let Some(journal) = remediation.status.as_ref().map(|status| &status.journal) else {
+        return false;
+    };
+    let is_taken_back = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
+    journal.phase == Phase::Failed
+        && journal.attempt > 0
+        && !is_taken_back
+        && journal.phase_started.is_some_and(|failed| failed >= time)
 }
 
 /// Whether it acts, or may still have to give a host its power back.
@@ -168,7 +198,40 @@ fn bmc_key(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Claims;
+    use serde_json::json;
+
+    use super::{Claims, PowerCycleRemediation, has_failed_since};
+
+    #[test]
+    fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
+        let (before, at, later) = (
+            "2026-01-01T00:59:59Z",
+            "2026-01-01T01:00:00Z",
+            "2026-01-01T01:00:01Z",
+        );
+        for (phase, reason, attempt, created, expected) in [
+            ("Failed", "PowerOffNotConfirmed", 1, before, true),
+            ("Failed", "PowerOffNotConfirmed", 1, at, true),
+            ("Failed", "PowerOffNotConfirmed", 1, later, false),
+            ("Failed", "PendingDeadlineExceeded", 0, before, false),
+            ("Failed", "RemediationInterruptedByNHC", 1, before, false),
+            ("Failed", "TriggerWithdrawn", 1, before, false),
+            ("Succeeded", "Succeeded", 1, before, false),
+            ("Cancelled", "Recovered", 0, before, false),
+            ("Booting", "PowerOnRequested", 1, before, false),
+        ] {
+            let other: PowerCycleRemediation = serde_json::from_value(json!({
+                "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+                "metadata": {"name": "first"}, "spec": {},
+                "status": {
+                    "phase": phase, "phaseStarted": at, "attempt": attempt, "reason": reason, "message": "",
+                },
+            }))
+            .unwrap();
+            let found = has_failed_since(&other, created.parse().unwrap());
+            assert_eq!(found, expected, "{phase} {reason} {created}");
+        }
+    }
 
     #[test]
     fn what_one_holds_another_cannot_take_until_it_is_not_at_work_any_more() {

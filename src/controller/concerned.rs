@@ -11,7 +11,7 @@ use super::machine_key::{machine_key, machine_name};
 use super::machine_stores::MachineStores;
 use super::newcomers::{ChangedNode, Newcomers};
 use super::node_of_host::Marks;
-use super::workload::{Change, ClusterKey};
+use super::workload::{Change, ClusterKey, WorkloadClusters};
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
@@ -54,11 +54,30 @@ fn may_act(remediation: &PowerCycleRemediation) -> bool {
     phase != Phase::Succeeded && phase != Phase::Cancelled
 }
 
-/// The workload cluster in which a remediation may still have something to see or to do.
-pub(super) fn cluster_in_use(remediation: &PowerCycleRemediation) -> Option<ClusterKey> {
-    let name = begun(remediation)?.cluster.clone()?;
-    let namespace = remediation.namespace()?;
-    may_act(remediation).then_some(ClusterKey { namespace, name })
+/// The workload clusters in which remediations may still have something to see or to do. Who waits there for a time
+/// asks for its Nodes no more than once, and has to be told of them.
+pub(super) fn clusters_in_use(caches: &Caches) -> Vec<ClusterKey> {
+    let readable = caches.readable_remediations();
+    let in_use = readable
+        .iter()
+        .filter_map(|one| cluster_in_use(one, || machine_of(caches, one)));
+    in_use.collect()
+}
+
+fn cluster_in_use(
+    remediation: &PowerCycleRemediation,
+    machine: impl FnOnce() -> Option<Arc<Guarded<Machine>>>,
+) -> Option<ClusterKey> {
+    if !may_act(remediation) {
+        return None;
+    }
+    match begun(remediation) {
+        Some(subject) => Some(ClusterKey {
+            namespace: remediation.namespace()?,
+            name: subject.cluster.clone()?,
+        }),
+        None => ClusterKey::of(machine()?.0.as_ref().ok()?),
+    }
 }
 
 /// For changes of remediations: those that are held up by others, once one of these is over or gone.
@@ -128,7 +147,7 @@ pub(super) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> R
 }
 
 /// For changes in workload clusters.
-pub(super) fn of_workload(caches: &Caches, change: &Change) -> Remediations {
+pub(super) fn of_workload(caches: &Caches, clusters: &WorkloadClusters, change: &Change) -> Remediations {
     let (cluster, changed) = match change {
         Change::Node(cluster, changed) => (cluster, Some(changed)),
         Change::Cluster(cluster) => (cluster, None),
@@ -141,19 +160,25 @@ pub(super) fn of_workload(caches: &Caches, change: &Change) -> Remediations {
         };
         one.namespace().as_deref() == Some(&cluster.namespace)
             && is_of_cluster
-            && changed.is_none_or(|changed| awaits(one, || machine_of(caches, one), changed))
+            && changed.is_none_or(|changed| {
+                let node = |name: &str| clusters.node(cluster, name);
+                awaits(one, || machine_of(caches, one), changed, node)
+            })
     })
 }
 
 /// For changes of Clusters.
-pub(super) fn of_cluster(caches: &Caches) -> impl Fn(Arc<Guarded<Cluster>>) -> Remediations + use<> {
-    let caches = caches.clone();
+pub(super) fn of_cluster(
+    caches: &Caches,
+    clusters: &WorkloadClusters,
+) -> impl Fn(Arc<Guarded<Cluster>>) -> Remediations + use<> {
+    let (caches, clusters) = (caches.clone(), clusters.clone());
     move |cluster| {
         let key = ClusterKey {
             namespace: cluster.namespace().unwrap_or_default(),
             name: cluster.name_any(),
         };
-        of_workload(&caches, &Change::Cluster(key))
+        of_workload(&caches, &clusters, &Change::Cluster(key))
     }
 }
 
@@ -161,14 +186,19 @@ pub(super) fn of_cluster(caches: &Caches) -> impl Fn(Arc<Guarded<Cluster>>) -> R
 pub(super) fn of_node(caches: &Caches) -> impl FnMut(Arc<Guarded<Node>>) -> Remediations + use<> {
     let (caches, mut newcomers) = (caches.clone(), Newcomers::default());
     move |node| {
-        let is_there = caches::find(&caches.nodes, None, &node.name_any()).is_some();
-        let is_news = if is_there {
-            newcomers.heard_of(&node)
-        } else {
-            newcomers.left(&node)
+        let name = node.name_any();
+        let there = caches::find(&caches.nodes, None, &name);
+        let is_news = match &there {
+            Some(_) => newcomers.heard_of(&node),
+            None => newcomers.left(&node),
         };
-        let changed = ChangedNode { node, is_news };
-        active(&caches, |one| awaits(one, || machine_of(&caches, one), &changed))
+        let changed = ChangedNode { name, is_news };
+        active(&caches, |one| {
+            // The Node of a workload cluster may have the same name.
+            let has_own_elsewhere =
+                begun(one).is_some_and(|subject| subject.cluster.is_some() && !subject.had_no_node());
+            !has_own_elsewhere && awaits(one, || machine_of(&caches, one), &changed, |_| there.clone())
+        })
     }
 }
 
@@ -183,27 +213,32 @@ fn machine_of(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<Ar
     found.next()
 }
 
-/// Whether a remediation may have been waiting for this change of a Node of its cluster: of its own Node for any; of
-/// every other, where it has none, for one that may be its host's.
+/// Whether a remediation may have been waiting for this change of a Node: of its own Node for any; of every other,
+/// where it has none, for one that may be its host's, which `node` looks up.
 fn awaits(
     remediation: &PowerCycleRemediation,
     machine: impl FnOnce() -> Option<Arc<Guarded<Machine>>>,
     changed: &ChangedNode,
+    node: impl FnOnce(&str) -> Option<Arc<Guarded<Node>>>,
 ) -> bool {
-    let name = changed.node.name_any();
+    let name = &changed.name;
     let subject = begun(remediation);
     if let Some(there) = subject.and_then(Subject::there) {
-        return there.name == name;
+        return there.name == *name;
     }
-    if changed.is_news || about(remediation).node.as_ref() == Some(&name) {
+    if changed.is_news {
         return true;
+    }
+    // A Node that is named has to be the Machine's.
+    if let Some(named) = about(remediation).node {
+        return named == *name;
     }
     let machine = machine();
     let machine = machine.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
-    machine.and_then(Machine::node_name) == Some(&name)
+    machine.and_then(Machine::node_name) == Some(name)
         || subject.and_then(Subject::uuid).is_some_and(|uuid| {
             let marks = Marks::of(uuid, machine);
-            marks.may_be_on(&changed.node)
+            node(name).is_some_and(|node| marks.may_be_on(&node))
         })
 }
 
@@ -225,8 +260,9 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{ChangedNode, Guarded, Machine, awaits, cluster_in_use};
+    use super::{ChangedNode, Guarded, Machine, Node, awaits, cluster_in_use};
     use crate::api::PowerCycleRemediation;
+    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
 
     #[test]
     fn a_cluster_is_in_use_from_the_power_off_until_nothing_is_owed_there() {
@@ -248,7 +284,7 @@ mod tests {
                 }},
             }))
             .unwrap();
-            let key = cluster_in_use(&remediation).map(|key| key.to_string());
+            let key = cluster_in_use(&remediation, || None).map(|key| key.to_string());
             let expected = in_use.then(|| "metal/blue".to_owned());
             assert_eq!(key, expected, "{phase} {attempt} {cluster:?}");
         }
@@ -284,12 +320,38 @@ mod tests {
         Arc::new(Guarded(Ok(serde_json::from_value(machine).unwrap())))
     }
 
-    fn changed(name: &str, uuid: &str, is_news: bool) -> ChangedNode {
+    /// Whether a remediation waits for a Node of this UUID to change.
+    fn is_awaited(
+        remediation: &PowerCycleRemediation,
+        node_ref: Option<&str>,
+        (name, uuid): (&str, &str),
+        is_news: bool,
+    ) -> bool {
         let node = json!({"metadata": {"name": name}, "status": {"nodeInfo": {"systemUUID": uuid}}});
-        ChangedNode {
-            node: Arc::new(Guarded(Ok(serde_json::from_value(node).unwrap()))),
+        let node: Guarded<Node> = Guarded(Ok(serde_json::from_value(node).unwrap()));
+        let changed = ChangedNode {
+            name: name.to_owned(),
             is_news,
-        }
+        };
+        awaits(
+            remediation,
+            || Some(machine(node_ref)),
+            &changed,
+            |_| Some(Arc::new(node)),
+        )
+    }
+
+    #[test]
+    fn before_the_power_off_the_cluster_of_the_machine_is_in_use() {
+        let of_blue = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": {"name": "blue-0", "namespace": "metal"}, "spec": {"clusterName": "blue"},
+        });
+        let of_blue = Machine::read(Version::V1Beta2, serde_json::from_value(of_blue).unwrap());
+        let waiting = remediation(&json!({}), None);
+        let key = cluster_in_use(&waiting, || Some(Arc::new(of_blue))).map(|key| key.to_string());
+        assert_eq!(key.as_deref(), Some("metal/blue"));
+        assert_eq!(cluster_in_use(&waiting, || Some(machine(Some("n")))), None);
     }
 
     /// Nodes report all the time, and remediations may wait in numbers.
@@ -341,10 +403,10 @@ mod tests {
                 true,
             ),
         ] {
-            let awaits = |changed: &ChangedNode| awaits(&remediation, || Some(machine(node_ref)), changed);
-            assert_eq!(awaits(&changed("n", other, false)), own, "{what}: its own");
-            assert_eq!(awaits(&changed("m", other, false)), others, "{what}: another");
-            assert_eq!(awaits(&changed("m", other, true)), news, "{what}: news");
+            let awaits = |name, is_news| is_awaited(&remediation, node_ref, (name, other), is_news);
+            assert_eq!(awaits("n", false), own, "{what}: its own");
+            assert_eq!(awaits("m", false), others, "{what}: another");
+            assert_eq!(awaits("m", true), news, "{what}: news");
         }
     }
 
@@ -360,9 +422,8 @@ mod tests {
             ("machine-0", "00000000-0000-0000-0000-00000000000f", true),
             ("m", "00000000-0000-0000-0000-00000000000f", false),
         ] {
-            let changed = changed(name, uuid, false);
             assert_eq!(
-                awaits(&had_none, || Some(machine(None)), &changed),
+                is_awaited(&had_none, None, (name, uuid), false),
                 followed,
                 "{name} {uuid}"
             );

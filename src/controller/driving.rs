@@ -52,15 +52,15 @@ pub(super) fn drive(
     );
     let caches = context.caches.clone();
     let in_workload = workload.flat_map({
-        let caches = caches.clone();
-        move |change| stream::iter(of_workload(&caches, &change))
+        let (caches, clusters) = (caches.clone(), context.workload.clone());
+        move |change| stream::iter(of_workload(&caches, &clusters, &change))
     });
     let on_nodes = changes.nodes.subscribe().flat_map({
         let mut concerned = of_node(&caches);
         move |node| stream::iter(concerned(node))
     });
     let in_clusters = changes.clusters.subscribe().flat_map({
-        let concerned = of_cluster(&caches);
+        let concerned = of_cluster(&caches, &context.workload);
         move |cluster| stream::iter(concerned(cluster))
     });
     let remediations =

@@ -36,7 +36,9 @@ fn checker(api: MachineApi, standing: &Standing, generation: Option<i64>) -> Sta
         MachineApi::ClusterApi => CLUSTER_API_HEALTH_CHECKER,
     };
     match standing {
-        Standing::In(why) => Statement::verdict(kind, Ok((Reason::StandingIn, why.clone())), generation),
+        Standing::In(why) | Standing::Beside(why) => {
+            Statement::verdict(kind, Ok((Reason::StandingIn, why.clone())), generation)
+        }
         Standing::Aside(why) if why.reason == Reason::PlatformControllerUnknown => {
             Statement::unknown(kind, why, generation)
         }

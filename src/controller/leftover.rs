@@ -12,7 +12,7 @@ use kube::runtime::controller::Action;
 
 use super::api_call::{ShellError, within};
 use super::caches::Guarded;
-use super::concerned::cluster_in_use;
+use super::concerned::clusters_in_use;
 use super::context::Context;
 use super::node_cluster::NodeCluster;
 use super::workload::Change;
@@ -84,9 +84,7 @@ pub(super) async fn in_workload(context: Arc<Context>, mut changes: mpsc::Unboun
                 None => return,
             },
             _ = again.tick() => {
-                let readable = context.caches.readable_remediations();
-                // Who waits for a Node that boots asks for it no more than once, and has to be told.
-                context.workload.keep(readable.iter().filter_map(cluster_in_use));
+                context.workload.keep(clusters_in_use(&context.caches));
                 None
             }
         };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
@@ -10,10 +9,11 @@ use super::caches::Guarded;
 use crate::api::views::Node;
 use crate::core::machine_api::MachineApi;
 
-/// A Node that has changed, as it is now, or as it was last known where it is gone.
-#[derive(Clone, Debug)]
+/// A Node that has changed. What it says is looked up when it is needed: whoever hears of changes late keeps no
+/// Nodes meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChangedNode {
-    pub(crate) node: Arc<Guarded<Node>>,
+    pub(crate) name: String,
     /// Whether it has come or gone, or says something else of whose Node it is. A heartbeat is no news.
     pub(crate) is_news: bool,
 }

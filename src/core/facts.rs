@@ -106,7 +106,8 @@ pub struct Facts {
     pub look: Option<Look>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
-    /// Another remediation that is or may be at work on the same Machine, Node or BMC. Nothing is begun then; a
+    /// Another remediation that is or may be at work on the same Machine, Node or BMC, or that has failed there while
+    /// this one waited ([`Reason::Quarantined`]). Nothing is begun then; a
     /// host that we may have left off is seen to all the same. Only looked for while an attempt has to begin or an
     /// escalation is open.
     pub another_at_work: Option<Obstacle>,

@@ -82,7 +82,9 @@ impl Reporter {
         gauge.set(i64::from(standing.is_in()));
         let reason = standing.reason().as_str();
         match standing {
-            Standing::In(why) => tracing::info!(group, reason, "evaluating MachineHealthChecks: {why}"),
+            Standing::In(why) | Standing::Beside(why) => {
+                tracing::info!(group, reason, "evaluating MachineHealthChecks: {why}");
+            }
             Standing::Aside(obstacle) => {
                 tracing::info!(
                     group,

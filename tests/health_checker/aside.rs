@@ -1,17 +1,20 @@
 //! Where the platform's controller evaluates health checks, or nobody does.
 
 use anyhow::{Context as _, Result};
+use baremetal_remediator::api::keys;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::json;
 
-use crate::world::{self, World, objects};
+use crate::world::daemon::policies;
+use crate::world::{self, World, conditions, objects};
 use crate::{
-    CLUSTER, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, standing_in, status,
-    triggered, without_an_endpoint,
+    CLUSTER, LONG, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, standing_in,
+    status, triggered, without_an_endpoint,
 };
 
 /// Where machine-api-operator's health checker has its Lease.
@@ -120,7 +123,45 @@ async fn it_stands_aside_while_the_lease_of_the_platforms_controller_is_renewed(
     triggered(&world, &host.name, true).await?;
     policy_says(&world, "HealthChecker", "True", "StandingIn").await?;
     status(&world, "workers", |status| status.current_healthy == Some(0)).await?;
-    Ok(())
+    beside_the_platforms_controller(&world).await
+}
+
+/// Where the policy wants ours beside the platform's controller, the status is that one's to write.
+async fn beside_the_platforms_controller(world: &World) -> Result<()> {
+    let (cluster, host) = (harness::control_plane().await?, &world.hosts[0]);
+    world::set_policy(&world.client, policy("Always")).await?;
+    renew(world, 3).await?;
+    renew(world, 4).await?;
+    let is_said = |one: &Condition| one.status == "True" && one.message.contains("is renewed");
+    conditions::until(policies(&world.client), "default", "HealthChecker", LONG, is_said).await?;
+    let cursor = cluster.audit_cursor()?;
+    let untriggered = json!({"metadata": {"annotations": {keys::TRIGGER_ANNOTATION: null}}});
+    let machines = Api::<objects::MachineView>::namespaced(world.client.clone(), &world.namespace);
+    machines
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(untriggered))
+        .await?;
+    triggered(world, &host.name, true).await?;
+    reports_slowness(host, false).await?;
+    // What was woken before it was looked at before it.
+    check_for_slowness(world, "malformed-too", |check| {
+        check["spec"]["selector"] = json!({"matchExpressions": [{"key": "a", "operator": "Near"}]});
+    })
+    .await?;
+    objects::event(world, "malformed-too", "HealthCheckMalformed").await?;
+    let done = cluster.audit_of(world::DAEMON_USER, cursor).await?;
+    let of_check = |event: &&harness::AuditEvent| event.resource.resource == "machinehealthchecks";
+    let written: Vec<_> = done
+        .iter()
+        .filter(|event| event.verb == "patch")
+        .filter(of_check)
+        .collect();
+    assert!(written.is_empty(), "it has written {written:?}");
+
+    leases(world).delete(LEASE, &DeleteParams::default()).await?;
+    status(world, "workers", |status| status.current_healthy == Some(1)).await?;
+    let checks = objects::health_checks(world);
+    checks.delete("malformed-too", &DeleteParams::default()).await?;
+    world::set_policy(&world.client, policy("Auto")).await
 }
 
 #[tokio::test]
@@ -155,6 +196,9 @@ async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
     daemon.metric_becomes(&of_machines, Some("1")).await?;
     let told = objects::event(&world, "with-template", "HealthChecksUnserved").await?;
     assert!(told.contains("by a template, and nobody"), "{told}");
+
+    let told = objects::event(&world, "with-template", "TemplateUnusable").await?;
+    assert!(told.contains("reboot: does not exist in namespace"), "{told}");
 
     world::set_policy(&world.client, policy("Never")).await?;
     policy_says(&world, "HealthChecker", "False", "SwitchedOff").await?;

@@ -46,6 +46,8 @@ pub(crate) async fn run(mut port: Port, core: Arc<HostCore>, seats: Seats) {
             }
         };
         tokio::select! {
+            // Nobody is taken through a door that has changed: they would count, and the next be reset.
+            biased;
             () = core.stop.cancelled() => break,
             _ = door.changed() => {}
             () = phase => {}

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::api::RemediationPolicy;
 use crate::api::guarded::Guarded;
-use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
+use crate::core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
 use crate::core::checker::platform::{LeaseRead, Platform, Sighting, platform};
 use crate::core::checker::standing::{Standing, standing};
 use crate::core::machine_api::MachineApi;
@@ -17,15 +17,15 @@ use crate::intake::health_check::platform::{is_switched_off, lease};
 pub(super) struct Leases {
     openshift: LeaseRead,
     cluster_api: LeaseRead,
-    switched_off: bool,
+    switched_off: Option<bool>,
 }
 
 /// Who evaluates the MachineHealthChecks of each API.
 pub(super) struct Evaluators {
     openshift: OfApi,
     cluster_api: OfApi,
-    /// The NodeHealthCheck operator evaluates those of OpenShift that have a template.
-    operator: bool,
+    /// Whether the NodeHealthCheck operator evaluates those of OpenShift that have a template.
+    operator: Option<bool>,
 }
 
 struct OfApi {
@@ -79,9 +79,9 @@ impl Evaluators {
             }
         };
         Self {
-            openshift: of_api(leases.openshift, leases.switched_off),
+            openshift: of_api(leases.openshift, leases.switched_off == Some(true)),
             cluster_api: of_api(leases.cluster_api, false),
-            operator: leases.switched_off && node_health_checks,
+            operator: operator(leases.switched_off, Some(node_health_checks)),
         }
     }
 

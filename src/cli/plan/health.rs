@@ -174,7 +174,7 @@ fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
 fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
     let is_by_trigger = match &listed.asks {
         Asks::Trigger => true,
-        Asks::Request { .. } | Asks::Another(_) => false,
+        Asks::Request { .. } | Asks::Another(_) | Asks::Unknown => false,
     };
     let by_operator = listed.evaluator == Evaluator::NodeHealthCheckOperator;
     match judged.exempt? {

@@ -15,6 +15,8 @@ mod subject;
 mod templates;
 mod world;
 
+use std::io::Write as _;
+
 use anyhow::bail;
 use clap::Args;
 
@@ -53,15 +55,26 @@ async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
         arguments.all_namespaces,
     ))
     .await?;
+    // Nodes that no other check selects are not listed, so it is told apart from them, too.
+    for unreadable in world.node_checks.unreadable() {
+        writeln!(
+            std::io::stderr(),
+            "warning: {unreadable}; whom it selects is not known"
+        )?;
+    }
     let mut outlooks = Vec::new();
     for namespace in world.namespaces() {
         outlooks.extend(outlook::of_namespace(&world, &namespace).await?);
     }
     if let Some(name) = &arguments.machine {
-        let Some(outlook) = outlooks.iter().find(|outlook| outlook.name() == name) else {
+        let named: Vec<_> = outlooks.iter().filter(|outlook| outlook.name() == name).collect();
+        if named.is_empty() {
             bail!("there is no Machine {name} in the namespace; name the namespace with -n");
-        };
-        return show::one(arguments.output, outlook);
+        }
+        // Both APIs may have a Machine of that name, and a Node may be called so, too.
+        return named
+            .into_iter()
+            .try_for_each(|outlook| show::one(arguments.output, outlook));
     }
     show::all(arguments.output, &outlooks)
 }

@@ -61,12 +61,25 @@ impl NodeChecks {
             .collect()
     }
 
+    /// Those that cannot be read, each as a clause with what is wrong with it.
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = String> {
+        self.checks.iter().filter_map(|check| {
+            let invalid = check.0.as_ref().err()?;
+            Some(unreadable(&check.name_any(), &invalid.error))
+        })
+    }
+
     /// What decisions about a request of the check of this name are based on.
     pub(super) fn facts(&self, name: &str) -> Seen<HealthCheck> {
         let mut checks = self.checks.iter().filter_map(|check| check.0.as_ref().ok());
         let check = checks.find(|check| check.name_any() == name);
         check.map_or(Seen::Absent, NodeHealthCheck::facts)
     }
+}
+
+/// That a check cannot be read, and why.
+pub(super) fn unreadable(name: &str, error: &str) -> String {
+    format!("NodeHealthCheck {name} cannot be read: {error}")
 }
 
 /// What MachineHealthChecks make of NodeHealthChecks. One that cannot be read looks at nobody knows what.

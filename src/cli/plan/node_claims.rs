@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use super::course::{Asks, Claim, Says};
 use super::evaluators::EvaluatedBy;
 use super::health::OfMachine;
+use super::node_checks::unreadable;
 use super::said::{Said, template, verdict};
 use super::world::World;
 use crate::api::views::node_health_check::TemplateReference;
@@ -86,8 +87,7 @@ pub(super) fn claims(world: &World) -> BTreeMap<String, OfMachine> {
 /// What is said of each Node on account of a check that cannot be read.
 fn of_unreadable(name: &str, error: &str) -> (Said, Claim) {
     let check = format!("{KIND} {name}");
-    let detail = format!("{check} cannot be read: {error}");
-    let asks = Asks::Another("a template that cannot be read".to_owned());
+    let detail = unreadable(name, error);
     let evaluated_by = EvaluatedBy {
         who: "Unknown",
         why: detail.clone(),
@@ -104,9 +104,9 @@ fn of_unreadable(name: &str, error: &str) -> (Said, Claim) {
     };
     let claim = Claim {
         check,
-        asks,
-        evaluator: Evaluator::Unknown(Obstacle::new(Reason::HealthCheckUnreadable, detail)),
-        says: Says::Nothing,
+        asks: Asks::Unknown,
+        evaluator: Evaluator::Unknown(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone())),
+        says: Says::Unreadable(detail),
     };
     (said, claim)
 }

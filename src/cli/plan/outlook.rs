@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use super::course::{Claim, Course, course};
+use super::course::{Asks, Claim, Course, course};
 use super::health::{OfMachine, at_work, claims};
 use super::prospect::{self, Prospect};
 use super::said::Said;
@@ -104,11 +104,12 @@ pub(super) async fn of_namespace(world: &World, namespace: &str) -> anyhow::Resu
     outlooks.sort_by(|one, other| (&one.machine, one.api).cmp(&(&other.machine, other.api)));
     by_node.retain(|node, _| !nodes_of_machines.contains(node));
     for (node, of_node) in by_node {
+        let is_here = |claim: &Claim| said::is_for(claim, namespace);
         let here: OfMachine = of_node
             .into_iter()
-            .filter(|(_, claim)| said::is_for(claim, namespace))
+            .filter(|(_, claim)| is_here(claim) || claim.asks == Asks::Unknown)
             .collect();
-        if !here.is_empty() {
+        if here.iter().any(|(_, claim)| is_here(claim)) {
             outlooks.push(of_node_outlook(world, namespace, node, here).await?);
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn said(
 /// Kind and name of the template of a check.
 pub(super) fn template(asks: &Asks) -> Option<String> {
     match asks {
-        Asks::Trigger => None,
+        Asks::Trigger | Asks::Unknown => None,
         Asks::Request { template, .. } => Some(format!("{KIND} {template}")),
         Asks::Another(template) => Some(template.clone()),
     }
@@ -112,10 +112,11 @@ pub(super) fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Opt
     }
 }
 
-/// Whether a check would make a request of ours in a namespace.
+/// Whether a check would make a request of ours in a namespace. One that cannot be read is none by which a Node is of
+/// a namespace.
 pub(super) fn is_for(claim: &Claim, namespace: &str) -> bool {
     match &claim.asks {
         Asks::Request { template, .. } => template.split('/').next() == Some(namespace),
-        Asks::Trigger | Asks::Another(_) => false,
+        Asks::Trigger | Asks::Another(_) | Asks::Unknown => false,
     }
 }

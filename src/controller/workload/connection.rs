@@ -1,14 +1,14 @@
 //! Looks after the connection to one workload cluster.
 
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Secret;
-use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, reflector};
+use kube::{Client, ResourceExt as _};
 
 use super::load::Load;
 use super::meter::NODES_PAGE;
@@ -212,12 +212,12 @@ impl Keeper {
             }
             Some(Ok(Event::Apply(node))) => {
                 let is_news = self.newcomers.heard_of(&node);
-                self.tell(&shared, node, is_news);
+                self.tell(&shared, &node, is_news);
                 false
             }
             Some(Ok(Event::Delete(node))) => {
                 let is_news = self.newcomers.left(&node);
-                self.tell(&shared, node, is_news);
+                self.tell(&shared, &node, is_news);
                 false
             }
             // A watch that is resumed says nothing until something changes, so nobody would know that the
@@ -230,9 +230,9 @@ impl Keeper {
         }
     }
 
-    fn tell(&self, shared: &Shared, node: Guarded<Node>, is_news: bool) {
-        let node = Arc::new(node);
-        shared.tell(&Change::Node(self.key.clone(), ChangedNode { node, is_news }));
+    fn tell(&self, shared: &Shared, node: &Guarded<Node>, is_news: bool) {
+        let name = node.name_any();
+        shared.tell(&Change::Node(self.key.clone(), ChangedNode { name, is_news }));
     }
 
     /// Whether this connection has served its time.

@@ -62,7 +62,7 @@ impl fmt::Display for ClusterKey {
 }
 
 /// Something that is not as it was in a workload cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A Node.
     Node(ClusterKey, ChangedNode),
@@ -153,6 +153,11 @@ impl WorkloadClusters {
         state.is_none_or(|state| state.nodes.is_none() && state.trouble.is_none())
     }
 
+    /// A Node of a cluster as it was seen last; has nobody connected to.
+    pub(crate) fn node(&self, key: &ClusterKey, name: &str) -> Option<Arc<Guarded<Node>>> {
+        self.entries().get(key)?.state.nodes.as_ref()?.find(name)
+    }
+
     /// Keeps clusters connected, whose Nodes nobody asks for now.
     pub(crate) fn keep(&self, keys: impl IntoIterator<Item = ClusterKey>) {
         for key in keys {
@@ -175,7 +180,7 @@ impl WorkloadClusters {
         let (of, name) = match change {
             None => (None, None),
             Some(Change::Cluster(key)) => (Some(key), None),
-            Some(Change::Node(key, changed)) => (Some(key), Some(changed.node.name_any())),
+            Some(Change::Node(key, changed)) => (Some(key), Some(&changed.name)),
         };
         let entries = self.entries();
         let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
@@ -184,7 +189,7 @@ impl WorkloadClusters {
         connected
             .flat_map(|nodes| {
                 let ours = nodes.nodes.state_filter(|node| {
-                    is_tainted_by_us(node) && name.as_ref().is_none_or(|name| *name == node.name_any())
+                    is_tainted_by_us(node) && name.is_none_or(|name| *name == node.name_any())
                 });
                 ours.into_iter().map(move |node| (nodes.clone(), node))
             })

@@ -20,15 +20,11 @@ fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>)
     (clusters, key, told)
 }
 
-fn is_told_of(key: &ClusterKey, change: Option<Change>) -> bool {
-    matches!(change, Some(Change::Cluster(told)) if told == *key)
-}
-
 #[tokio::test]
 async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
     let (clusters, key, mut told) = clusters();
     assert!(clusters.nodes(&key).is_err());
-    assert!(is_told_of(&key, told.next().await));
+    assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
     let ended = clusters
         .entries()
         .get(&key)
@@ -46,7 +42,7 @@ async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
         "{}",
         unknown.detail
     );
-    assert!(is_told_of(&key, told.next().await), "it is asked again");
+    assert_eq!(told.next().await, Some(Change::Cluster(key)), "it is asked again");
 }
 
 #[tokio::test]
@@ -65,7 +61,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
         out_of_service_supported: true,
         of: Some(key.clone()),
     };
-    assert!(is_told_of(&key, told.next().await));
+    assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
     for (trouble, found) in [(None, 1), (Some("no route".to_owned()), 0)] {
         clusters.0.note(&key, |state| {
             state.nodes = Some(nodes.clone());

@@ -15,6 +15,16 @@ pub enum Asks {
     ByTemplate,
 }
 
+/// Whether the NodeHealthCheck operator evaluates OpenShift's checks that have a template: it is there, as its kind
+/// shows, and the feature gate has removed the platform's controller; none where nobody knows.
+pub fn operator(switched_off: Option<bool>, node_health_checks: Option<bool>) -> Option<bool> {
+    match (switched_off, node_health_checks) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+    }
+}
+
 impl Asks {
     /// All ways.
     pub const ALL: [Self; 2] = [Self::ByAnnotation, Self::ByTemplate];
@@ -39,15 +49,16 @@ pub enum Evaluator {
     Unknown(Obstacle),
 }
 
-/// Says who evaluates a check of an API. `operator`: the NodeHealthCheck operator is there, and evaluates
-/// OpenShift's checks that have a template instead of the platform's controller, which a feature gate removed.
+/// Says who evaluates a check of an API. `operator`: whether the NodeHealthCheck operator is there, and evaluates
+/// OpenShift's checks that have a template instead of the platform's controller, which a feature gate removed; none
+/// where nobody knows.
 /// Source: medik8s/node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`.
 pub fn evaluator(
     api: MachineApi,
     asks: Asks,
     platform: &Platform,
     standing: &Standing,
-    operator: bool,
+    operator: Option<bool>,
 ) -> Evaluator {
     match asks {
         Asks::ByAnnotation => by_annotation(api, platform, standing),
@@ -59,29 +70,38 @@ fn by_annotation(api: MachineApi, platform: &Platform, standing: &Standing) -> E
     match (platform, standing) {
         // Whoever else evaluates it, too.
         (Platform::Runs, _) if api == MachineApi::ClusterApi => Evaluator::Stranger,
-        (Platform::Runs, Standing::In(_)) => Evaluator::Both,
+        (Platform::Runs, Standing::In(_) | Standing::Beside(_)) => Evaluator::Both,
         (Platform::Runs, Standing::Aside(_)) => Evaluator::Platform,
-        (Platform::DoesNotRun(_) | Platform::Unknown(_), Standing::In(why)) => Evaluator::Ours(why.clone()),
+        (Platform::DoesNotRun(_) | Platform::Unknown(_), Standing::In(why) | Standing::Beside(why)) => {
+            Evaluator::Ours(why.clone())
+        }
         (Platform::DoesNotRun(_), Standing::Aside(why)) => Evaluator::Nobody(why.clone()),
         (Platform::Unknown(_), Standing::Aside(why)) => Evaluator::Unknown(why.clone()),
     }
 }
 
 /// Ours evaluates none of these, whatever the policy wants.
-fn by_template(api: MachineApi, platform: &Platform, operator: bool) -> Evaluator {
-    match platform {
-        Platform::Runs => Evaluator::Platform,
-        Platform::DoesNotRun(_) if operator && api == MachineApi::OpenShift => {
-            Evaluator::NodeHealthCheckOperator
-        }
-        Platform::DoesNotRun(why) => Evaluator::Nobody(Obstacle::new(
+fn by_template(api: MachineApi, platform: &Platform, operator: Option<bool>) -> Evaluator {
+    let operator = match api {
+        MachineApi::OpenShift => operator,
+        MachineApi::ClusterApi => Some(false),
+    };
+    match (platform, operator) {
+        (Platform::Runs, _) => Evaluator::Platform,
+        (Platform::DoesNotRun(_), Some(true)) => Evaluator::NodeHealthCheckOperator,
+        (Platform::DoesNotRun(_), None) => Evaluator::Unknown(Obstacle::new(
+            Reason::PlatformControllerUnknown,
+            "whether the NodeHealthCheck operator evaluates it is not known: the FeatureGate or the \
+             NodeHealthChecks cannot be read",
+        )),
+        (Platform::DoesNotRun(why), Some(false)) => Evaluator::Nobody(Obstacle::new(
             Reason::HealthChecksUnserved,
             format!(
                 "it has a template, so this daemon does not evaluate it, and neither does the platform's \
                  controller: {why}"
             ),
         )),
-        Platform::Unknown(why) => {
+        (Platform::Unknown(why), _) => {
             Evaluator::Unknown(Obstacle::new(Reason::PlatformControllerUnknown, why.clone()))
         }
     }

@@ -30,6 +30,16 @@ pub fn malformed(check: &Check) -> Option<Notice> {
     Some(warning(On::Check, &obstacle, malformed))
 }
 
+/// Why no request can be made from the template of this name that a check names.
+pub fn unusable_template(name: &str, wrong: &str) -> Notice {
+    let detail = format!("no request can be made from PowerCycleRemediationTemplate {name}: {wrong}");
+    warning(
+        On::Check,
+        &Obstacle::new(Reason::TemplateUnusable, detail),
+        wrong.to_owned(),
+    )
+}
+
 /// That nobody knows whether the Cluster of a check is paused, or how far it is.
 pub(super) fn cluster_unknown(detail: &str) -> Notice {
     let obstacle = Obstacle::new(Reason::ClusterUnreadable, detail);

@@ -20,6 +20,9 @@ pub enum Wanted {
 pub enum Standing {
     /// It evaluates the checks, and writes triggers and status; the text says why it does.
     In(String),
+    /// The same, because the policy has it so, beside the platform's controller or where nobody knows whether that
+    /// runs: status, conditions of Machines and numbers are left to that one. The text says so.
+    Beside(String),
     /// It writes nothing.
     Aside(Obstacle),
 }
@@ -28,15 +31,23 @@ impl Standing {
     /// Whether it evaluates the checks.
     pub fn is_in(&self) -> bool {
         match self {
-            Self::In(_) => true,
+            Self::In(_) | Self::Beside(_) => true,
             Self::Aside(_) => false,
+        }
+    }
+
+    /// Whether it writes status, conditions of Machines and numbers, which only one may write.
+    pub fn is_alone(&self) -> bool {
+        match self {
+            Self::In(_) => true,
+            Self::Beside(_) | Self::Aside(_) => false,
         }
     }
 
     /// The named reason.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::In(_) => Reason::StandingIn,
+            Self::In(_) | Self::Beside(_) => Reason::StandingIn,
             Self::Aside(obstacle) => obstacle.reason,
         }
     }
@@ -50,6 +61,14 @@ impl Default for Standing {
     }
 }
 
+const ALWAYS: &str = "spec.healthChecker of the RemediationPolicy is Always";
+
+fn beside(why: &str) -> Standing {
+    Standing::Beside(format!(
+        "{ALWAYS}; the status of health checks is left to the platform's controller: {why}"
+    ))
+}
+
 /// Decides. Without a policy nothing is wanted, and what is not known is not acted on.
 pub fn standing(wanted: &Seen<Wanted>, platform: &Platform) -> Standing {
     let aside = |reason, detail: &str| Standing::Aside(Obstacle::new(reason, detail));
@@ -60,9 +79,13 @@ pub fn standing(wanted: &Seen<Wanted>, platform: &Platform) -> Standing {
             Reason::SwitchedOff,
             "spec.healthChecker of the RemediationPolicy is Never",
         ),
-        (Seen::Present(Wanted::Always), _) => {
-            Standing::In("spec.healthChecker of the RemediationPolicy is Always".to_owned())
+        (Seen::Present(Wanted::Always), Platform::DoesNotRun(_)) => Standing::In(ALWAYS.to_owned()),
+        (Seen::Present(Wanted::Always), Platform::Runs) => {
+            beside("the Lease of the leader of the platform's controller is renewed")
         }
+        (Seen::Present(Wanted::Always), Platform::Unknown(why)) => beside(&format!(
+            "whether the platform's controller runs is not known: {why}"
+        )),
         (Seen::Present(Wanted::Auto), Platform::Runs) => aside(
             Reason::PlatformControllerRuns,
             "the platform's controller evaluates MachineHealthChecks: the Lease of its leader is renewed",

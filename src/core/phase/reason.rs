@@ -36,6 +36,18 @@ impl Reason {
     pub fn is_pause(self) -> bool {
         [Self::PolicyPaused, Self::MachinePaused, Self::HealthCheckPaused].contains(&self)
     }
+
+    /// Whether the signal was taken back, or the Machine that it was for has gone.
+    pub fn is_withdrawal(self) -> bool {
+        [
+            Self::TriggerWithdrawn,
+            Self::RemediationInterruptedByNHC,
+            Self::MachineNotFound,
+            Self::MachineReplaced,
+            Self::MachineDeleting,
+        ]
+        .contains(&self)
+    }
 }
 
 reasons! {
@@ -234,6 +246,9 @@ reasons! {
     /// MachineHealthChecks ask for power cycles, and no controller evaluates them.
     HealthChecksUnserved => "Let the platform's controller run, or, for those with the annotation and no template, set \
         spec.healthChecker of the RemediationPolicy \"default\" to Auto.",
+    /// The template that a health check names does not exist, or has a field that cannot be followed.
+    TemplateUnusable => "Create the PowerCycleRemediationTemplate, correct the field that the message names, or name another \
+        template.",
     /// MachineHealthChecks ask for power cycles by an annotation that their controller does not know.
     StrategyNotKnown => "Name a PowerCycleRemediationTemplate in the remediation template of the MachineHealthCheck.",
     /// NodeHealthChecks with our template are disabled, because MachineHealthChecks exist.

@@ -30,7 +30,7 @@ impl<'a> Step<'a> {
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
         if let Some(another) = &self.facts.another_at_work {
-            return self.obstructed(strategy, another, None);
+            return self.beside(strategy, another);
         }
         let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
             let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
@@ -41,6 +41,15 @@ impl<'a> Step<'a> {
             ControlFlow::Break(decision) => return decision,
         };
         step.approach_bmc(strategy, (machine, node, host), boot_id, hold, cause)
+    }
+
+    /// Another remediation of the same host is at work, which is waited for; or it has failed while this one waited,
+    /// and then both have: a person is needed.
+    pub(super) fn beside(self, strategy: &Strategy, another: &Obstacle) -> Decision {
+        if another.reason == Reason::Quarantined {
+            return self.once_settled(strategy, |step| step.fail(another));
+        }
+        self.obstructed(strategy, another, None)
     }
 
     /// Nobody else works on the Node; now the BMC, which has to be that of the host.

@@ -27,7 +27,7 @@ mod without_node;
 
 pub(crate) use asked::trigger_obstacle;
 pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle};
-pub(crate) use without_node::{obstacle as without_node_obstacle, unnamed_host};
+pub(crate) use without_node::{not_yet_missed, obstacle as without_node_obstacle, unnamed_host};
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -132,10 +132,12 @@ impl Step<'_> {
         }
     }
 
-    /// A pause does not use up the time that an attempt may be held up.
+    /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
     fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
-        let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause());
-        if still || !self.journal.is_paused() {
+        let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause())
+            || self.facts.another_at_work.is_some();
+        let was_waited_out = Reason::named(&self.journal.reason).is_some_and(is_waited_out);
+        if still || !was_waited_out {
             return;
         }
         let over = format!("{} does not hold it up any more", self.journal.reason);
@@ -150,14 +152,16 @@ impl Step<'_> {
         obstacle: &Obstacle,
         until: Option<Timestamp>,
     ) -> Decision {
-        // A pause is a person's decision and not a failure, however long it lasts, unless it would hide
-        // that we left a host off.
-        let patient = obstacle.reason.is_pause() && !self.journal.may_have_left_off();
-        if !patient && self.now >= self.pending_deadline(strategy) {
+        // A pause is a person's decision and not a failure, and another remediation has deadlines of its own,
+        // however long that lasts, unless it would hide that we left a host off.
+        let patient = is_waited_out(obstacle.reason) && !self.journal.may_have_left_off();
+        let deadline = self.pending_deadline(strategy);
+        if !patient && self.now >= deadline {
             let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
         }
         self.begin_story();
+        let until = until.map(|until| if patient { until } else { until.min(deadline) });
         self.waiting_until(obstacle, until)
     }
 
@@ -239,4 +243,9 @@ pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
     READ_BACKOFF
         .saturating_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX))
         .min(READ_BACKOFF_CAP)
+}
+
+/// Whether something that holds an attempt up does not count against the time that it may be held up.
+fn is_waited_out(reason: Reason) -> bool {
+    reason.is_pause() || reason == Reason::AnotherRemediationActive
 }

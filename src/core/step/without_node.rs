@@ -13,8 +13,8 @@ use super::subject::Verdict;
 use super::{RECHECK, Step, after, asked};
 use crate::core::decision::Decision;
 use crate::core::facts::{Facts, Host, Look, Machine, Node, Obstacle, Origin, Seen, World};
-use crate::core::health::target::NodeState;
-use crate::core::health::{self, WithoutNode};
+use crate::core::health::target::{ClusterState, NodeState};
+use crate::core::health::{self, HealthCheck, WithoutNode};
 use crate::core::identity::{self, SystemUuid};
 use crate::core::journal::{Journal, NoNode, NodeOfSubject, OffEvidence, Subject};
 use crate::core::phase::{Phase, Reason};
@@ -68,26 +68,58 @@ pub(super) fn judge<'a>(
     if let Some(obstacle) = by_itself::obstacle(machine) {
         return Verdict::Waits(obstacle, None);
     }
-    let node = match &why {
+    match too_long(machine, &why, (&checks, &world.cluster), now) {
+        Ok(cause) => Verdict::WithoutNode { machine, why, cause },
+        Err((obstacle, until)) => Verdict::Waits(obstacle, until),
+    }
+}
+
+/// Why these checks call a Machine without a Node unhealthy on account of that alone.
+///
+/// # Errors
+/// Why they do not, and until when, if that is known.
+fn too_long(
+    machine: &Machine,
+    why: &NoNode,
+    (checks, cluster): (&[&HealthCheck], &Seen<ClusterState>),
+    now: Timestamp,
+) -> Result<String, (Obstacle, Option<Timestamp>)> {
+    let told = why.told_of(&machine.name);
+    let node = match why {
         NoNode::NeverJoined => NodeState::Unset,
         NoNode::Deleted(name) => NodeState::Gone(name.clone()),
     };
     let judged = (machine.name.as_str(), &machine.state);
-    match health::judge_without_node(&checks, &world.cluster, judged, node, now) {
-        WithoutNode::TooLong(cause) => Verdict::WithoutNode { machine, why, cause },
-        WithoutNode::Waits { until } => {
-            let detail = format!("{told}, and may be without a Node for longer by its health checks");
-            let until = until.map(|until| after(until, super::AT_ONCE));
-            Verdict::Waits(Obstacle::new(Reason::WithinGracePeriod, detail), until)
-        }
-        WithoutNode::Unlimited => {
-            let detail = format!("{told}, and no health check limits how long that may be so");
-            Verdict::Waits(Obstacle::new(Reason::NodeStartupUnlimited, detail), None)
-        }
-        WithoutNode::Unknown(detail) => missing(&format!(
-            ", and whether it should have one is not known: {detail}"
-        )),
-    }
+    Err(
+        match health::judge_without_node(checks, cluster, judged, node, now) {
+            WithoutNode::TooLong(cause) => return Ok(cause),
+            WithoutNode::Waits { until } => {
+                let detail = format!("{told}, and may be without a Node for longer by its health checks");
+                let until = until.map(|until| after(until, super::AT_ONCE));
+                (Obstacle::new(Reason::WithinGracePeriod, detail), until)
+            }
+            WithoutNode::Unlimited => {
+                let detail = format!("{told}, and no health check limits how long that may be so");
+                (Obstacle::new(Reason::NodeStartupUnlimited, detail), None)
+            }
+            WithoutNode::Unknown(detail) => {
+                let detail = format!("{told}, and whether it should have one is not known: {detail}");
+                (Obstacle::new(Reason::NodeMissing, detail), None)
+            }
+        },
+    )
+}
+
+/// Why these checks do not call a Machine unhealthy for having no Node, although something else about it is: that is
+/// no reason to power-cycle a host which may be on its way. Until when that is so, if that is known.
+pub(crate) fn not_yet_missed(
+    machine: &Machine,
+    seen: &Seen<Node>,
+    checks: (&[&HealthCheck], &Seen<ClusterState>),
+    now: Timestamp,
+) -> Option<(Obstacle, Option<Timestamp>)> {
+    let why = why(machine, seen)?;
+    too_long(machine, &why, checks, now).err()
 }
 
 /// What about a Machine that has no Node forbids to act on it, whoever asks.
@@ -207,7 +239,7 @@ impl Step<'_> {
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
         if let Some(another) = &facts.another_at_work {
-            return self.obstructed(strategy, another, None);
+            return self.beside(strategy, another);
         }
         let uuid = match stated(machine, &why, host) {
             Ok(uuid) => uuid,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::judged::{self, UnderWay};
@@ -21,7 +22,8 @@ use crate::core::health::vouching;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
 use crate::core::step::{
-    machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, unnamed_host, without_node_obstacle,
+    machine_obstacle, node_obstacle, not_yet_missed, pause_obstacle, trigger_obstacle, unnamed_host,
+    without_node_obstacle,
 };
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
@@ -123,33 +125,46 @@ impl Gathered {
     }
 
     /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
-    /// of a remediation, would.
-    pub(super) fn refusal(&self, context: &Context, name: &str) -> Option<Obstacle> {
+    /// of a remediation, would; and until when, if that is known.
+    pub(super) fn refusal(
+        &self,
+        context: &Context,
+        name: &str,
+        now: Timestamp,
+    ) -> Option<(Obstacle, Option<Timestamp>)> {
+        let for_good = |obstacle| Some((obstacle, None));
         let machine = self.machine(name)?;
         let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
         let facts = gather::machine_facts(machine, cluster.as_ref());
         let of_machine = machine_obstacle(&facts).or_else(|| pause_obstacle(&facts));
         if let Some(obstacle) = of_machine.or_else(|| trigger_obstacle(&facts)) {
-            return Some(obstacle);
+            return for_good(obstacle);
         }
         let namespace = machine.namespace().unwrap_or_default();
         let mut unreadable = self.unreadable.iter();
         let unreadable = unreadable.find(|one| others::is_unreadable(one, &namespace, Some(name)));
         if let Some(unreadable) = unreadable {
-            return Some(others::may_be_at_work(unreadable, Some(name)));
+            return for_good(others::may_be_at_work(unreadable, Some(name)));
         }
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| seen::health_check(check, machine)).collect();
         let nodes = match context.nodes_of_machine(machine) {
             Ok(nodes) => nodes,
-            Err(obstacle) => return Some(obstacle),
+            Err(obstacle) => return for_good(obstacle),
         };
         let node = seen::node_of(machine, &nodes);
-        vouching(&checks)
-            .err()
-            .or_else(|| node_obstacle(&facts, &node))
+        let vouching = match vouching(&checks) {
+            Ok(vouching) => vouching,
+            Err(obstacle) => return for_good(obstacle),
+        };
+        let cluster = gather::cluster_state(cluster);
+        node_obstacle(&facts, &node)
             .or_else(|| without_node_obstacle(&facts, &node))
             .or_else(|| unnamed_host(&facts, &node, &host_by_statement(context, machine)))
+            .map_or_else(
+                || not_yet_missed(&facts, &node, (&vouching, &cluster), now),
+                for_good,
+            )
     }
 
     /// What the triggers of these Machines have led to.

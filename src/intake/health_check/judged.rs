@@ -23,7 +23,18 @@ pub(super) fn may_ask(guarded: &Guarded<MachineHealthCheck>) -> bool {
     readable.map_or(true, MachineHealthCheck::asks_for_power_cycles)
 }
 
-/// Such a check; `None` for another.
+/// Whether people are told of a check here: of one that our health checker evaluates, or that has a template of ours.
+pub(super) fn is_told_of(guarded: &Guarded<MachineHealthCheck>) -> bool {
+    may_ask(guarded) || guarded.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template)
+}
+
+/// A check with a template of ours; `None` for another.
+pub(super) fn with_template(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
+    guarded.0.as_ref().ok()?;
+    check(guarded, MachineHealthCheck::asks_by_template, Seen::Absent)
+}
+
+/// A check that asks by the strategy, or may; `None` for another.
 pub(super) fn asking(
     guarded: &Guarded<MachineHealthCheck>,
     cluster: impl Fn(&ClusterKey) -> Seen<ClusterState>,

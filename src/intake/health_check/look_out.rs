@@ -15,7 +15,7 @@ use crate::api::RemediationPolicy;
 use crate::api::remediation_policy::{HealthChecker, POLICY_NAME};
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{ClusterKey, Context, seen};
-use crate::core::checker::evaluator::{Asks, Evaluator, evaluator};
+use crate::core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
 use crate::core::checker::platform::{Platform, Sighting, platform};
 use crate::core::checker::standing::{Standing, Wanted, standing};
 use crate::core::facts::Seen;
@@ -31,7 +31,8 @@ const LOOK_SELDOM: Duration = Duration::from_mins(1);
 struct Outlook {
     seen: [Sighting; MachineApi::ALL.len()],
     seldom: Option<Instant>,
-    switched_off: bool,
+    /// As the FeatureGate was read last, once it was.
+    switched_off: Option<bool>,
     /// As they were read last, once they were.
     node_checks: Option<NodeChecks>,
 }
@@ -70,13 +71,13 @@ impl Outlook {
     async fn look(&mut self, context: &Context, jumped: bool) -> Vec<(MachineApi, Stance)> {
         if self.seldom.is_none_or(|last| last.elapsed() >= LOOK_SELDOM) {
             self.seldom = Some(Instant::now());
-            self.switched_off = platform::is_switched_off(&context.client).await;
+            let switched_off = platform::is_switched_off(&context.client).await;
+            self.switched_off = switched_off.or(self.switched_off);
             let node_checks = unserved::node_checks(&context.client).await;
             self.node_checks = node_checks.or(self.node_checks.take());
         }
-        // Of which nobody knows whether it is there, nobody is told that it is not.
-        let may_be_there = self.node_checks.as_ref().is_none_or(|checks| checks.served);
-        let operator = self.switched_off && may_be_there;
+        let node_checks_served = self.node_checks.as_ref().map(|checks| checks.served);
+        let operator = operator(self.switched_off, node_checks_served);
         let mut stances = Vec::new();
         for (api, seen) in MachineApi::ALL.into_iter().zip(&mut self.seen) {
             let is_served = match api {
@@ -91,13 +92,13 @@ impl Outlook {
             let before = std::mem::take(seen);
             let before = if jumped { before.counted_from(now) } else { before };
             *seen = before.after(read, now);
-            let switched_off = api == MachineApi::OpenShift && self.switched_off;
+            let switched_off = api == MachineApi::OpenShift && self.switched_off == Some(true);
             let platform = platform(seen, switched_off, now);
             let standing = standing(&wanted(context), &platform);
             let node_checks = self.node_checks.as_ref().filter(|_| api == MachineApi::OpenShift);
             let unserved = Unserved {
                 node_checks: node_checks.map_or_else(BTreeSet::new, |checks| checks.disabled.clone()),
-                ..unserved(context, api, (&platform, &standing), operator)
+                ..in_vain(context, api, (&platform, &standing), operator)
             };
             stances.push((api, Stance { standing, unserved }));
         }
@@ -126,7 +127,12 @@ fn keep_connected(context: &Context) {
 fn pause(context: &Context) -> Duration {
     let decides = wanted(context) == Seen::Present(Wanted::Auto);
     let is_asked = |api| !unserved::asking(&context.caches, api, Asks::ByAnnotation).is_empty();
-    if decides && MachineApi::ALL.into_iter().any(is_asked) {
+    let is_unknown = |api| {
+        let stance = context.checker.stance(api);
+        stance.is_some_and(|stance| stance.unserved.unknown().is_some())
+    };
+    let mut apis = MachineApi::ALL.into_iter();
+    if apis.any(|api| decides && is_asked(api) || is_unknown(api)) {
         LOOK
     } else {
         LOOK_SELDOM
@@ -149,11 +155,11 @@ pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wan
 }
 
 /// Which MachineHealthChecks of an API ask for power cycles in vain. `operator`: see [`evaluator`].
-fn unserved(
+fn in_vain(
     context: &Context,
     api: MachineApi,
     (platform, standing): (&Platform, &Standing),
-    operator: bool,
+    operator: Option<bool>,
 ) -> Unserved {
     let mut unserved = Unserved::default();
     for asks in Asks::ALL {
@@ -175,8 +181,8 @@ fn unserved(
 fn report(context: &Arc<Context>, api: MachineApi, before: &Stance, after: &Stance) {
     if before.standing != after.standing {
         context.reporter.health_checker_stands(api, &after.standing);
-        if !after.standing.is_in() {
-            // The numbers are those of whoever evaluates.
+        if !after.standing.is_alone() {
+            // The numbers are those of whoever writes the status.
             for key in context.checker.retain(|key: &CheckKey| key.api != api) {
                 forget_numbers(context, &key);
             }

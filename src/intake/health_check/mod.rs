@@ -1,6 +1,6 @@
-//! Our own health checker. Where it stands in for the platform's controller, it evaluates the
-//! MachineHealthChecks, of OpenShift and of Cluster API, that ask for power cycles, by [`crate::core::health`], and puts the trigger on unhealthy
-//! Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
+//! Our own health checker. Where it stands in for the platform's controller, it evaluates the MachineHealthChecks, of
+//! OpenShift and of Cluster API, that ask for power cycles, by [`crate::core::health`], and puts the trigger on
+//! unhealthy Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
 
 mod again;
 mod gathered;
@@ -16,6 +16,7 @@ mod telling;
 mod trigger;
 pub(crate) mod unserved;
 pub(crate) mod wake;
+mod with_template;
 
 pub(crate) use run::run;
 pub(crate) use state::{Checker, Stance};

@@ -1,5 +1,6 @@
 //! One pass for one health check: evaluate the namespace, put triggers, tell people, write the status.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use super::queue::Queue;
 use super::state::CheckKey;
 use super::status::machine::Turn;
 use super::telling::tell;
-use super::{judged, status, trigger};
+use super::{judged, status, trigger, with_template};
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError};
@@ -40,13 +41,16 @@ pub(super) async fn reconcile(
     passes: Arc<Passes>,
 ) -> Result<Action, ShellError> {
     let Passes { context, api } = passes.as_ref();
-    let Some(check) = judged::asking(&guarded, |_| Seen::Absent) else {
-        return Ok(Action::await_change());
-    };
     let key = CheckKey {
         api: *api,
         namespace: guarded.namespace().unwrap_or_default(),
         name: guarded.name_any(),
+    };
+    if let Some(check) = judged::with_template(&guarded) {
+        return Ok(with_template::look(context, &key, &guarded, &check));
+    }
+    let Some(check) = judged::asking(&guarded, |_| Seen::Absent) else {
+        return Ok(Action::await_change());
     };
     if !context.checker.is_in(*api) {
         let notices = malformed(&check).into_iter().collect();
@@ -69,7 +73,7 @@ pub(super) async fn reconcile(
     } = judged;
     notices.append(&mut outcome.notices);
     tell(context, &key, &guarded, Some(&gathered), notices);
-    if context.checker.is_in(*api) {
+    if context.checker.is_alone(*api) {
         match status::write(context, *api, &guarded, &outcome, now).await {
             Ok(()) => {}
             Err(error) => {
@@ -108,10 +112,15 @@ fn judge(context: &Context, key: &CheckKey) -> Judged {
     let gathered = Gathered::of(&context.caches, key);
     let (checks, targets) = (gathered.checks(context), gathered.targets(context));
     let evaluation = evaluate(&checks, &targets, now);
-    let refusal = |machine: &str| gathered.refusal(context, machine);
+    let look_again = Cell::new(evaluation.look_again);
+    let refusal = |machine: &str| {
+        let (obstacle, until) = gathered.refusal(context, machine, now)?;
+        look_again.set([look_again.get(), until].into_iter().flatten().min());
+        Some(obstacle)
+    };
     let outcome = outcome(&evaluation, &key.name, refusal);
+    let look_again = look_again.get();
     count(context, key, &gathered, &evaluation, &outcome);
-    let look_again = evaluation.look_again;
     let says = |said: &Said, dialect| status::machine::says(gathered.machine(&said.machine), said, dialect);
     let unsaid = unsaid(&evaluation, &key.name, says);
     Judged {
@@ -164,7 +173,7 @@ async fn say(
     let turn = Turn::begin();
     let mut failed = None;
     for said in unsaid {
-        if !context.checker.is_in(key.api) {
+        if !context.checker.is_alone(key.api) {
             break;
         }
         if turn.is_over() {
@@ -228,7 +237,9 @@ fn count(
     evaluation: &Evaluation<'_>,
     outcome: &Outcome,
 ) {
-    let Some(labels) = key.in_metrics() else { return };
+    let Some(labels) = key.in_metrics().filter(|_| context.checker.is_alone(key.api)) else {
+        return;
+    };
     let mut assessed = evaluation.checks.iter().filter(|one| one.check.name == key.name);
     let Some(Ok((_, assessment))) = assessed.next().map(|one| &one.assessment) else {
         context.reporter.check_numbers(&labels, None);

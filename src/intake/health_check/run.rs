@@ -96,7 +96,7 @@ async fn hear(
 fn forget(context: &Context) {
     let is_wanted = |key: &CheckKey| {
         let checks = &context.caches.of(key.api).health_checks;
-        caches::find(checks, Some(&key.namespace), &key.name).is_some_and(|check| judged::may_ask(&check))
+        caches::find(checks, Some(&key.namespace), &key.name).is_some_and(|check| judged::is_told_of(&check))
     };
     for key in context.checker.retain(is_wanted) {
         forget_numbers(context, &key);
@@ -124,7 +124,7 @@ fn concerned(stores: &MachineStores, woken: &BTreeSet<Woke>) -> Vec<ObjectRef<Gu
     }
     let concerned = stores.health_checks.state_filter(|check| {
         let namespace = check.namespace().unwrap_or_default();
-        (all || namespaces.contains(&namespace)) && judged::may_ask(check)
+        (all || namespaces.contains(&namespace)) && judged::is_told_of(check)
     });
     let references = concerned.iter().map(|check| ObjectRef::from_obj(check.as_ref()));
     references.collect()

@@ -96,6 +96,13 @@ impl Checker {
         stance.is_some_and(|stance| stance.standing.is_in())
     }
 
+    /// Whether status, conditions of Machines and numbers are for it to write.
+    pub(super) fn is_alone(&self, api: MachineApi) -> bool {
+        let state = self.state();
+        let stance = state.stances.get(&api);
+        stance.is_some_and(|stance| stance.standing.is_alone())
+    }
+
     /// Notes a stance; answers with the one before if that was another.
     pub(super) fn take(&self, api: MachineApi, stance: &Stance) -> Option<Stance> {
         let before = self.state().stances.insert(api, stance.clone());

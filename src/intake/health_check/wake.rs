@@ -186,6 +186,19 @@ fn machine(machine: &Machine, hasher: &mut DefaultHasher) {
     format!("{state:?}").hash(hasher);
     (facts.node_name, facts.provider_id, facts.authoritative_elsewhere).hash(hasher);
     (facts.foreign_mark, facts.trigger_answered_by, phase).hash(hasher);
+    // By these the host is found, and whether a trigger would be refused.
+    let annotations = machine.annotations();
+    let infrastructure = machine
+        .spec
+        .cluster_api
+        .as_ref()
+        .map(|machine| &machine.infrastructure);
+    (
+        annotations.get(keys::BARE_METAL_HOST_ANNOTATION),
+        format!("{infrastructure:?}"),
+    )
+        .hash(hasher);
+    facts.controller_owner.hash(hasher);
 }
 
 fn node(node: &Node, hasher: &mut DefaultHasher) {

@@ -38,6 +38,8 @@ pub(super) enum Asks {
     },
     /// What another remediator does: kind and name of its template.
     Another(String),
+    /// Nobody knows what.
+    Unknown,
 }
 
 /// What a check says, by the rules of whoever evaluates it.
@@ -45,6 +47,8 @@ pub(super) enum Asks {
 pub(super) enum Says {
     /// Nothing is to be done, or nobody knows.
     Nothing,
+    /// The check cannot be read, so nobody knows whether it is about this one; what is wrong with it.
+    Unreadable(String),
     /// Not yet, but then, if nothing changes.
     Later(Timestamp),
     /// It is unhealthy and not remediated for another reason than a limit.
@@ -118,6 +122,7 @@ enum Rank {
     Unwanted,
     Later(Timestamp),
     ObstructedLater,
+    Unreadable,
     Nothing,
 }
 
@@ -126,6 +131,11 @@ fn of_claim(claim: &Claim) -> (Rank, Course) {
     let check = &claim.check;
     match &claim.says {
         Says::Nothing => (Rank::Nothing, not("NotNeeded", "no health check wants it")),
+        Says::Unreadable(why) => {
+            let obstacle = Obstacle::new(Reason::HealthCheckUnreadable, why.clone());
+            let course = not(obstacle.reason.as_str(), obstacle.for_people());
+            (Rank::Unreadable, course)
+        }
         Says::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
         Says::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
         Says::Wanted => wanted(claim),
@@ -174,6 +184,7 @@ fn wanted(claim: &Claim) -> (Rank, Course) {
             let why = format!("{check} names {template}, so another remediator acts");
             (Rank::Another, not("AnotherRemediator", why))
         }
+        Asks::Unknown => (Rank::Nothing, not("NotNeeded", "nobody knows what it asks for")),
     }
 }
 
@@ -198,7 +209,7 @@ fn obstruction(claim: &Claim) -> Option<Course> {
                     strategy: Err(unusable),
                     ..
                 } => Some(unusable_course(check, unusable)),
-                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) => None,
+                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) | Asks::Unknown => None,
             }
         }
     }

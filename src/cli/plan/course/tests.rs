@@ -155,6 +155,22 @@ fn what_would_be_in_the_way_is_told_while_there_is_still_time() {
 }
 
 #[test]
+fn one_that_cannot_be_read_is_told_where_no_other_has_anything_to_say() {
+    let unreadable = || {
+        let says = Says::Unreadable("NodeHealthCheck a cannot be read: spec".to_owned());
+        claim("a", Asks::Unknown, unknown(), says)
+    };
+    let outcome = |claims: &[Claim]| match course(false, claims) {
+        Course::Asked(_) => "asked".to_owned(),
+        Course::Not { outcome, .. } => outcome,
+    };
+    let healthy = || claim("b", Asks::Trigger, ours(), Says::Nothing);
+    let wanting = || claim("b", Asks::Trigger, ours(), Says::Wanted);
+    assert_eq!(outcome(&[unreadable(), healthy()]), "HealthCheckUnreadable");
+    assert_eq!(outcome(&[unreadable(), wanting()]), "asked");
+}
+
+#[test]
 fn nothing_follows_from_nothing_and_from_what_is_forbidden() {
     let platform = || Evaluator::Platform;
     leads_to([

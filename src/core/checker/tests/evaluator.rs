@@ -1,6 +1,6 @@
 //! Who evaluates which check.
 
-use super::super::evaluator::{Asks, Evaluator, evaluator};
+use super::super::evaluator::{Asks, Evaluator, evaluator, operator};
 use super::super::platform::Platform;
 use super::super::standing::Standing;
 use crate::core::facts::Obstacle;
@@ -24,6 +24,10 @@ fn standing_in() -> Standing {
     Standing::In("why".to_owned())
 }
 
+fn beside() -> Standing {
+    Standing::Beside("why".to_owned())
+}
+
 fn aside(reason: Reason) -> Standing {
     Standing::Aside(Obstacle::new(reason, "why"))
 }
@@ -43,7 +47,7 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
             None,
         ),
         (OpenShift, &runs, switched_off(), "platform", None),
-        (OpenShift, &runs, standing_in(), "both", None),
+        (OpenShift, &runs, beside(), "both", None),
         (OpenShift, &gone, standing_in(), "ours", None),
         (
             OpenShift,
@@ -52,7 +56,7 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
             "nobody",
             Some(Reason::SwitchedOff),
         ),
-        (OpenShift, &unknown, standing_in(), "ours", None),
+        (OpenShift, &unknown, beside(), "ours", None),
         (
             OpenShift,
             &unknown,
@@ -67,7 +71,7 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
             "stranger",
             None,
         ),
-        (ClusterApi, &runs, standing_in(), "stranger", None),
+        (ClusterApi, &runs, beside(), "stranger", None),
         (ClusterApi, &gone, standing_in(), "ours", None),
         (
             ClusterApi,
@@ -78,48 +82,65 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
         ),
     ];
     for (api, platform, standing, who, why) in table {
-        for operator in [false, true] {
+        for operator in [Some(false), Some(true), None] {
             let found = evaluator(api, Asks::ByAnnotation, platform, &standing, operator);
             assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {standing:?}");
         }
     }
 }
 
+/// API, platform, operator; who evaluates it, and the reason where that has one.
+type Row<'a> = (MachineApi, &'a Platform, Option<bool>, &'a str, Option<Reason>);
+
 #[test]
 fn a_check_with_a_template_is_never_ours_to_evaluate() {
     let runs = Platform::Runs;
     let gone = Platform::DoesNotRun("gone".to_owned());
     let unknown = Platform::Unknown("unknown".to_owned());
-    let table: [(MachineApi, &Platform, bool, &str, Option<Reason>); 8] = [
-        (OpenShift, &runs, false, "platform", None),
-        (OpenShift, &runs, true, "platform", None),
-        (OpenShift, &gone, true, "operator", None),
+    let table: [Row<'_>; 10] = [
+        (OpenShift, &runs, Some(false), "platform", None),
+        (OpenShift, &runs, Some(true), "platform", None),
+        (OpenShift, &gone, Some(true), "operator", None),
         (
             OpenShift,
             &gone,
-            false,
-            "nobody",
-            Some(Reason::HealthChecksUnserved),
-        ),
-        (
-            OpenShift,
-            &unknown,
-            false,
+            None,
             "unknown",
             Some(Reason::PlatformControllerUnknown),
         ),
-        (ClusterApi, &runs, false, "platform", None),
         (
             ClusterApi,
             &gone,
-            true,
+            None,
+            "nobody",
+            Some(Reason::HealthChecksUnserved),
+        ),
+        (
+            OpenShift,
+            &gone,
+            Some(false),
+            "nobody",
+            Some(Reason::HealthChecksUnserved),
+        ),
+        (
+            OpenShift,
+            &unknown,
+            Some(false),
+            "unknown",
+            Some(Reason::PlatformControllerUnknown),
+        ),
+        (ClusterApi, &runs, Some(false), "platform", None),
+        (
+            ClusterApi,
+            &gone,
+            Some(true),
             "nobody",
             Some(Reason::HealthChecksUnserved),
         ),
         (
             ClusterApi,
             &unknown,
-            true,
+            Some(true),
             "unknown",
             Some(Reason::PlatformControllerUnknown),
         ),
@@ -127,7 +148,25 @@ fn a_check_with_a_template_is_never_ours_to_evaluate() {
     for (api, platform, operator, who, why) in table {
         for standing in [standing_in(), aside(Reason::SwitchedOff)] {
             let found = evaluator(api, Asks::ByTemplate, platform, &standing, operator);
-            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {operator}");
+            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {operator:?}");
         }
+    }
+}
+
+#[test]
+fn the_operator_evaluates_where_the_gate_is_on_and_its_kind_is_there_and_one_that_cannot_be_read_is_unknown()
+{
+    let (yes, no) = (Some(true), Some(false));
+    for (gate, kind, expected) in [
+        (yes, yes, yes),
+        (yes, no, no),
+        (no, yes, no),
+        (no, None, no),
+        (None, no, no),
+        (None, yes, None),
+        (yes, None, None),
+        (None, None, None),
+    ] {
+        assert_eq!(operator(gate, kind), expected, "{gate:?} {kind:?}");
     }
 }

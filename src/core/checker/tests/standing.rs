@@ -55,7 +55,7 @@ fn is_nobodys(platform: &Platform, standing: &Standing) -> bool {
         Asks::ByAnnotation,
         platform,
         standing,
-        false,
+        Some(false),
     );
     matches!(evaluator, Evaluator::Nobody(_))
 }
@@ -188,6 +188,8 @@ fn it_stands_in_where_it_is_wanted_and_nobody_else_does_it() {
         let decided = standing(wanted, platform);
         assert_eq!(decided.reason(), reason, "{wanted:?} {platform:?}");
         assert_eq!(decided.is_in(), reason == Reason::StandingIn);
+        let is_alone = decided.is_in() && matches!(platform, Platform::DoesNotRun(_));
+        assert_eq!(decided.is_alone(), is_alone, "{wanted:?} {platform:?}");
         assert_eq!(
             is_nobodys(platform, &decided),
             unserved,

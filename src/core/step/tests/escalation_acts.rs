@@ -103,7 +103,10 @@ impl Sim {
 
 /// Sets a condition of a Machine.
 pub(super) fn set(machine: &mut Machine, kind: &str, status: &str) {
-    machine.state.conditions.retain(|condition| condition.kind != kind);
+    machine
+        .state
+        .conditions
+        .retain(|condition| condition.kind != kind);
     machine.state.conditions.push(NodeCondition {
         kind: kind.to_owned(),
         status: status.to_owned(),

@@ -230,3 +230,67 @@ fn a_release_that_takes_long_says_what_it_waits_for() {
     );
     assert_eq!(sim.counts.journal_writes - writes, 1);
 }
+
+#[test]
+fn another_remediation_does_not_use_up_the_time_to_begin() {
+    for mut sim in [Sim::new(), Sim::without_node(false)] {
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.world.now > 3 * 3_600_000);
+        assert!(
+            sim.journal.is_because(Reason::AnotherRemediationActive),
+            "{}",
+            sim.journal.message
+        );
+
+        sim.another_at_work = None;
+        sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint yet"));
+        sim.run_until(|sim| sim.journal.is_because(Reason::HostNotFound));
+        assert_eq!(sim.journal.phase, Phase::Pending, "it is given its own time");
+        sim.run();
+        assert!(
+            sim.journal.is_because(Reason::PendingDeadlineExceeded),
+            "{}",
+            sim.journal.message
+        );
+    }
+}
+
+/// Requests for one host are one, and so is what becomes of them.
+#[test]
+fn what_has_failed_meanwhile_is_not_begun_anew_by_who_waited() {
+    for mut sim in [Sim::new(), Sim::without_node(false)] {
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.journal.is_because(Reason::AnotherRemediationActive));
+        sim.another_at_work = Some(Obstacle::new(Reason::Quarantined, "x has failed"));
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+        assert!(
+            sim.journal.is_because(Reason::Quarantined),
+            "{}",
+            sim.journal.message
+        );
+        assert_eq!(sim.power_offs(), 0);
+    }
+}
+
+#[test]
+fn a_grace_period_is_waited_for_no_longer_than_an_attempt_may_be_held_up() {
+    let mut sim = Sim::new();
+    sim.world.edit_check(|check| {
+        for condition in &mut check.conditions {
+            condition.timeout = jiff::SignedDuration::from_hours(50);
+        }
+    });
+    sim.run();
+    assert!(
+        sim.journal.is_because(Reason::PendingDeadlineExceeded),
+        "{}",
+        sim.journal.message
+    );
+    let hour = 3_600_000;
+    assert!(
+        (hour..hour + 60_000).contains(&sim.world.now),
+        "{}",
+        sim.world.now
+    );
+}

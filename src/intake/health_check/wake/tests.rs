@@ -104,7 +104,7 @@ fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
 #[test]
 fn what_is_judged_of_a_machine_wakes_and_nothing_else() {
     type Change = fn(&mut Value);
-    let table: [(&str, Change, bool); 8] = [
+    let table: [(&str, Change, bool); 10] = [
         ("nothing", |_| {}, false),
         (
             "resourceVersion",
@@ -132,6 +132,21 @@ fn what_is_judged_of_a_machine_wakes_and_nothing_else() {
             true,
         ),
         ("nodeRef", |one| one["status"]["nodeRef"] = Value::Null, true),
+        (
+            "BareMetalHost",
+            |one| one["metadata"]["annotations"] = json!({keys::BARE_METAL_HOST_ANNOTATION: "metal/host-1"}),
+            true,
+        ),
+        (
+            "controller",
+            |one| {
+                one["metadata"]["ownerReferences"] = json!([{
+                    "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet", "name": "workers",
+                    "uid": "u", "controller": true,
+                }]);
+            },
+            true,
+        ),
         ("unreadable", |one| one["status"]["nodeRef"] = json!(7), true),
     ];
     for (what, change, wakes_somebody) in table {

@@ -1,0 +1,64 @@
+//! MachineHealthChecks with a template of ours, which others evaluate: what would keep their requests from being
+//! made is told here, because they store no condition about it.
+//! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`, whose
+//! conditions about the template are set after the last write of the status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use kube::runtime::controller::Action;
+
+use super::again::RETRY;
+use super::state::CheckKey;
+use super::telling::tell;
+use crate::api::views::MachineHealthCheck;
+use crate::controller::Context;
+use crate::controller::caches::{self, Guarded};
+use crate::core::checker::notice::Notice;
+use crate::core::checker::notices::{malformed, unusable_template};
+use crate::core::health::overlap::Check;
+
+/// How old a check is before a template is missed: both may be of one file, which is applied from top to bottom.
+const YOUNG: Duration = Duration::from_secs(30);
+
+/// Looks at such a check.
+pub(super) fn look(
+    context: &Arc<Context>,
+    key: &CheckKey,
+    guarded: &Guarded<MachineHealthCheck>,
+    check: &Check,
+) -> Action {
+    if !context.caches.knows_templates() {
+        return Action::requeue(RETRY);
+    }
+    let unusable = of_template(context, key, guarded);
+    let left = left_of_youth(context, guarded);
+    let waits = unusable.is_some() && !left.is_zero();
+    let notices = malformed(check).into_iter().chain(unusable.filter(|_| !waits));
+    tell(context, key, guarded, None, notices.collect());
+    if waits {
+        Action::requeue(left)
+    } else {
+        Action::await_change()
+    }
+}
+
+/// Why no request can be made from the template that a check names.
+fn of_template(context: &Context, key: &CheckKey, guarded: &Guarded<MachineHealthCheck>) -> Option<Notice> {
+    let name = &guarded.0.as_ref().ok()?.spec.remediation_template.as_ref()?.name;
+    let template = caches::find(&context.caches.templates, Some(&key.namespace), name);
+    let wrong = match template.as_deref() {
+        None => Err(format!("does not exist in namespace {}", key.namespace)),
+        Some(Guarded(Ok(template))) => template.spec.validated().map(drop).map_err(|wrong| wrong.detail),
+        Some(Guarded(Err(invalid))) => Err(invalid.error.clone()),
+    };
+    wrong.err().map(|wrong| unusable_template(name, &wrong))
+}
+
+fn left_of_youth(context: &Context, guarded: &Guarded<MachineHealthCheck>) -> Duration {
+    let created = guarded.creation_timestamp();
+    let age = created.map(|created| context.clock.now().duration_since(created.0));
+    let age = age.and_then(|age| Duration::try_from(age).ok());
+    age.map_or(Duration::ZERO, |age| YOUNG.saturating_sub(age))
+}
