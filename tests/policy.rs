@@ -125,5 +125,35 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
     )
     .await?;
     // Sooner than a BMC that failed would be asked again.
-    tokio::time::timeout(Duration::from_secs(4), refusal::goes_on(&world, host)).await?
+    tokio::time::timeout(Duration::from_secs(4), refusal::goes_on(&world, host)).await??;
+
+    what_triggers_do(&daemon).await
+}
+
+async fn is_in_force(world: &World) -> Result<()> {
+    let (policies, is_true) = (world::daemon::policies(&world.client), |one: &Condition| {
+        one.status == "True"
+    });
+    conditions::until_current(policies, "default", "Accepted", refusal::PATIENCE, is_true).await?;
+    Ok(())
+}
+
+/// A remediation that is made for a trigger does what the policy said then.
+async fn what_triggers_do(daemon: &ChildDaemon) -> Result<()> {
+    let mut cases = [Case::new("triggers", Reason::PolicyPaused, &[])];
+    let world = refusal::make("triggers", &mut cases).await?;
+    let triggers = json!({
+        "escalation": "MachineDeletion", "retries": {"attempts": 7}, "deadlines": {"boot": "47m"},
+    });
+    let policy =
+        json!({"paused": true, "bmc": world::daemon::permissive_policy()["bmc"], "triggers": triggers});
+    world::set_policy(&world.client, policy).await?;
+    is_in_force(&world).await?;
+    refusal::all_refused(&world, daemon, &cases).await?;
+    let made = world.remediations().get(&world.hosts[0].remediation()).await?;
+    let strategy = serde_json::to_value(&made.spec)?;
+    assert_eq!(strategy["escalation"], "MachineDeletion", "{strategy}");
+    assert_eq!(strategy["retries"]["attempts"], 7, "{strategy}");
+    assert_eq!(strategy["deadlines"]["boot"], "47m", "{strategy}");
+    Ok(())
 }

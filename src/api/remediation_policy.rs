@@ -7,6 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::readiness_rules::ReadinessRules;
+use super::strategy_spec::StrategySpec;
+use crate::core::facts::Obstacle;
+use crate::core::strategy::Strategy;
 
 /// Name of the one policy that counts.
 pub const POLICY_NAME: &str = "default";
@@ -53,6 +56,20 @@ pub struct RemediationPolicySpec {
     /// Whether the daemon itself evaluates MachineHealthChecks that ask for power cycles.
     #[schemars(default)]
     pub health_checker: HealthChecker,
+    /// What a remediation does that is made for a trigger, as of the moment at which it is made. Requests do what
+    /// they, or the templates that they are made from, say themselves.
+    #[schemars(default)]
+    pub triggers: StrategySpec,
+}
+
+impl RemediationPolicySpec {
+    /// What a remediation does that is made for a trigger.
+    ///
+    /// # Errors
+    /// [`Reason::SpecInvalid`](crate::core::phase::Reason::SpecInvalid), naming the field.
+    pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
+        self.triggers.validated_at("spec.triggers")
+    }
 }
 
 /// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`, `cluster.x-k8s.io`) with the

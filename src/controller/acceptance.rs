@@ -220,6 +220,7 @@ fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
             "spec.bmc.allowedNetworks is empty, so no BMC is reached",
         ));
     }
+    policy.spec.strategy_of_triggers()?;
     Ok("in force".to_owned())
 }
 

@@ -12,6 +12,8 @@ use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 
 use super::retention;
+use crate::api::remediation_policy::POLICY_NAME;
+use crate::api::strategy_spec::StrategySpec;
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
@@ -169,6 +171,13 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
     until.map_or(RECHECK, |until| until.saturating_add(PAST).min(RECHECK))
 }
 
+/// What a remediation does that is made now. Without a policy that can be read nothing begins, whatever is asked.
+fn strategy(context: &Context) -> StrategySpec {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
+    policy.map_or_else(StrategySpec::default, |policy| policy.spec.triggers.clone())
+}
+
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
 /// counted up, so that a second creation for the same trigger is refused by the API server.
 async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool, ShellError> {
@@ -187,6 +196,7 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool
     );
     let spec = PowerCycleRemediationSpec {
         machine_name: Some(machine.name_any()),
+        strategy: strategy(context),
         ..Default::default()
     };
     let mut remediation = PowerCycleRemediation::new(name, spec);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use super::course::{Asks, Claim, Course, course};
+use super::course::{Asked, Asks, Claim, Course, course};
 use super::health::{OfMachine, at_work, claims};
 use super::prospect::{self, Prospect};
 use super::said::Said;
@@ -16,6 +16,7 @@ use super::{node_claims, said};
 use crate::api::guarded::Guarded;
 use crate::api::views::Machine;
 use crate::controller::ClusterKey;
+use crate::core::facts::Origin;
 use crate::core::strategy::HostControl;
 
 /// What is to be said of one Machine, or of a Node without one.
@@ -181,7 +182,7 @@ async fn foresee(
     let course = match under_way(world, outlook) {
         Some(remediation) => Err(remediation),
         None => match course(outlook.triggered, &claims) {
-            Course::Asked(asked) => Ok(asked),
+            Course::Asked(asked) => as_the_policy_says(world, asked),
             Course::Not { outcome, why } => Err(Remediation::new(outcome, why)),
         },
     };
@@ -223,6 +224,19 @@ async fn foresee(
         }
     };
     Ok(())
+}
+
+/// A remediation that is made for a trigger does what the policy says.
+fn as_the_policy_says(world: &World, mut asked: Box<Asked>) -> Result<Box<Asked>, Remediation> {
+    let policy = world.policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
+    if let Some(policy) = policy
+        && asked.origin == Origin::Annotation
+    {
+        let strategy = policy.spec.strategy_of_triggers();
+        asked.strategy =
+            strategy.map_err(|wrong| Remediation::new(wrong.reason.as_str(), wrong.for_people()))?;
+    }
+    Ok(asked)
 }
 
 /// The remediation that is at work.
