@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::phase::{Phase, Reason};
+use bmc_simulator::Fault;
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams, PostParams};
@@ -147,6 +148,33 @@ async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_d
 
     let subject = world::journal(&ended).subject.context("it is journalled")?;
     assert_eq!(subject.machine.as_deref(), Some(host.name.as_str()));
+    Ok(())
+}
+
+/// What has failed for one is not begun anew for who waited meanwhile.
+#[tokio::test]
+async fn several_requests_for_one_host_fail_together() -> Result<()> {
+    let world = world_of("node-merged-failure", HostOptions::default()).await?;
+    let host = &world.hosts[0];
+    host.bmc.inject(Fault::AcceptAndIgnore)?;
+    let check = NodeHealthCheck::create(&world, not_ready()).await?;
+    world.falls_silent(host).await?;
+
+    let by_hand = world.request(host, hasty()).await?;
+    check.asks_for(&world, host, "by-health-check").await?;
+    let ended = tokio::try_join!(
+        world.remediation_ended(&by_hand, LONG),
+        world.remediation_ended("by-health-check", LONG),
+    )?;
+
+    let mut journals = [ended.0, ended.1].map(|one| world::journal(&one));
+    journals.sort_by_key(|journal| journal.attempt);
+    let ends = journals
+        .each_ref()
+        .map(|journal| (journal.phase, journal.attempt));
+    assert_eq!(ends, [(Phase::Failed, 0), (Phase::Failed, 1)], "{journals:?}");
+    assert!(journals[0].is_because(Reason::Quarantined), "{journals:?}");
+    assert!(!journals[1].is_because(Reason::Quarantined), "{journals:?}");
     Ok(())
 }
 

@@ -134,8 +134,9 @@ impl Step<'_> {
 
     /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
     fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
+        let another = self.facts.another_at_work.as_ref();
         let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause())
-            || self.facts.another_at_work.is_some();
+            || another.is_some_and(|another| is_waited_out(another.reason));
         let was_waited_out = Reason::named(&self.journal.reason).is_some_and(is_waited_out);
         if still || !was_waited_out {
             return;
