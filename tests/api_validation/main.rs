@@ -145,7 +145,7 @@ async fn defaults_are_filled_in() -> Result<()> {
     });
     assert_eq!(remediation.data["spec"], strategy);
     assert_eq!(template.data["spec"]["template"]["spec"], strategy);
-    let limits = json!({"paused": false, "healthChecker": "Auto", "bmc": {
+    let limits = json!({"paused": false, "healthChecker": "Auto", "triggers": strategy, "bmc": {
         "allowedNetworks": [], "protocols": ["Redfish"], "minimumTransport": "VerifiedTLS",
         "readiness": {"interval": "21600s"},
     }});
