@@ -100,6 +100,8 @@ pub(crate) async fn is_switched_off(client: &Client) -> Option<bool> {
     match within("reading the FeatureGate", gates.get_opt(FEATURE_GATE_NAME)).await {
         Ok(None) => Some(false),
         Ok(Some(gate)) => gate.0.ok().map(|gate| gate.is_on(NO_HEALTH_CHECK_CONTROLLER)),
+        // The kind is not served: not OpenShift.
+        Err(error) if error.is_not_found() => Some(false),
         Err(error) => {
             tracing::debug!(error = %crate::report::chain(&error), "the FeatureGate cannot be read");
             None
