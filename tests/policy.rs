@@ -154,6 +154,6 @@ async fn what_triggers_do(daemon: &ChildDaemon) -> Result<()> {
     let strategy = serde_json::to_value(&made.spec)?;
     assert_eq!(strategy["escalation"], "MachineDeletion", "{strategy}");
     assert_eq!(strategy["retries"]["attempts"], 7, "{strategy}");
-    assert_eq!(strategy["deadlines"]["boot"], "47m", "{strategy}");
+    assert_eq!(strategy["deadlines"]["boot"], "2820s", "{strategy}");
     Ok(())
 }

@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::phase::Reason;
 use bmc_simulator::{CertificateDefect, DecoySpec, Fault, Injection, RequestClass};
-use futures::FutureExt as _;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
@@ -20,9 +19,9 @@ pub(crate) fn faulty(
     says: &[&'static str],
 ) -> Case {
     let fault = fault.into();
-    Case::new(what, reason, says).broken_by(move |_, host| {
-        let injected = host.bmc.inject(fault.clone());
-        async move { injected.context("the fault is refused") }.boxed()
+    // From the start: the first check may come as soon as the host is described.
+    Case::new(what, reason, says).options(|options| {
+        options.simulated = Box::new(move |spec| spec.fault(fault.clone()));
     })
 }
 
