@@ -90,7 +90,14 @@ pub(crate) fn start(
     );
 
     let (templates, template_changes, cache) = SharedCache::new();
-    drive_own((client, &refusals), "PowerCycleRemediationTemplate", cache, tasks);
+    drive(
+        refusals.noting(watch_all(client)),
+        "PowerCycleRemediationTemplate",
+        strip::<PowerCycleRemediationTemplate>,
+        (|_| {}, listener(wakes.templates)),
+        cache,
+        tasks,
+    );
 
     let (machines, checks) = (
         refusals.noting(served::openshift(client, tasks)),

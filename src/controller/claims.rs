@@ -12,7 +12,7 @@ use super::host::ResolvedHost;
 use super::machine_key::machine_key;
 use super::workload::ClusterKey;
 use super::{others, seen};
-use crate::api::PowerCycleRemediation;
+use crate::api::{PowerCycleRemediation, keys};
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Journal;
 use crate::core::phase::{Phase, Reason};
@@ -25,16 +25,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Takes all of `keys`, or none and names the holder of one. A holder that is not at work any more
-    /// has lost its claims.
+    /// Takes all of `keys`, or none and names the holder of one. What was taken before and is not among them is
+    /// given back: two who hold each a part of what both want would else wait for each other for ever. A holder that
+    /// is not at work any more has lost its claims.
     fn take(&self, keys: &[String], uid: &str, at_work: impl Fn(&str) -> bool) -> Result<(), String> {
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
-        holders.retain(|_, holder| holder == uid || at_work(holder));
-        let taken = keys
-            .iter()
-            .filter_map(|key| holders.get(key))
-            .find(|holder| *holder != uid);
-        if let Some(holder) = taken {
+        holders.retain(|_, holder| holder != uid && at_work(holder));
+        if let Some(holder) = keys.iter().find_map(|key| holders.get(key)) {
             return Err(holder.clone());
         }
         holders.extend(keys.iter().map(|key| (key.clone(), uid.to_owned())));
@@ -139,7 +136,10 @@ fn has_failed_since(remediation: &PowerCycleRemediation, time: Timestamp) -> boo
     let Some(journal) = remediation.status.as_ref().map(|status| &status.journal) else {
         return false;
     };
-    let is_taken_back = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
+    // A NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
+    let is_told_to_stop = remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
+        || remediation.metadata.deletion_timestamp.is_some();
+    let is_taken_back = is_told_to_stop || Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
     journal.phase == Phase::Failed
         && journal.attempt > 0
         && !is_taken_back
@@ -247,6 +247,14 @@ mod tests {
             "none was taken"
         );
         claims.release("three");
+        let other = ["Machine c/1".to_owned(), "Node 2".to_owned()];
+        assert_eq!(claims.take(&other, "four", |_| true), Ok(()));
+        assert_eq!(claims.take(&keys, "four", |_| true), Err("one".to_owned()));
+        assert_eq!(
+            claims.take(&other, "five", |_| true),
+            Ok(()),
+            "four wants them no more"
+        );
         assert_eq!(claims.take(&same_node, "two", |holder| holder != "one"), Ok(()));
         assert_eq!(claims.take(&keys, "one", |_| true), Err("two".to_owned()));
     }

@@ -54,6 +54,11 @@ fn may_act(remediation: &PowerCycleRemediation) -> bool {
     phase != Phase::Succeeded && phase != Phase::Cancelled
 }
 
+fn has_ended(remediation: &PowerCycleRemediation) -> bool {
+    let status = remediation.status.as_ref();
+    status.is_some_and(|status| status.journal.phase.is_final())
+}
+
 /// The workload clusters in which remediations may still have something to see or to do. Who waits there for a time
 /// asks for its Nodes no more than once, and has to be told of them.
 pub(super) fn clusters_in_use(caches: &Caches) -> Vec<ClusterKey> {
@@ -76,6 +81,7 @@ fn cluster_in_use(
             namespace: remediation.namespace()?,
             name: subject.cluster.clone()?,
         }),
+        None if has_ended(remediation) => None,
         None => ClusterKey::of(machine()?.0.as_ref().ok()?),
     }
 }
@@ -86,17 +92,13 @@ pub(super) fn of_other(
 ) -> impl Fn(Arc<Guarded<PowerCycleRemediation>>) -> Remediations + use<> {
     let caches = caches.clone();
     move |other| {
-        let is_over = |one: &PowerCycleRemediation| {
-            let status = one.status.as_ref();
-            status.is_some_and(|status| status.journal.phase.is_final())
-        };
         let there = caches::find(
             &caches.remediations,
             other.namespace().as_deref(),
             &other.name_any(),
         );
         let is_there = there.is_some_and(|there| there.uid() == other.uid());
-        if is_there && !other.0.as_ref().is_ok_and(is_over) {
+        if is_there && !other.0.as_ref().is_ok_and(has_ended) {
             return Vec::new();
         }
         active(&caches, |one| {

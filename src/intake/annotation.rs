@@ -79,6 +79,11 @@ pub(crate) async fn reconcile(
         )),
         Err(_) => Intake::Nothing,
     };
+    let strategy = strategy(&intakes.context);
+    let decision = match (decision, &strategy) {
+        (Intake::Create(_), Err(obstacle)) => skip(obstacle.clone()),
+        (decision, _) => decision,
+    };
     let mut look_again = match decision {
         Intake::Nothing => {
             intakes.is_news(&key, None);
@@ -94,14 +99,14 @@ pub(crate) async fn reconcile(
             }
             Some(recheck(look_again, intakes.context.clock.now()))
         }
-        Intake::Create(name) => match &guarded.0 {
-            Ok(machine) if create(&intakes.context, machine, &name).await? => {
+        Intake::Create(name) => match (&guarded.0, strategy) {
+            (Ok(machine), Ok(strategy)) if create(&intakes.context, machine, &name, &strategy).await? => {
                 intakes.is_news(&key, None);
                 None
             }
             // Somebody else has the name, and the cache does not know it yet.
-            Ok(_) => Some(CATCH_UP),
-            Err(_) => None,
+            (Ok(_), _) => Some(CATCH_UP),
+            (Err(_), _) => None,
         },
     };
     // After the trigger was dealt with, which must not wait for this.
@@ -171,16 +176,28 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
     until.map_or(RECHECK, |until| until.saturating_add(PAST).min(RECHECK))
 }
 
-/// What a remediation does that is made now. Without a policy that can be read nothing begins, whatever is asked.
-fn strategy(context: &Context) -> StrategySpec {
+/// What a remediation does that is made now; the default where there is no policy.
+///
+/// # Errors
+/// The obstacle, when the policy does not say it in a way that can be followed: what is corrected later would not
+/// reach a remediation that is there.
+fn strategy(context: &Context) -> Result<StrategySpec, Obstacle> {
     let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
-    let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
-    policy.map_or_else(StrategySpec::default, |policy| policy.spec.triggers.clone())
+    match seen::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
+        Seen::Absent => Ok(StrategySpec::default()),
+        Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail)),
+        Seen::Present(policy) => policy.spec.strategy_of_triggers().map(|_| policy.spec.triggers),
+    }
 }
 
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
 /// counted up, so that a second creation for the same trigger is refused by the API server.
-async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool, ShellError> {
+async fn create(
+    context: &Context,
+    machine: &Machine,
+    name: &str,
+    strategy: &StrategySpec,
+) -> Result<bool, ShellError> {
     let namespace = machine.namespace().unwrap_or_default();
     let owner = OwnerReference {
         api_version: machine.group_version(),
@@ -196,7 +213,7 @@ async fn create(context: &Context, machine: &Machine, name: &str) -> Result<bool
     );
     let spec = PowerCycleRemediationSpec {
         machine_name: Some(machine.name_any()),
-        strategy: strategy(context),
+        strategy: strategy.clone(),
         ..Default::default()
     };
     let mut remediation = PowerCycleRemediation::new(name, spec);

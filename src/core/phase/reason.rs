@@ -137,7 +137,8 @@ reasons! {
     /// The remediation failed, and the Machine is being replaced, as was asked for.
     Escalated => "Nothing to do; the owner of the Machine replaces it.",
     /// The last remediation of this Machine failed.
-    Quarantined => "Find out why the last remediation failed, then delete it to allow another.",
+    Quarantined => "Find out why the last remediation failed, then delete it, and those that failed with it, to allow \
+        another.",
 
     // The Node.
     /// The Machine has no Node, or the Node does not exist.

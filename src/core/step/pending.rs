@@ -21,7 +21,7 @@ pub(super) const IDENTITY_AGE: SignedDuration = SignedDuration::from_secs(10);
 const READ_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
 const READ_BACKOFF_CAP: SignedDuration = SignedDuration::from_mins(2);
 
-impl Step<'_> {
+impl<'a> Step<'a> {
     pub(super) fn pending(mut self, strategy: &Strategy) -> Decision {
         if self.facts.deletion_requested {
             return self.deleted_while_pending(strategy);
@@ -46,6 +46,12 @@ impl Step<'_> {
         }
         if !self.facts.has_finalizer {
             return self.perform(Effect::AddFinalizer);
+        }
+        // Who works on the host may be why its Node is as it is.
+        if let Some(another) = self.another_that_works()
+            && matches!(&verdict, Verdict::Waits(obstacle, _) if !obstacle.reason.is_pause())
+        {
+            return self.obstructed(strategy, another, None);
         }
         match verdict {
             Verdict::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
@@ -91,6 +97,12 @@ impl Step<'_> {
         by_host.or_else(by_node).map(|obstacle| (obstacle, until))
     }
 
+    /// Another remediation that is at work on the same host and has not failed at it.
+    fn another_that_works(&self) -> Option<&'a Obstacle> {
+        let another = self.facts.another_at_work.as_ref();
+        another.filter(|another| another.reason == Reason::AnotherRemediationActive)
+    }
+
     /// A new intent of ours, to be journalled before its command is sent.
     pub(super) fn intent(&self, verb: Verb, sends: i32) -> Intent {
         let end = self.soon(super::INTENT_LIFETIME);
@@ -134,9 +146,8 @@ impl Step<'_> {
 
     /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
     fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
-        let another = self.facts.another_at_work.as_ref();
         let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause())
-            || another.is_some_and(|another| is_waited_out(another.reason));
+            || self.another_that_works().is_some();
         let was_waited_out = Reason::named(&self.journal.reason).is_some_and(is_waited_out);
         if still || !was_waited_out {
             return;

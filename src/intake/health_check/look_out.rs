@@ -125,7 +125,7 @@ fn keep_connected(context: &Context) {
 
 /// Until the next look, if nobody asks for one before.
 fn pause(context: &Context) -> Duration {
-    let decides = wanted(context) == Seen::Present(Wanted::Auto);
+    let decides = matches!(wanted(context), Seen::Present(Wanted::Auto | Wanted::Always));
     let is_asked = |api| !unserved::asking(&context.caches, api, Asks::ByAnnotation).is_empty();
     let is_unknown = |api| {
         let stance = context.checker.stance(api);
@@ -183,9 +183,12 @@ fn report(context: &Arc<Context>, api: MachineApi, before: &Stance, after: &Stan
         context.reporter.health_checker_stands(api, &after.standing);
         if !after.standing.is_alone() {
             // The numbers are those of whoever writes the status.
-            for key in context.checker.retain(|key: &CheckKey| key.api != api) {
+            for key in context.checker.of(api) {
                 forget_numbers(context, &key);
             }
+        }
+        if before.standing.is_in() && !after.standing.is_in() {
+            context.checker.retain(|key: &CheckKey| key.api != api);
         }
     }
     let stances = MachineApi::ALL

@@ -125,6 +125,13 @@ impl Checker {
         succeeded
     }
 
+    /// The checks of an API of which something is remembered.
+    pub(super) fn of(&self, api: MachineApi) -> Vec<CheckKey> {
+        let state = self.state();
+        let keys = state.checks.keys().filter(|key| key.api == api);
+        keys.cloned().collect()
+    }
+
     /// Forgets the checks that are not wanted any more; answers with them.
     pub(super) fn retain(&self, is_wanted: impl Fn(&CheckKey) -> bool) -> Vec<CheckKey> {
         let mut state = self.state();

@@ -13,7 +13,7 @@ use crate::api::guarded::Guarded;
 use crate::api::keys;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation};
+use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate};
 use crate::controller::{about, begun};
 use crate::core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
 use crate::core::health::target::MachineState;
@@ -41,6 +41,7 @@ pub(crate) struct Wakes {
     pub(crate) cluster_api: MachineWakes,
     pub(crate) clusters: Wake<Cluster>,
     pub(crate) endpoints: Wake<BMCEndpoint>,
+    pub(crate) templates: Wake<PowerCycleRemediationTemplate>,
 }
 
 /// The listeners to the watches of one API.
@@ -68,6 +69,7 @@ impl Wakes {
             cluster_api: MachineWakes::new(waker),
             clusters: Wake::new(waker, cluster),
             endpoints: Wake::new(waker, endpoint),
+            templates: Wake::new(waker, template),
         }
     }
 }
@@ -224,6 +226,11 @@ fn endpoint(endpoint: &BMCEndpoint, hasher: &mut DefaultHasher) {
         &spec.system_uuid,
     )
         .hash(hasher);
+}
+
+/// Whether requests can be made from it is told on the checks that name it.
+fn template(template: &PowerCycleRemediationTemplate, hasher: &mut DefaultHasher) {
+    format!("{:?}", template.spec).hash(hasher);
 }
 
 fn remediation(remediation: &PowerCycleRemediation, hasher: &mut DefaultHasher) {

@@ -59,6 +59,7 @@ fn of_template(context: &Context, key: &CheckKey, guarded: &Guarded<MachineHealt
 fn left_of_youth(context: &Context, guarded: &Guarded<MachineHealthCheck>) -> Duration {
     let created = guarded.creation_timestamp();
     let age = created.map(|created| context.clock.now().duration_since(created.0));
-    let age = age.and_then(|age| Duration::try_from(age).ok());
+    // Its clock may be ahead of ours.
+    let age = age.map(|age| Duration::try_from(age).unwrap_or_default());
     age.map_or(Duration::ZERO, |age| YOUNG.saturating_sub(age))
 }

@@ -255,6 +255,35 @@ fn another_remediation_does_not_use_up_the_time_to_begin() {
     }
 }
 
+/// The other reboots the host, so that its Node is unhealthy for a while since then only, or gone.
+#[test]
+fn what_becomes_of_the_node_while_another_is_at_work_is_that_ones_doing() {
+    let changes: [fn(&mut Sim); 2] = [
+        |sim| sim.world.edit_check(|check| check.conditions.clear()),
+        |sim| sim.world.objects.node = Seen::Unreadable("status".to_owned()),
+    ];
+    for change in changes {
+        let mut sim = Sim::new();
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.world.now > 3 * 3_600_000);
+        change(&mut sim);
+        sim.run_until(|sim| sim.world.now > 6 * 3_600_000 || sim.journal.phase.is_final());
+        if sim.journal.phase.is_final() {
+            assert!(
+                sim.journal.is_because(Reason::Recovered),
+                "{}",
+                sim.journal.message
+            );
+        } else {
+            assert!(
+                sim.journal.is_because(Reason::AnotherRemediationActive),
+                "{}",
+                sim.journal.message
+            );
+        }
+    }
+}
+
 /// Requests for one host are one, and so is what becomes of them.
 #[test]
 fn what_has_failed_meanwhile_is_not_begun_anew_by_who_waited() {
