@@ -16,7 +16,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build the daemon and the simulator for release
-	cargo build --release --workspace --bins
+	cargo build --release --bins
 
 # Before anything is built: who mistypes a scenario should not wait minutes to be told.
 .PHONY: known-scenario
@@ -46,7 +46,7 @@ upstream: prerequisites ## Build the health checkers of others that make our req
 check: ## Formatting, lints, generated files, licences
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds --check
+	cargo test --quiet --test manifests
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
 	else echo "cargo-deny is not installed, so licences were not checked; cargo install --locked cargo-deny"; fi
 
@@ -72,11 +72,11 @@ foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 .PHONY: simulator-conformance
 simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table
 	@$(SIMULATOR_TOOLS)
-	@cargo run --quiet -p simulator-conformance -- $(TOOL)
+	@cargo run --quiet --bin simulator-conformance -- $(TOOL)
 
 .PHONY: simulator-bench
 simulator-bench: ## Measure how long fleets of BMCs take to start, and how much memory each takes (HOSTS="1000 5000")
-	@cargo build --release -p bmc-simulator
+	@cargo build --release --bin bmc-simulator
 	@bmc-simulator/bench.sh $(HOSTS)
 
 .PHONY: ipmi-bench
@@ -91,8 +91,7 @@ fencing-bench: ## Power a simulated host by fence_redfish, fence_ipmilan, ipmipo
 
 .PHONY: hostile-bench
 hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency and memory
-	@cargo build --release -p bmc-simulator --bins
-	@cargo build --release --example hostile
+	@cargo build --release --bin bmc-simulator --example hostile
 	@ulimit -n 8192; taskset -c 0 cargo run --quiet --release --example hostile
 
 .PHONY: peers
