@@ -8,12 +8,13 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use tokio::task::JoinSet;
 
+use super::machine_key::MachineKey;
 use super::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use super::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};
 use super::served::{self, ServedClusterApi};
 use super::shared_cache::{self, SharedCache};
 pub(super) use super::watching::{WATCH_TIMEOUT, drive};
-use super::watching::{drive_own, listener, strip, watch_all};
+use super::watching::{drive_own, listener, watch_all};
 pub(crate) use crate::api::guarded::Guarded;
 use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
@@ -66,38 +67,19 @@ pub(crate) fn start(
 ) -> (Caches, Changes) {
     let (remediations, remediation_changes, cache) = SharedCache::new();
     let refusals = Refusals::default();
-    let remediations_of = refusals.noting(watch_all(client));
-    drive(
-        remediations_of,
-        "PowerCycleRemediation",
-        strip::<PowerCycleRemediation>,
-        (|_| {}, listener(wakes.remediations)),
-        cache,
-        tasks,
-    );
+    let own = (client, &refusals);
+    let heard = listener(wakes.remediations);
+    drive_own(own, "PowerCycleRemediation", heard, cache, tasks);
 
     let (policies, policy_changes, cache) = SharedCache::new();
-    drive_own((client, &refusals), "RemediationPolicy", cache, tasks);
+    drive_own(own, "RemediationPolicy", |_: &_| {}, cache, tasks);
 
     let (endpoints, endpoint_changes, cache) = SharedCache::new();
-    drive(
-        refusals.noting(watch_all(client)),
-        "BMCEndpoint",
-        strip::<BMCEndpoint>,
-        (|_| {}, listener(wakes.endpoints)),
-        cache,
-        tasks,
-    );
+    drive_own(own, "BMCEndpoint", listener(wakes.endpoints), cache, tasks);
 
     let (templates, template_changes, cache) = SharedCache::new();
-    drive(
-        refusals.noting(watch_all(client)),
-        "PowerCycleRemediationTemplate",
-        strip::<PowerCycleRemediationTemplate>,
-        (|_| {}, listener(wakes.templates)),
-        cache,
-        tasks,
-    );
+    let heard = listener(wakes.templates);
+    drive_own(own, "PowerCycleRemediationTemplate", heard, cache, tasks);
 
     let (machines, checks) = (
         refusals.noting(served::openshift(client, tasks)),
@@ -240,6 +222,14 @@ impl Caches {
             MachineApi::OpenShift => &self.openshift,
             MachineApi::ClusterApi => &self.cluster_api,
         }
+    }
+
+    /// The Machines that a key may mean: of one API, or of both where it does not say which.
+    pub(crate) fn meant(&self, key: &MachineKey) -> impl Iterator<Item = Arc<Guarded<Machine>>> {
+        let apis = MachineApi::ALL
+            .into_iter()
+            .filter(|api| key.means(*api, &key.name));
+        apis.filter_map(|api| find(&self.of(api).machines, Some(&key.namespace), &key.name))
     }
 
     /// The Machines of both APIs, with the API that they are of, also where they cannot be read.

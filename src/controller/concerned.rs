@@ -16,7 +16,6 @@ use crate::api::views::cluster_api::Cluster;
 use crate::api::views::{Machine, Node};
 use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
 use crate::core::journal::{Journal, Subject};
-use crate::core::machine_api::MachineApi;
 use crate::core::phase::{Phase, Reason};
 
 /// The Machines of a namespace that carry the trigger.
@@ -206,13 +205,7 @@ pub(super) fn of_node(caches: &Caches) -> impl FnMut(Arc<Guarded<Node>>) -> Reme
 
 /// The Machine that a remediation is about, as the caches have it.
 fn machine_of(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<Arc<Guarded<Machine>>> {
-    let key = machine_key(caches, remediation)?;
-    let apis = MachineApi::ALL
-        .into_iter()
-        .filter(|api| key.api.is_none_or(|own| own == *api));
-    let mut found =
-        apis.filter_map(|api| caches::find(&caches.of(api).machines, Some(&key.namespace), &key.name));
-    found.next()
+    caches.meant(&machine_key(caches, remediation)?).next()
 }
 
 /// Whether a remediation may have been waiting for this change of a Node: of its own Node for any; of every other,

@@ -13,7 +13,6 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{RemediationPolicy, remediation_policy};
 use crate::core::facts::{self, Policy, Seen};
 use crate::core::health::HealthCheck;
-use crate::core::machine_api::MachineApi;
 
 /// A Cluster as the cache has it.
 pub(crate) fn cluster(context: &Context, key: &ClusterKey) -> Seen<Cluster> {
@@ -34,12 +33,8 @@ pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Nod
 
 /// A Machine as the cache has it.
 pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
-    let in_api = |api| {
-        let machines = &context.caches.of(api).machines;
-        caches::find(machines, Some(&key.namespace), &key.name)
-    };
     let name = &key.name;
-    let found: Vec<_> = match key.api {
+    match key.api {
         // What was never listed is not known to be absent.
         Some(api) if !context.caches.of(api).is_listed() => {
             let group = api.group();
@@ -48,12 +43,12 @@ pub(crate) fn machine(context: &Context, key: &MachineKey) -> Seen<Machine> {
                  serve that API, or has not listed them yet"
             ));
         }
-        Some(api) => in_api(api).into_iter().collect(),
         None if context.caches.hidden().is_some() => {
             return context.caches.hidden_machine(&format!("Machine {name}"));
         }
-        None => MachineApi::ALL.into_iter().filter_map(in_api).collect(),
-    };
+        Some(_) | None => {}
+    }
+    let found: Vec<_> = context.caches.meant(key).collect();
     match found.as_slice() {
         [] => Seen::Absent,
         [machine] => of(Some(machine.as_ref()), "Machine", name),

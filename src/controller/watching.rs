@@ -28,10 +28,11 @@ where
     watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
 }
 
-/// Keeps the cache of one of our kinds that nobody listens to but its subscribers.
+/// Keeps the cache of one of our kinds; `after` hears of what is watched when the cache has it.
 pub(super) fn drive_own<K>(
     (client, refusals): (&Client, &Refusals),
     kind: &'static str,
+    after: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
     cache: SharedCache<K>,
     tasks: &mut JoinSet<&'static str>,
 ) where
@@ -41,7 +42,7 @@ pub(super) fn drive_own<K>(
         refusals.noting(watch_all(client)),
         kind,
         strip::<K>,
-        (|_: &_| {}, |_: &_| {}),
+        (|_: &_| {}, after),
         cache,
         tasks,
     );

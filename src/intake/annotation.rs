@@ -79,10 +79,13 @@ pub(crate) async fn reconcile(
         )),
         Err(_) => Intake::Nothing,
     };
-    let strategy = strategy(&intakes.context);
-    let decision = match (decision, &strategy) {
-        (Intake::Create(_), Err(obstacle)) => skip(obstacle.clone()),
-        (decision, _) => decision,
+    let strategy = match &decision {
+        Intake::Create(_) => Some(strategy(&intakes.context)),
+        Intake::Nothing | Intake::Skip { .. } => None,
+    };
+    let decision = match &strategy {
+        Some(Err(obstacle)) => skip(obstacle.clone()),
+        Some(Ok(_)) | None => decision,
     };
     let mut look_again = match decision {
         Intake::Nothing => {
@@ -100,7 +103,9 @@ pub(crate) async fn reconcile(
             Some(recheck(look_again, intakes.context.clock.now()))
         }
         Intake::Create(name) => match (&guarded.0, strategy) {
-            (Ok(machine), Ok(strategy)) if create(&intakes.context, machine, &name, &strategy).await? => {
+            (Ok(machine), Some(Ok(strategy)))
+                if create(&intakes.context, machine, &name, &strategy).await? =>
+            {
                 intakes.is_news(&key, None);
                 None
             }
