@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use super::about::{about, begun};
 use super::caches;
 use super::context::Context;
+use super::journal::is_told_to_stop;
 use super::machine_key::{machine_key, machine_link};
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
@@ -40,7 +41,7 @@ pub(crate) fn facts(
             .as_ref()
             .map_or(now, |time| time.0),
         deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
-        told_to_stop: remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION),
+        told_to_stop: is_told_to_stop(remediation),
         has_finalizer: remediation
             .finalizers()
             .iter()

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::{Client, ResourceExt as _};
+use kube::{Client, ResourceExt};
 
+use crate::api::keys;
 use crate::api::views::Machine;
-use crate::controller::{ShellError, present, within};
+use crate::controller::{ShellError, list, present, within};
 use crate::core::facts::Obstacle;
 use crate::core::metal3::{HOST_ANNOTATION, annotated_host};
 use crate::core::phase::Reason;
@@ -40,7 +41,7 @@ impl Kind {
     const fn call(self) -> &'static str {
         match self {
             Self::Machine => "reading the Metal3Machine",
-            Self::Remediation => "reading the Metal3Remediation",
+            Self::Remediation => "listing Metal3Remediations",
         }
     }
 }
@@ -54,14 +55,6 @@ enum Served {
     NotSince(Instant),
     /// In none, when it was asked for.
     NotAt(Instant),
-}
-
-/// What became of a read.
-enum Read {
-    Found(Box<DynamicObject>),
-    Absent,
-    /// The server has no objects of this kind.
-    KindNotServed,
 }
 
 /// The kinds of cluster-api-provider-metal3 at one API server, with what was learned of how they are served. Copies
@@ -81,21 +74,23 @@ impl Provider {
         }
     }
 
-    /// The Metal3Remediation of a Machine; it bears the Machine's name. None also where the kind is not served:
-    /// OpenShift has metal3 without it.
-    /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`.
+    /// The name of a Metal3Remediation of a Machine. None also where the kind is not served: OpenShift has metal3
+    /// without it.
     ///
     /// # Errors
     /// A failed call.
     pub(super) async fn remediation(&self, machine: &Machine) -> Result<Option<String>, ShellError> {
         let namespace = machine.namespace().unwrap_or_default();
-        match self
-            .get(Kind::Remediation, &namespace, &machine.name_any())
-            .await?
-        {
-            Read::Found(found) => Ok(Some(found.name_any())),
-            Read::Absent | Read::KindNotServed => Ok(None),
-        }
+        let of_machine = |api| async move {
+            let all = ListParams::default();
+            let found = list(Kind::Remediation.call(), &api, &all, |found| {
+                is_about(found, machine)
+            })
+            .await?;
+            Ok(found.first().map(ResourceExt::name_any))
+        };
+        let found = self.served(Kind::Remediation, &namespace, of_machine).await?;
+        Ok(found.flatten())
     }
 
     /// The name of the BareMetalHost that a Metal3Machine has taken.
@@ -109,16 +104,20 @@ impl Provider {
     ) -> Result<Result<String, Obstacle>, ShellError> {
         let name = format!("Metal3Machine {namespace}/{metal3_machine}");
         let unreadable = |detail| Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
-        match self.get(Kind::Machine, namespace, metal3_machine).await {
-            Ok(Read::Found(found)) => {
+        let get = |api: Api<DynamicObject>| async move {
+            let read = async { present(api.get(metal3_machine).await, metal3_machine) };
+            within(Kind::Machine.call(), read).await
+        };
+        match self.served(Kind::Machine, namespace, get).await {
+            Ok(Some(Some(found))) => {
                 let annotation = found.annotations().get(HOST_ANNOTATION);
                 Ok(annotated_host(metal3_machine, annotation.map(String::as_str)))
             }
-            Ok(Read::Absent) => {
+            Ok(Some(None)) => {
                 let detail = format!("{name} does not exist");
                 Ok(Err(Obstacle::new(Reason::HostNotFound, detail)))
             }
-            Ok(Read::KindNotServed) => unreadable(format!(
+            Ok(None) => unreadable(format!(
                 "{name} cannot be read: the API server does not serve Metal3Machines"
             )),
             Err(error) if error.is_forbidden() => {
@@ -128,11 +127,20 @@ impl Provider {
         }
     }
 
-    /// An object of a kind, in a version that is served.
-    async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Read, ShellError> {
+    /// Reads objects of a kind in a version that is served; `None`: the server has no objects of this kind. An
+    /// error of `read` that says "not found" has to be about the kind.
+    async fn served<T, R>(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        read: impl Fn(Api<DynamicObject>) -> R,
+    ) -> Result<Option<T>, ShellError>
+    where
+        R: Future<Output = Result<T, ShellError>>,
+    {
         let known = self.known(kind);
         let first = match known {
-            Some(Served::NotAt(asked)) if asked.elapsed() < ASK_AGAIN => return Ok(Read::KindNotServed),
+            Some(Served::NotAt(asked)) if asked.elapsed() < ASK_AGAIN => return Ok(None),
             Some(Served::In(version)) => Some(version),
             Some(Served::NotAt(_) | Served::NotSince(_)) | None => None,
         };
@@ -141,16 +149,14 @@ impl Provider {
             let of_version = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, kind.name());
             let resource = ApiResource::from_gvk(&of_version);
             let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
-            let read = async { present(api.get(name).await, name) };
-            let read = match within(kind.call(), read).await {
-                Ok(Some(found)) => Read::Found(Box::new(found)),
-                Ok(None) => Read::Absent,
-                // The server said so of the kind and not of the object.
-                Err(error) if error.is_not_found() => continue,
+            match read(api).await {
+                Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error),
-            };
-            self.learn(kind, Served::In(version));
-            return Ok(read);
+                Ok(read) => {
+                    self.learn(kind, Served::In(version));
+                    return Ok(Some(read));
+                }
+            }
         }
         self.not_served(kind, known)
     }
@@ -159,7 +165,7 @@ impl Provider {
     ///
     /// # Errors
     /// When it was served a moment ago.
-    fn not_served(&self, kind: Kind, known: Option<Served>) -> Result<Read, ShellError> {
+    fn not_served<T>(&self, kind: Kind, known: Option<Served>) -> Result<Option<T>, ShellError> {
         let now = Instant::now();
         let since = match known {
             None | Some(Served::NotAt(_)) => None,
@@ -168,7 +174,7 @@ impl Provider {
         };
         self.learn(kind, since.map_or(Served::NotAt(now), Served::NotSince));
         if since.is_none() {
-            return Ok(Read::KindNotServed);
+            return Ok(None);
         }
         let detail = format!("the API server does not serve {} any more", kind.name());
         Err(Obstacle::new(Reason::HostUnreadable, detail).into())
@@ -183,6 +189,20 @@ impl Provider {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         served.insert(kind, how);
     }
+}
+
+/// Whether a Metal3Remediation is about a Machine. Cluster API names it after the Machine; the
+/// node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and, where it
+/// knows the Machine, that for an owner.
+/// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`; node-healthcheck-operator
+/// `internal/controller/resources/manager.go` (`generateRemediationCR`).
+fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {
+    let (name, node) = (remediation.name_any(), machine.node_name());
+    let checked = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
+    let mut owners = remediation.owner_references().iter();
+    name == machine.name_any()
+        || node.is_some_and(|node| name == node || checked.is_some_and(|checked| checked == node))
+        || owners.any(|owner| machine.uid().as_ref() == Some(&owner.uid))
 }
 
 #[cfg(test)]

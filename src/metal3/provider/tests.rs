@@ -21,10 +21,8 @@ struct Server {
 impl Server {
     async fn start(&self) -> Provider {
         let server = self.clone();
-        let answer =
-            async move |Path((version, name)): Path<(String, String)>| server.answer(&version, &name);
-        let path =
-            "/apis/infrastructure.cluster.x-k8s.io/{version}/namespaces/metal/metal3remediations/{name}";
+        let answer = async move |Path(version): Path<String>| server.answer(&version);
+        let path = "/apis/infrastructure.cluster.x-k8s.io/{version}/namespaces/metal/metal3remediations";
         let router = Router::new().route(path, get(answer));
         Provider::new(Client::try_from(served(router).await).unwrap())
     }
@@ -38,23 +36,16 @@ impl Server {
         self.asked.swap(0, Ordering::Relaxed)
     }
 
-    fn answer(&self, version: &str, name: &str) -> Response {
+    fn answer(&self, version: &str) -> Response {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if *self.version.lock().unwrap() != Some(version) {
             return (StatusCode::NOT_FOUND, "404 page not found\n").into_response();
         }
-        if name != "one" {
-            let details = json!({"name": name, "kind": "metal3remediations"});
-            let absent = json!({
-                "kind": "Status", "status": "Failure", "reason": "NotFound", "message": "not found",
-                "code": 404, "details": details,
-            });
-            return (StatusCode::NOT_FOUND, Json(absent)).into_response();
-        }
         let version = format!("infrastructure.cluster.x-k8s.io/{version}");
-        let metadata = json!({"name": name, "namespace": "metal"});
-        Json(json!({"apiVersion": version, "kind": "Metal3Remediation", "metadata": metadata}))
-            .into_response()
+        let items = [json!({"metadata": {"name": "one", "namespace": "metal"}})];
+        let list =
+            json!({"apiVersion": version, "kind": "Metal3RemediationList", "metadata": {}, "items": items});
+        Json(list).into_response()
     }
 }
 
@@ -115,6 +106,39 @@ async fn a_server_without_the_kind_is_asked_for_it_twice_a_minute() {
     server.serves(Some("v1beta1"));
     half_a_minute_passes(&provider);
     assert_eq!(found(&provider, "one").await.as_deref(), Some("one"));
+}
+
+#[test]
+fn a_metal3_remediation_is_about_the_machine_that_it_names_in_whichever_way_its_maker_does() {
+    let machine: Machine = serde_json::from_value(json!({
+        "metadata": {"name": "worker-7", "namespace": "metal", "uid": "of-worker-7"}, "spec": {},
+        "status": {"nodeRef": {"name": "node-7"}},
+    }))
+    .unwrap();
+    let owned_by = |kind: &str, uid: &str| {
+        let group = "machine.openshift.io/v1beta1";
+        json!({
+            "name": "node-7x2b9",
+            "ownerReferences": [{"apiVersion": group, "kind": kind, "name": "some", "uid": uid}],
+        })
+    };
+    let of_node =
+        |node: &str| json!({"name": "generated", "annotations": {"remediation.medik8s.io/node-name": node}});
+    for (metadata, expected) in [
+        (json!({"name": "worker-7"}), true),
+        (json!({"name": "node-7"}), true),
+        (json!({"name": "worker-70"}), false),
+        (owned_by("Machine", "of-worker-7"), true),
+        (owned_by("NodeHealthCheck", "of-the-check"), false),
+        (of_node("node-7"), true),
+        (of_node("node-70"), false),
+    ] {
+        let remediation = serde_json::from_value(json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Remediation", "metadata": metadata,
+        }))
+        .unwrap();
+        assert_eq!(is_about(&remediation, &machine), expected, "{metadata}");
+    }
 }
 
 /// While a definition is replaced, nobody can tell whether there is such a remediation.
