@@ -143,6 +143,13 @@ pub struct Leadership {
     pub act_until: Option<Timestamp>,
 }
 
+impl Leadership {
+    /// Whether this process may act now.
+    pub fn leads(&self, now: Timestamp) -> bool {
+        self.act_until.is_some_and(|until| until > now)
+    }
+}
+
 /// Machine, Node, health checks and policy.
 #[derive(Clone, Debug)]
 pub struct World {

@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
-use super::step::{machine_obstacle, node_obstacle, pause_obstacle, trigger_obstacle, without_node_obstacle};
+use super::step::{
+    control_plane_obstacle, foreign_obstacle, node_of_machine, pause_obstacle, trigger_obstacle,
+    without_node_obstacle,
+};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,21 +83,27 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
             return Intake::Nothing;
         }
     }
-    if let Some(obstacle) = machine_obstacle(machine)
+    if let Some(obstacle) = foreign_obstacle(machine)
         .or_else(|| pause_obstacle(machine))
         .or_else(|| trigger_obstacle(machine))
-        .or_else(|| without_node_obstacle(machine, triggered.node))
     {
         return skip(obstacle);
     }
-    let checks = match health::vouching(triggered.health_checks) {
-        Ok(checks) => checks,
-        Err(obstacle) => return skip(obstacle),
-    };
+    let checks = health::vouching(triggered.health_checks);
     // One for a Node that is well powers nothing, and takes the trigger off.
-    if !is_well(&checks, machine, triggered.node, now)
-        && let Some((obstacle, until)) = repeats::obstacle(&machine.name, remediations, now)
+    if checks
+        .as_ref()
+        .is_ok_and(|checks| is_well(checks, machine, triggered.node, now))
     {
+        return create(machine, remediations, is_taken);
+    }
+    let refused = control_plane_obstacle(Some(machine), triggered.node.present())
+        .or_else(|| without_node_obstacle(machine, triggered.node))
+        .or_else(|| checks.err());
+    if let Some(obstacle) = refused {
+        return skip(obstacle);
+    }
+    if let Some((obstacle, until)) = repeats::obstacle(&machine.name, remediations, now) {
         return Intake::Skip {
             obstacle,
             look_again: Some(until),
@@ -113,13 +122,8 @@ fn skip(obstacle: Obstacle) -> Intake {
 /// Whether a remediation would find the Node well at its first step. One that waits for something else may
 /// find it unhealthy later.
 fn is_well(checks: &[&HealthCheck], machine: &Machine, seen: &Seen<Node>, now: Timestamp) -> bool {
-    match seen {
-        Seen::Present(node) => {
-            node_obstacle(machine, seen).is_none()
-                && health::judge(checks, Some(machine), node, now) == Health::Healthy
-        }
-        Seen::Absent | Seen::Unreadable(_) => false,
-    }
+    node_of_machine(Some(machine), None, seen)
+        .is_ok_and(|node| health::judge(checks, Some(machine), node, now) == Health::Healthy)
 }
 
 fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {

@@ -6,6 +6,7 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod rotation;
 mod unreachable;
 
 use std::time::Duration;

@@ -239,6 +239,51 @@ fn the_trigger_of_a_node_that_is_well_is_taken_up_at_once_to_be_taken_off() {
 }
 
 #[test]
+fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
+    let by_machine = |ready: &str| {
+        let mut master = machine("worker");
+        master.control_plane = true;
+        (master, node(ready))
+    };
+    let by_node = |ready: &str| {
+        let Seen::Present(mut master) = node(ready) else {
+            panic!("there is a Node");
+        };
+        master.control_plane = true;
+        (machine("worker"), Seen::Present(master))
+    };
+    let without_node = (
+        { by_machine("True").0 },
+        Seen::Unreadable("its cluster is down".to_owned()),
+    );
+    for (machine, node, is_refused) in [
+        (by_machine("Unknown").0, by_machine("Unknown").1, true),
+        (by_node("Unknown").0, by_node("Unknown").1, true),
+        (without_node.0, without_node.1, true),
+        (by_machine("True").0, by_machine("True").1, false),
+        (by_node("True").0, by_node("True").1, false),
+    ] {
+        let triggered = Triggered {
+            machine: &machine,
+            node: &node,
+            health_checks: &vouching(),
+            remediations: &[],
+        };
+        match decide(triggered, |_| false, at(0)) {
+            Intake::Skip { obstacle, .. } => {
+                assert!(
+                    is_refused && obstacle.reason == Reason::ControlPlaneRefused,
+                    "{obstacle:?}"
+                );
+            }
+            decision @ (Intake::Nothing | Intake::Create(_)) => {
+                assert!(!is_refused && decision == created("worker-1"), "{decision:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
     let Seen::Present(mut other) = node("True") else {
         panic!("there is a Node");

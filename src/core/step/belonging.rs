@@ -6,7 +6,7 @@ use crate::core::journal::{Journal, Subject};
 use crate::core::phase::Reason;
 
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
-pub(super) fn node<'a>(
+pub(crate) fn node<'a>(
     machine: Option<&Machine>,
     named: Option<&str>,
     seen: &'a Seen<Node>,
@@ -23,12 +23,6 @@ pub(super) fn node<'a>(
         Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     };
     belong_together(machine, node)?;
-    if node.control_plane {
-        return Err(Obstacle::new(
-            Reason::ControlPlaneRefused,
-            format!("Node {name} has the control-plane role, and quorum is not judged yet"),
-        ));
-    }
     Ok(node)
 }
 
@@ -60,7 +54,7 @@ fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacl
         return match &node.machine_link {
             None => Ok(()),
             Some(link) => mismatch(format!(
-                "Node {name} belongs to Machine {link}, which is not in the namespace of this remediation, or was not when the attempt began"
+                "Node {name} belongs to Machine {link}, which is not in the namespace of this remediation, or was not when the attempt began; a host whose Machine is in another cluster is remediated from there"
             )),
         };
     };

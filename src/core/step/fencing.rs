@@ -100,7 +100,7 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn fencing(self, strategy: &Strategy) -> Decision {
+    pub(super) fn fencing(mut self, strategy: &Strategy) -> Decision {
         let (Some(release), Some(subject), Some(evidence)) = (
             self.journal.release.clone(),
             self.journal.subject.clone(),
@@ -131,6 +131,8 @@ impl Step<'_> {
             );
             return decision;
         }
+        let waiting = format!("Off is proven; releasing the workloads of {}", node.name);
+        self.say_unseen(Reason::ReleasingWorkloads, waiting);
         if self.is_released(&release, node) {
             self.watch_and_clean_up(strategy, &release, &evidence)
         } else {

@@ -23,10 +23,14 @@ mod settling;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod unseen;
 mod without_node;
 
 pub(crate) use asked::trigger_obstacle;
-pub(crate) use subject::{machine_obstacle, node_obstacle, pause_obstacle};
+pub(crate) use belonging::node as node_of_machine;
+pub(crate) use subject::{
+    control_plane_obstacle, foreign_obstacle, machine_obstacle, node_obstacle, pause_obstacle,
+};
 pub(crate) use without_node::{not_yet_missed, obstacle as without_node_obstacle, unnamed_host};
 
 use jiff::{SignedDuration, Timestamp};
@@ -136,8 +140,7 @@ impl Step<'_> {
 
     /// Whether this process may act.
     fn leads(&self) -> bool {
-        let act_until = self.facts.leadership.act_until;
-        act_until.is_some_and(|until| until > self.now)
+        self.facts.leadership.leads(self.now)
     }
 
     /// Whether no attempt is under way.

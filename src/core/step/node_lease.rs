@@ -212,7 +212,7 @@ pub(super) fn keep(mut decision: Decision, facts: &Facts, strategy: &Strategy, n
         | Phase::Cancelled
         | Phase::Failed => false,
     };
-    let leads = facts.leadership.act_until.is_some_and(|until| until > now);
+    let leads = facts.leadership.leads(now);
     if decision.act.is_some() || !at_work || !leads || decision.journal.held_node_lease().is_none() {
         return decision;
     }

@@ -95,6 +95,19 @@ impl Step<'_> {
         self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 
+    /// What a host that is on is waited for.
+    pub(super) fn awaited(&self) -> String {
+        match self.journal.subject.as_ref().map(|subject| &subject.node) {
+            Some(NodeOfSubject::There(node)) => {
+                format!("waiting for {} to come back Ready with a new boot ID", node.name)
+            }
+            Some(NodeOfSubject::None { .. }) => {
+                "waiting for a Node of the host to join and become Ready".to_owned()
+            }
+            None => "waiting for the Node to come back Ready with a new boot ID".to_owned(),
+        }
+    }
+
     fn begin_booting(mut self, strategy: &Strategy) -> Decision {
         let took = self
             .journal
@@ -105,14 +118,7 @@ impl Step<'_> {
             Reason::WaitingForNode,
             Some(strategy.deadlines.boot),
         );
-        let awaited = match self.journal.subject.as_ref().map(|subject| &subject.node) {
-            Some(NodeOfSubject::There(node)) => {
-                format!("{} to come back Ready with a new boot ID", node.name)
-            }
-            Some(NodeOfSubject::None { .. }) => "a Node of the host to join and become Ready".to_owned(),
-            None => "the Node to come back Ready with a new boot ID".to_owned(),
-        };
-        self.journal.message = format!("On after {took}; waiting for {awaited}");
+        self.journal.message = format!("On after {took}; {}", self.awaited());
         self.journal.intent = None;
         if self.came_back() {
             return self.finish(strategy);

@@ -55,6 +55,9 @@ pub(super) fn examine<'a>(journal: &Journal, facts: &Facts, world: &'a World, no
     let node = match node(machine, facts.named_node.as_deref(), &world.node) {
         Ok(node) => node,
         Err(obstacle) => {
+            if let Some(refused) = machine.and_then(role_obstacle) {
+                return Verdict::Waits(refused, None);
+            }
             if let Some((machine, why)) = without_node::absence(journal, facts, world) {
                 return without_node::judge(facts, world, (machine, why), now);
             }
@@ -72,6 +75,9 @@ pub(super) fn examine<'a>(journal: &Journal, facts: &Facts, world: &'a World, no
     };
     if health == Ok(Health::Healthy) {
         return Verdict::Recovered;
+    }
+    if let Some(refused) = control_plane_obstacle(machine, Some(node)) {
+        return Verdict::Waits(refused, None);
     }
     if let Err(obstacle) = policy(world) {
         return Verdict::Waits(obstacle, None);
@@ -164,18 +170,43 @@ fn machine<'a>(facts: &Facts, world: &'a World) -> Result<Option<&'a Machine>, V
         let detail = format!("Machine {} has UID {} now", machine.name, machine.uid);
         return Err(Verdict::Withdrawn(Obstacle::new(Reason::MachineReplaced, detail)));
     }
-    match machine_obstacle(machine) {
+    match foreign_obstacle(machine) {
         None => Ok(Some(machine)),
         Some(obstacle) if obstacle.reason == Reason::MachineDeleting => Err(Verdict::Withdrawn(obstacle)),
         Some(obstacle) => Err(Verdict::Waits(obstacle, None)),
     }
 }
 
-/// What about a Machine itself forbids to power-cycle its host. machine-api-operator marks Machines in deletion, and
+/// What about a Machine itself forbids to power-cycle its host.
+pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
+    foreign_obstacle(machine).or_else(|| role_obstacle(machine))
+}
+
+/// Whether a host is of the control plane, by its Machine or its Node. One that is well again is not held to it: the
+/// trigger has to be taken off.
+pub(crate) fn control_plane_obstacle(machine: Option<&Machine>, node: Option<&Node>) -> Option<Obstacle> {
+    let of_node = || {
+        let node = node.filter(|node| node.control_plane)?;
+        Some(control_plane_refused(&format!("Node {}", node.name)))
+    };
+    machine.and_then(role_obstacle).or_else(of_node)
+}
+
+fn role_obstacle(machine: &Machine) -> Option<Obstacle> {
+    let refused = || control_plane_refused(&format!("Machine {}", machine.name));
+    machine.control_plane.then(refused)
+}
+
+fn control_plane_refused(what: &str) -> Obstacle {
+    let detail = format!("{what} has the control-plane role, and quorum is not judged yet");
+    Obstacle::new(Reason::ControlPlaneRefused, detail)
+}
+
+/// What says that a Machine, as it is, is nothing for us, whatever becomes of its Node. machine-api-operator marks Machines in deletion, and
 /// cluster-api-provider-baremetal answers the same trigger; for a Failed one it asks nobody.
 /// Sources: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`;
 /// cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
-pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
+pub(crate) fn foreign_obstacle(machine: &Machine) -> Option<Obstacle> {
     let name = &machine.name;
     if machine.state.deleting {
         return Some(Obstacle::new(
@@ -199,10 +230,6 @@ pub(crate) fn machine_obstacle(machine: &Machine) -> Option<Obstacle> {
             format!("Machine {name} carries {mark}"),
         ));
     }
-    if machine.control_plane {
-        let detail = format!("Machine {name} has the control-plane role, and quorum is not judged yet");
-        return Some(Obstacle::new(Reason::ControlPlaneRefused, detail));
-    }
     None
 }
 
@@ -215,7 +242,10 @@ pub(crate) fn pause_obstacle(machine: &Machine) -> Option<Obstacle> {
 
 /// What about the Node of a Machine forbids to power-cycle its host. That there is none is another matter.
 pub(crate) fn node_obstacle(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
-    let obstacle = node(Some(machine), None, seen).err();
+    let obstacle = match node(Some(machine), None, seen) {
+        Ok(node) => control_plane_obstacle(None, Some(node)),
+        Err(obstacle) => Some(obstacle),
+    };
     obstacle.filter(|_| without_node::why(machine, seen).is_none())
 }
 

@@ -116,6 +116,33 @@ fn a_cluster_that_goes_away_while_the_host_is_off_does_not_keep_it_off() {
     );
 }
 
+#[test]
+fn a_cluster_that_goes_away_in_the_midst_of_an_attempt_is_told_until_it_is_back() {
+    for (phase, usual, end) in [
+        (Phase::Fencing, Reason::ReleasingWorkloads, Phase::Succeeded),
+        (Phase::Booting, Reason::WaitingForNode, Phase::Failed),
+    ] {
+        let mut sim = in_a_workload_cluster();
+        sim.world.host.boots_well = end == Phase::Succeeded;
+        sim.run_until(|sim| sim.decide().journal.phase == phase);
+        sim.journal_only();
+        let node = sim.world.objects.node.clone();
+        unreachable(&mut sim);
+        sim.journal_only();
+        assert_eq!(sim.journal.phase, phase, "{}", sim.journal.message);
+        assert!(sim.journal.is_because(Reason::WorkloadClusterUnreachable));
+        let told = "; the API of blue cannot be asked. Bring the API of the workload cluster back";
+        assert!(sim.journal.message.contains(told), "{}", sim.journal.message);
+
+        sim.world.objects.node = node;
+        sim.world.objects.node_cluster = None;
+        let back = sim.decide().journal;
+        assert_eq!((back.phase, back.reason.as_str()), (phase, usual.as_str()));
+        sim.run();
+        assert_eq!(sim.journal.phase, end, "{}", sim.journal.message);
+    }
+}
+
 /// The Node of this name in another cluster: well, and of another host.
 fn a_strangers_node(sim: &mut Sim) {
     sim.world.edit_node(|node| {

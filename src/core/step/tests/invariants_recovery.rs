@@ -125,6 +125,25 @@ fn invariant_12_control_plane_hosts_are_refused() {
 }
 
 #[test]
+fn the_trigger_of_a_control_plane_host_that_is_well_again_is_taken_off() {
+    for of_machine in [true, false] {
+        let mut sim = Sim::new();
+        if of_machine {
+            sim.world.edit_machine(|machine| machine.control_plane = true);
+        } else {
+            sim.world.edit_node(|node| node.control_plane = true);
+        }
+        sim.run_until(|sim| sim.journal.reason == Reason::ControlPlaneRefused.as_str());
+        sim.world.revive();
+        sim.run();
+
+        assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+        assert!(sim.journal.trigger_cleared.is_some());
+        assert_eq!(sim.power_offs(), 0);
+    }
+}
+
+#[test]
 fn a_request_needs_no_trigger_and_clears_none() {
     let mut sim = Sim::new();
     sim.origin = Origin::Request;
