@@ -9,10 +9,11 @@ use kube::ResourceExt as _;
 use super::about::{about, begun};
 use super::context::Context;
 use super::host::ResolvedHost;
+use super::journal::is_told_to_stop;
 use super::machine_key::machine_key;
 use super::workload::ClusterKey;
 use super::{others, seen};
-use crate::api::{PowerCycleRemediation, keys};
+use crate::api::PowerCycleRemediation;
 use crate::core::facts::{Obstacle, Seen};
 use crate::core::journal::Journal;
 use crate::core::phase::{Phase, Reason};
@@ -87,8 +88,10 @@ pub(crate) fn claim(
             return Err(failed_meanwhile(&other.name_any()));
         }
     }
-    let begun = others.iter().find(|other| has_begun(other) && shares_one(other));
-    if let Some(other) = begun {
+    let first = others
+        .iter()
+        .find(|other| goes_before(other, remediation) && shares_one(other));
+    if let Some(other) = first {
         return Err(at_work(&other.name_any()));
     }
     let is_at_work = |holder: &str| others.iter().any(|other| other.uid().as_deref() == Some(holder));
@@ -113,7 +116,7 @@ pub(crate) fn another_at_work(context: &Context, remediation: &PowerCycleRemedia
     let readable = context.caches.readable_remediations();
     let other = readable.iter().find(|other| {
         let is_other = other.uid() != remediation.uid() && !phase(other).is_final();
-        is_other && has_begun(other) && shares_one(other)
+        is_other && (has_begun(other) || is_between_attempts(other)) && shares_one(other)
     })?;
     Some(at_work(&other.name_any()))
 }
@@ -137,8 +140,7 @@ fn has_failed_since(remediation: &PowerCycleRemediation, time: Timestamp) -> boo
         return false;
     };
     // A NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
-    let is_told_to_stop = remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
-        || remediation.metadata.deletion_timestamp.is_some();
+    let is_told_to_stop = is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some();
     let is_taken_back = is_told_to_stop || Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
     journal.phase == Phase::Failed
         && journal.attempt > 0
@@ -150,6 +152,23 @@ fn has_failed_since(remediation: &PowerCycleRemediation, time: Timestamp) -> boo
 fn has_begun(remediation: &PowerCycleRemediation) -> bool {
     let journal = remediation.status.as_ref().map(|status| &status.journal);
     phase(remediation) != Phase::Pending || journal.is_some_and(Journal::may_have_left_off)
+}
+
+/// Whether it has made an attempt and waits to make the next.
+fn is_between_attempts(remediation: &PowerCycleRemediation) -> bool {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    phase(remediation) == Phase::Pending && journal.is_some_and(|journal| journal.attempt > 0)
+}
+
+/// Whether another remediation that is not over is to be waited for. Of two between attempts the elder goes on, or
+/// they would wait for each other.
+fn goes_before(other: &PowerCycleRemediation, own: &PowerCycleRemediation) -> bool {
+    let age = |one: &PowerCycleRemediation| {
+        let created = one.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (created, one.uid())
+    };
+    let own_is_first = has_begun(own) || is_between_attempts(own) && age(own) < age(other);
+    has_begun(other) || is_between_attempts(other) && !own_is_first
 }
 
 fn phase(remediation: &PowerCycleRemediation) -> Phase {
@@ -200,7 +219,44 @@ fn bmc_key(address: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Claims, PowerCycleRemediation, has_failed_since};
+    use super::{Claims, PowerCycleRemediation, goes_before, has_failed_since};
+
+    fn remediation(created: &str, status: &serde_json::Value) -> PowerCycleRemediation {
+        serde_json::from_value(json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "one", "uid": created, "creationTimestamp": created}, "spec": {}, "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn who_is_between_attempts_is_waited_for_as_who_makes_one_is_also_after_a_restart() {
+        let status = |phase: &str, attempt: u32| {
+            json!({
+                "phase": phase, "phaseStarted": "2026-01-01T01:00:00Z", "attempt": attempt, "reason": "RetryBackoff",
+                "message": "",
+            })
+        };
+        let (elder, younger) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        for (other, own, expected) in [
+            (("Pending", 0), ("Pending", 0), false),
+            (("Pending", 1), ("Pending", 0), true),
+            (("PoweringOff", 1), ("Pending", 0), true),
+            (("Pending", 0), ("Pending", 1), false),
+            (("PoweringOff", 1), ("Pending", 1), true),
+        ] {
+            let of = |(phase, attempt): (&str, u32), created| remediation(created, &status(phase, attempt));
+            for (one, another) in [(elder, younger), (younger, elder)] {
+                let found = goes_before(&of(other, one), &of(own, another));
+                assert_eq!(found, expected, "{other:?} {own:?}");
+            }
+        }
+        let between = |created| remediation(created, &status("Pending", 1));
+        assert!(goes_before(&between(elder), &between(younger)));
+        assert!(!goes_before(&between(younger), &between(elder)));
+        let unwatched = remediation(elder, &serde_json::Value::Null);
+        assert!(!goes_before(&unwatched, &unwatched));
+    }
 
     #[test]
     fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
