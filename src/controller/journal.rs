@@ -4,9 +4,23 @@ use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt as _};
 
 use super::api_call::{ShellError, within};
-use crate::api::{PowerCycleRemediation, PowerCycleRemediationStatus};
+use crate::api::{PowerCycleRemediation, PowerCycleRemediationStatus, keys};
 use crate::core::journal::Journal;
 use crate::report::conditions;
+
+/// Whether its NodeHealthCheck has told a remediation to stop, because its time was over.
+pub(crate) fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
+    remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
+}
+
+/// Whether people and the NodeHealthCheck are still to be told of that, although the journal stays as it is.
+pub(crate) fn owes_interruption(remediation: &PowerCycleRemediation) -> bool {
+    let status = remediation.status.as_ref();
+    status.is_some_and(|status| {
+        conditions::is_interrupted(&status.journal, is_told_to_stop(remediation))
+            && !conditions::say_interrupted(&status.conditions)
+    })
+}
 
 /// Writes the journal. Fails with a conflict when anybody wrote the remediation since it was read.
 pub(crate) async fn write(
@@ -26,7 +40,7 @@ pub(crate) async fn write(
     next.status = Some(PowerCycleRemediationStatus {
         observed_generation: generation,
         journal: journal.clone(),
-        conditions: conditions::of(journal, earlier, generation, now),
+        conditions: conditions::of((journal, is_told_to_stop(remediation)), earlier, generation, now),
     });
     let api = Api::<PowerCycleRemediation>::namespaced(client.clone(), &namespace);
     let (name, parameters) = (remediation.name_any(), PostParams::default());

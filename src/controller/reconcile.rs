@@ -103,7 +103,8 @@ async fn to_rest(
             act,
             look_again,
         } = step(&before, &facts, now);
-        if journal != before {
+        let owes_conditions = facts.leadership.leads(now) && journal::owes_interruption(&remediation);
+        if journal != before || owes_conditions {
             remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
         }
         let Some(act) = act else {

@@ -41,13 +41,30 @@ pub const CLUSTER_API_HEALTH_CHECKER: &str = "ClusterAPIHealthChecker";
 /// Of the policy: whether somebody evaluates each health check that asks for power cycles.
 pub const HEALTH_CHECKS_SERVED: &str = "HealthChecksServed";
 
+/// Whether a NodeHealthCheck has told a remediation to stop that goes on only to bring its host back.
+pub fn is_interrupted(journal: &Journal, told_to_stop: bool) -> bool {
+    told_to_stop && !journal.phase.is_final()
+}
+
+/// Whether these conditions say that it is interrupted.
+pub fn say_interrupted(conditions: &[Condition]) -> bool {
+    let mut processing = conditions
+        .iter()
+        .filter(|condition| condition.type_ == PROCESSING);
+    processing.any(|condition| condition.reason == Reason::RemediationInterruptedByNHC.as_str())
+}
+
 /// The conditions that a journal amounts to. A condition whose status stays keeps its transition time.
+///
+/// To the NodeHealthCheck that has told it to stop, a remediation has failed, although it still brings the host back.
+/// Source: medik8s/fence-agents-remediation `pkg/utils/conditions.go`.
 pub fn of(
-    journal: &Journal,
+    (journal, told_to_stop): (&Journal, bool),
     earlier: &[Condition],
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
+    let interrupted = is_interrupted(journal, told_to_stop);
     let released = journal.release.as_ref();
     let withdrawn = released.is_some_and(|release| release.withdrawn.is_some());
     let finished = released.is_some_and(|release| release.finished.is_some());
@@ -63,9 +80,13 @@ pub fn of(
     let statuses = [
         (
             PROCESSING,
-            if journal.phase.is_final() { "False" } else { "True" },
+            if interrupted || journal.phase.is_final() {
+                "False"
+            } else {
+                "True"
+            },
         ),
-        (SUCCEEDED, succeeded(journal)),
+        (SUCCEEDED, if interrupted { "False" } else { succeeded(journal) }),
         (PERMANENT_NODE_DELETION_EXPECTED, "False"),
         (
             POWER_OFF_PROVEN,
@@ -80,19 +101,30 @@ pub fn of(
             if finished && !withdrawn { "True" } else { "False" },
         ),
     ];
+    let why = |kind: &str| {
+        if interrupted && [PROCESSING, SUCCEEDED].contains(&kind) {
+            let reason = Reason::RemediationInterruptedByNHC.as_str();
+            let message = format!(
+                "its NodeHealthCheck told it to stop; the host is brought back: {}",
+                journal.message
+            );
+            (reason.to_owned(), message)
+        } else if journal.reason.is_empty() {
+            (Reason::Accepted.as_str().to_owned(), journal.message.clone())
+        } else {
+            (journal.reason.clone(), journal.message.clone())
+        }
+    };
     let make = |(kind, status): (&str, &str)| {
         let kept = earlier
             .iter()
             .find(|condition| condition.type_ == kind && condition.status == status);
+        let (reason, message) = why(kind);
         Condition {
             type_: kind.to_owned(),
             status: status.to_owned(),
-            reason: if journal.reason.is_empty() {
-                "Accepted".to_owned()
-            } else {
-                journal.reason.clone()
-            },
-            message: journal.message.clone(),
+            reason,
+            message,
             last_transition_time: kept.map_or(Time(now), |condition| condition.last_transition_time.clone()),
             observed_generation: generation,
         }
@@ -230,7 +262,7 @@ mod tests {
         ] {
             let mut journal = Journal::default();
             journal.enter(phase, reason, at(1), None);
-            let conditions = of(&journal, &[], Some(1), at(1));
+            let conditions = of((&journal, false), &[], Some(1), at(1));
             let status = |kind: &str| {
                 let of_kind = conditions.iter().find(|condition| condition.type_ == kind);
                 of_kind.map(|condition| condition.status.as_str())
@@ -246,6 +278,30 @@ mod tests {
                 .all(|one| (one.reason.as_str(), one.last_transition_time.0) == (reason.as_str(), at(1)));
             assert!(told, "{phase:?}: {conditions:?}");
         }
+    }
+
+    /// Source: medik8s/common `pkg/conditions`, and the reason of medik8s/fence-agents-remediation.
+    #[test]
+    fn a_request_that_was_told_to_stop_has_failed_while_it_brings_the_host_back() {
+        let mut journal = Journal::default();
+        journal.enter(Phase::Booting, Reason::WaitingForNode, at(1), None);
+        let before = of((&journal, false), &[], Some(1), at(1));
+        assert!(is_interrupted(&journal, true) && !say_interrupted(&before));
+
+        let after = of((&journal, true), &before, Some(1), at(2));
+
+        assert!(say_interrupted(&after));
+        for condition in &after {
+            let told = (condition.status.as_str(), condition.reason.as_str());
+            match condition.type_.as_str() {
+                PROCESSING | SUCCEEDED => assert_eq!(told, ("False", "RemediationInterruptedByNHC")),
+                _ => assert_eq!(told, ("False", "WaitingForNode"), "{condition:?}"),
+            }
+        }
+        journal.enter(Phase::Succeeded, Reason::Rebooted, at(3), None);
+        let ended = of((&journal, true), &after, Some(1), at(3));
+        assert_eq!(ended, of((&journal, false), &after, Some(1), at(3)));
+        assert!(!say_interrupted(&ended));
     }
 
     #[test]
