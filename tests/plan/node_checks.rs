@@ -125,6 +125,8 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
         assert!(text.contains(part), "{part}: {text}");
     }
 
+    a_request_that_has_ended_is_told(&world, &check, &kubeconfig).await?;
+
     let elsewhere = outlook_of(&world, &kubeconfig, 2).await?;
     assert_eq!(
         elsewhere["remediation"]["outcome"], "NodeMachineMismatch",
@@ -159,6 +161,34 @@ async fn what_a_node_health_check_will_see_is_said_of_its_nodes() -> Result<()> 
 
     second_in_a_ladder(&world, &check, &template, &kubeconfig).await?;
     rights::has_only_read(&world, cursor).await
+}
+
+/// As long as it is there, the operator makes no other.
+async fn a_request_that_has_ended_is_told(
+    world: &World,
+    check: &NodeHealthCheck,
+    kubeconfig: &Path,
+) -> Result<()> {
+    check.asks_for(world, &world.hosts[0], "over").await?;
+    let status = Patch::Merge(json!({"status": {
+        "phase": "Failed", "phaseStarted": "2026-01-01T00:00:00Z", "attempt": 1, "reason": "BootDeadlineExceeded",
+        "message": "",
+    }}));
+    let remediations = world.remediations();
+    remediations
+        .patch_status("over", &PatchParams::default(), &status)
+        .await?;
+    let found = outlook_of_machine(world, kubeconfig).await?;
+    assert_eq!(found["remediation"]["outcome"], "RequestEnded", "{found}");
+    let why = found["remediation"]["why"].as_str().unwrap_or_default();
+    let told = format!(
+        "PowerCycleRemediation over has ended in phase Failed (BootDeadlineExceeded), and NodeHealthCheck {} makes no \
+         other until that is deleted",
+        check.name()
+    );
+    assert_eq!(why, told);
+    remediations.delete("over", &DeleteParams::default()).await?;
+    Ok(())
 }
 
 /// As one of a later version may be.

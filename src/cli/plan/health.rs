@@ -8,6 +8,7 @@ use super::course::{Asks, Claim, Says};
 use super::evaluators::EvaluatedBy;
 use super::said::{Said, limit, said};
 use super::world::{OfApi, World, within_namespace};
+use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::{ClusterKey, Producer, is_meant};
@@ -191,27 +192,26 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
 /// The remediation of a Machine that is at work: its name, phase and reason.
 pub(super) fn under_way(world: &World, machine: &Guarded<Machine>) -> Option<(String, String, String)> {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
-    let namespace = machine.namespace().unwrap_or_default();
-    at_work(world, &namespace, Some(&machine.name_any()), node)
+    let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
+    remediation_of(world, (&namespace, Some(&name), node), judged::is_under_way)
 }
 
-/// The same of a Machine or a Node.
-pub(super) fn at_work(
+/// The first remediation of a Machine or a Node in a namespace that is wanted: its name, phase and reason.
+pub(super) fn remediation_of(
     world: &World,
-    namespace: &str,
-    machine: Option<&str>,
-    node: Option<&str>,
+    (namespace, machine, node): (&str, Option<&str>, Option<&str>),
+    is_wanted: impl Fn(&PowerCycleRemediation) -> bool,
 ) -> Option<(String, String, String)> {
     let readable = world
         .remediations
         .iter()
         .filter_map(|guarded| guarded.0.as_ref().ok());
-    let mut at_work = readable.filter(|remediation| {
-        judged::is_under_way(remediation)
-            && remediation.namespace().as_deref() == Some(namespace)
+    let mut wanted = readable.filter(|remediation| {
+        remediation.namespace().as_deref() == Some(namespace)
             && is_meant(remediation, machine, node)
+            && is_wanted(remediation)
     });
-    let remediation = at_work.next()?;
+    let remediation = wanted.next()?;
     let journal = remediation
         .status
         .as_ref()

@@ -24,7 +24,6 @@ use crate::core::health::node_health_check::assess::{
 use crate::core::health::node_health_check::rivals::Rivals;
 use crate::core::health::verdict::Verdict;
 use crate::core::phase::Reason;
-use crate::intake::health_check::judged;
 
 const KIND: &str = "NodeHealthCheck";
 
@@ -114,7 +113,7 @@ fn of_unreadable(name: &str, error: &str) -> (Said, Claim) {
 fn targets(world: &World, check: &NodeHealthCheck) -> Vec<NodeTarget> {
     let by = Producer::NodeHealthCheck(check.name_any());
     let readable = world.remediations.iter().filter_map(|one| one.0.as_ref().ok());
-    let requests = readable.filter(|one| producer(one).as_ref() == Some(&by) && judged::is_under_way(one));
+    let requests = readable.filter(|one| producer(one).as_ref() == Some(&by));
     let requested: Vec<String> = requests.filter_map(|one| about(one).node).collect();
     let nodes = world.own.by_name.iter();
     nodes
@@ -238,16 +237,16 @@ fn says(
         Verdict::Unhealthy { .. } if *evaluator != Evaluator::NodeHealthCheckOperator => Says::Wanted,
         Verdict::Unhealthy { .. } => match (stopped(check, assessment), &judged.held) {
             (Some(why), _) => Says::Forbidden(why),
-            (None, Some(held)) => Says::Unwanted(self::held(held)),
+            (None, Some(held)) => self::held(held),
             (None, None) => Says::Wanted,
         },
     }
 }
 
-fn held(held: &Held) -> String {
-    match held {
-        Held::Requested => "its request is there already".to_owned(),
+fn held(held: &Held) -> Says {
+    Says::Unwanted(match held {
+        Held::Requested => return Says::Requested,
         Held::Excluded => format!("the Node has the label {EXCLUDED_LABEL} with the value {EXCLUDED}"),
         Held::ControlPlane(other) => format!("{other} of the control plane comes first"),
-    }
+    })
 }

@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::course::{Asked, Asks, Claim, Course, course};
-use super::health::{OfMachine, at_work, claims};
+use super::health::{OfMachine, claims, remediation_of};
 use super::prospect::{self, Prospect};
 use super::said::Said;
 use super::steps::steps;
@@ -15,9 +15,11 @@ use super::world::{OfApi, World, within_namespace};
 use super::{node_claims, said};
 use crate::api::guarded::Guarded;
 use crate::api::views::Machine;
-use crate::controller::ClusterKey;
+use crate::api::{PowerCycleRemediation, keys};
+use crate::controller::{ClusterKey, producer};
 use crate::core::facts::Origin;
 use crate::core::strategy::HostControl;
+use crate::intake::health_check::judged;
 
 /// What is to be said of one Machine, or of a Node without one.
 #[derive(Debug, Default, Serialize)]
@@ -52,7 +54,7 @@ pub(super) struct Outlook {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Remediation {
-    /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, or the reason that stands in the way.
+    /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, `RequestEnded`, or the reason that stands in the way.
     pub(super) outcome: String,
     pub(super) why: String,
     /// `namespace/name` of the template that its request would be made from.
@@ -181,9 +183,13 @@ async fn foresee(
 ) -> anyhow::Result<()> {
     let course = match under_way(world, outlook) {
         Some(remediation) => Err(remediation),
-        None => match course(outlook.triggered, &claims) {
-            Course::Asked(asked) => as_the_policy_says(world, asked),
-            Course::Not { outcome, why } => Err(Remediation::new(outcome, why)),
+        None => match (course(outlook.triggered, &claims), ended(world, outlook, &claims)) {
+            (Course::Asked(asked), None) => as_the_policy_says(world, asked),
+            (Course::Asked(asked), Some(_)) if asked.origin == Origin::Annotation => {
+                as_the_policy_says(world, asked)
+            }
+            (Course::Asked(_) | Course::Not { .. }, Some(ended)) => Err(ended),
+            (Course::Not { outcome, why }, None) => Err(Remediation::new(outcome, why)),
         },
     };
     let node = outlook.node.clone();
@@ -239,10 +245,39 @@ fn as_the_policy_says(world: &World, mut asked: Box<Asked>) -> Result<Box<Asked>
     Ok(asked)
 }
 
+/// The request of a check that would have to make one, and does not, because this one is there: it has ended, and
+/// nobody has deleted it.
+fn ended(world: &World, outlook: &Outlook, claims: &[Claim]) -> Option<Remediation> {
+    let mut wanting = claims.iter().filter(|claim| claim.says.is_for_a_request());
+    let (check, (remediation, phase, reason)) = wanting.find_map(|claim| {
+        let Asks::Request { by, .. } = &claim.asks else {
+            return None;
+        };
+        let stands = |one: &PowerCycleRemediation| {
+            let is_over = one.annotations().contains_key(keys::TIMED_OUT_ANNOTATION);
+            !judged::is_under_way(one) && !is_over && producer(one).as_ref() == Some(by)
+        };
+        Some((&claim.check, remediation_of(world, whom(outlook), stands)?))
+    })?;
+    let why = format!(
+        "PowerCycleRemediation {remediation} has ended in phase {phase} ({reason}), and {check} makes no other until \
+         that is deleted"
+    );
+    Some(Remediation::new("RequestEnded", why))
+}
+
+/// Namespace, Machine and Node.
+fn whom(outlook: &Outlook) -> (&str, Option<&str>, Option<&str>) {
+    (
+        &outlook.namespace,
+        outlook.machine.as_deref(),
+        outlook.node.as_deref(),
+    )
+}
+
 /// The remediation that is at work.
 fn under_way(world: &World, outlook: &Outlook) -> Option<Remediation> {
-    let (machine, node) = (outlook.machine.as_deref(), outlook.node.as_deref());
-    let (remediation, phase, reason) = at_work(world, &outlook.namespace, machine, node)?;
+    let (remediation, phase, reason) = remediation_of(world, whom(outlook), judged::is_under_way)?;
     let why = format!("PowerCycleRemediation {remediation} is in phase {phase} ({reason})");
     Some(Remediation::new("UnderWay", why))
 }

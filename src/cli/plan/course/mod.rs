@@ -55,8 +55,22 @@ pub(super) enum Says {
     Unwanted(String),
     /// It is unhealthy, and its limit or a pause forbids to remediate it.
     Forbidden(String),
+    /// It is unhealthy, and the request is there already.
+    Requested,
     /// It is unhealthy and to be remediated.
     Wanted,
+}
+
+impl Says {
+    /// Whether a request is there or is to be made.
+    pub(super) fn is_for_a_request(&self) -> bool {
+        match self {
+            Self::Requested | Self::Wanted => true,
+            Self::Nothing | Self::Unreadable(_) | Self::Later(_) | Self::Unwanted(_) | Self::Forbidden(_) => {
+                false
+            }
+        }
+    }
 }
 
 /// What becomes of a Machine or Node.
@@ -136,6 +150,7 @@ fn of_claim(claim: &Claim) -> (Rank, Course) {
             let course = not(obstacle.reason.as_str(), obstacle.for_people());
             (Rank::Unreadable, course)
         }
+        Says::Requested => (Rank::Unwanted, not("NotNeeded", "its request is there already")),
         Says::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
         Says::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
         Says::Wanted => wanted(claim),
