@@ -1,6 +1,7 @@
 //! What the Nodes of workload clusters say, and when it is believed.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use jiff::SignedDuration;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -42,6 +43,54 @@ async fn a_node_has_to_speak_of_its_machine_of_cluster_api_and_of_no_other_api()
 
     let ended = world.remediation_ended(&host.remediation(), LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_without_a_node_is_marked_when_that_has_lasted_too_long_and_for_nothing_else() -> Result<()>
+{
+    let _cluster = CLUSTER.read().await;
+    let world = world_of("capi-starting", 1).await?;
+    let host = &world.hosts[0];
+    objects::patch_endpoint(&world, &host.name, json!({"systemUUID": host.bmc.system_uuid()})).await?;
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    nodes.delete(&host.name, &DeleteParams::default()).await?;
+    let machines = cluster_api::machines(&world);
+    let created = machines.get(&host.name).await?.metadata.creation_timestamp;
+    let created = created.context("it was created")?.0;
+    let troubled = json!({
+        "type": "DriveHealthy", "status": "False", "reason": "Worn", "message": "", "lastTransitionTime": created,
+    });
+    let ready = json!({
+        "type": "InfrastructureReady", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": created,
+    });
+    let status = Patch::Merge(json!({"status": {"nodeRef": null, "conditions": [ready, troubled]}}));
+    machines
+        .patch_status(&host.name, &PatchParams::default(), &status)
+        .await?;
+    let startup = SignedDuration::from_secs(40);
+    let check = Patch::Merge(json!({"spec": {"checks": {
+        "nodeStartupTimeoutSeconds": startup.as_secs(),
+        "unhealthyMachineConditions": [{"type": "DriveHealthy", "status": "False", "timeoutSeconds": 1}],
+    }}}));
+    cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
+    let checks = cluster_api::health_checks(&world);
+    checks.patch("workers", &PatchParams::default(), &check).await?;
+    health_check_says(&world, "workers", healthy(0)).await?;
+    let marked = world
+        .remediation_until(&host.remediation(), LONG, |_| true)
+        .await?;
+
+    let marked = marked
+        .metadata
+        .creation_timestamp
+        .context("it was created, too")?
+        .0;
+    let after = marked.duration_since(created);
+    assert!(
+        after >= startup,
+        "marked after {after:#} on account of its condition"
+    );
     Ok(())
 }
 

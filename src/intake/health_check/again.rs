@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::runtime::controller::Action;
 
 /// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
-pub(super) const SHORTEST: Duration = Duration::from_millis(20);
+const SHORTEST: Duration = Duration::from_millis(20);
 /// The longest, as machine-api-operator has it.
 const LONGEST: Duration = Duration::from_hours(1);
 /// Pause after a write that was refused because the cache lags behind.
@@ -19,8 +19,13 @@ pub(super) const RETRY: Duration = Duration::from_secs(10);
 pub(super) struct Retry(Option<Duration>);
 
 impl Retry {
+    /// As soon as may be, because something is left to do; unless a write failed, and would fail again.
+    pub(super) fn go_on(&mut self) {
+        self.0.get_or_insert(SHORTEST);
+    }
+
     /// Not later than after this.
-    pub(super) fn within(&mut self, pause: Duration) {
+    fn within(&mut self, pause: Duration) {
         self.0 = Some(self.0.map_or(pause, |before| before.min(pause)));
     }
 
@@ -105,6 +110,17 @@ mod tests {
             Some(Duration::from_millis(3_599_001))
         );
         assert_eq!(pause(Some(Timestamp::MAX), Retry::default(), now()), Some(hour));
+    }
+
+    #[test]
+    fn what_is_left_is_gone_on_with_at_once_unless_writes_fail() {
+        let mut retry = Retry::default();
+        retry.go_on();
+        assert_eq!(pause(None, retry, now()), Some(SHORTEST));
+        let mut retry = Retry::default();
+        retry.failed(false);
+        retry.go_on();
+        assert_eq!(pause(None, retry, now()), Some(Duration::from_secs(10)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod pass;
 pub(crate) mod platform;
 mod queue;
 mod run;
+mod saying;
 mod state;
 mod status;
 mod telling;

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 
-use super::again::{RETRY, Retry, SHORTEST, next};
+use super::again::{RETRY, Retry, next};
 use super::gathered::Gathered;
 use super::queue::Queue;
+use super::saying::say;
 use super::state::CheckKey;
-use super::status::machine::Turn;
 use super::telling::tell;
 use super::{judged, status, trigger, with_template};
 use crate::api::views::{Machine, MachineHealthCheck};
@@ -161,42 +161,8 @@ async fn put_triggers(context: &Context, key: &CheckKey, judged: &mut Judged) ->
     (notices, retry)
 }
 
-/// Has Machines say by their condition whether they have passed their health checks, for as long as one turn takes:
-/// then others are looked at first.
-async fn say(
-    context: &Context,
-    key: &CheckKey,
-    (gathered, unsaid): (&Gathered, &[Said]),
-    now: Timestamp,
-    retry: &mut Retry,
-) {
-    let turn = Turn::begin();
-    let mut failed = None;
-    for said in unsaid {
-        if !context.checker.is_alone(key.api) {
-            break;
-        }
-        if turn.is_over() {
-            retry.within(SHORTEST);
-            break;
-        }
-        let Some(machine) = gathered.machine(&said.machine) else {
-            continue;
-        };
-        if let Err(error) = status::machine::write(context, machine, said, now).await {
-            let overtaken = is_overtaken(&error);
-            retry.failed(overtaken);
-            failed = failed.or((!overtaken).then_some((machine, error)));
-        }
-    }
-    if let Some((machine, error)) = failed {
-        let (machine, error) = (machine.name_any(), crate::report::chain(&error));
-        tracing::warn!(check = %key, %machine, %error, "conditions of Machines were not written; it is tried again");
-    }
-}
-
 /// Whether somebody has written to the object or deleted it; that is looked at first.
-fn is_overtaken(error: &ShellError) -> bool {
+pub(super) fn is_overtaken(error: &ShellError) -> bool {
     error.is_conflict() || error.is_not_found()
 }
 

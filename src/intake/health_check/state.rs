@@ -66,6 +66,8 @@ struct Remembered {
     told: Told,
     /// UIDs of the remediations of its Machines that were seen at work.
     at_work: BTreeSet<String>,
+    /// The Machine up to which conditions were written when the time for that was over.
+    said_up_to: Option<String>,
 }
 
 impl Checker {
@@ -123,6 +125,16 @@ impl Checker {
         let succeeded = at_work.intersection(&remediations.succeeded).count();
         at_work.clone_from(&remediations.at_work);
         succeeded
+    }
+
+    /// Notes the Machine up to which conditions were written when the time for that was over; answers with the one
+    /// before.
+    pub(super) fn said_up_to(&self, check: &CheckKey, machine: Option<String>) -> Option<String> {
+        let mut state = self.state();
+        std::mem::replace(
+            &mut state.checks.entry(check.clone()).or_default().said_up_to,
+            machine,
+        )
     }
 
     /// The checks of an API of which something is remembered.
