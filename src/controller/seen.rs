@@ -1,5 +1,7 @@
 //! Single objects, as the caches have them or a read brought them, and what of them may be believed.
 
+use std::cmp::Ordering;
+
 use kube::ResourceExt as _;
 
 use super::caches::{self, Guarded};
@@ -13,6 +15,7 @@ use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::api::{RemediationPolicy, remediation_policy};
 use crate::core::facts::{self, Policy, Seen};
 use crate::core::health::HealthCheck;
+use crate::core::resource_version;
 
 /// A Cluster as the cache has it.
 pub(crate) fn cluster(context: &Context, key: &ClusterKey) -> Seen<Cluster> {
@@ -70,17 +73,10 @@ pub(super) fn node(nodes: &NodeCluster, name: &str, memory: &Memory) -> Seen<Nod
     }
 }
 
-/// Whether one version of an object is newer than another. resourceVersions of one kind are ordered
-/// (Kubernetes KEP-5504); where they are not numbers, the cache is believed.
+/// Whether one version of an object is newer than another; where they cannot be compared, the cache is believed.
 pub(crate) fn is_newer<K: kube::Resource>(one: &K, other: &K) -> bool {
-    let version = |object: &K| {
-        object
-            .meta()
-            .resource_version
-            .as_ref()
-            .and_then(|version| version.parse::<u64>().ok())
-    };
-    matches!((version(one), version(other)), (Some(one), Some(other)) if one > other)
+    let version = |object: &K| object.meta().resource_version.clone().unwrap_or_default();
+    resource_version::compare(&version(one), &version(other)) == Some(Ordering::Greater)
 }
 
 /// The same of one object: another one of its name may be of another cluster, where versions are others.

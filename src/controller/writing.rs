@@ -13,7 +13,7 @@ use crate::api::guarded::Guarded;
 use crate::api::views::Node;
 use crate::api::{PowerCycleRemediation, keys};
 use crate::core::decision::Effect;
-use crate::core::facts::Seen;
+use crate::core::facts::{Origin, Seen};
 use crate::core::machine_api::MachineApi;
 use crate::fencing::{node_deletion, taint};
 
@@ -135,11 +135,14 @@ impl Acting<'_> {
                 return Err(ShellError::Conflict { object: "Machine" });
             }
         };
-        let annotations = match api {
-            MachineApi::OpenShift => json!({ keys::TRIGGER_ANNOTATION: null }),
-            MachineApi::ClusterApi => json!({
+        let annotations = match (api, self.facts.origin) {
+            (MachineApi::OpenShift, Origin::Annotation | Origin::Request) => {
+                json!({ keys::TRIGGER_ANNOTATION: null })
+            }
+            (MachineApi::ClusterApi, Origin::Annotation) => json!({
                 keys::TRIGGER_ANNOTATION: null, keys::REMEDIATE_MACHINE_ANNOTATION: null,
             }),
+            (MachineApi::ClusterApi, Origin::Request) => json!({ keys::REMEDIATE_MACHINE_ANNOTATION: null }),
         };
         let change =
             json!({ "metadata": { "uid": uid, "resourceVersion": seen, "annotations": annotations }});

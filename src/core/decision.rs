@@ -95,7 +95,7 @@ pub enum Effect {
         /// The Node must not have changed since.
         resource_version: String,
     },
-    /// Remove the trigger annotation from the Machine.
+    /// Remove the signal from the Machine: the trigger, and what else asks for one remediation.
     ClearTrigger {
         /// Name.
         machine: String,

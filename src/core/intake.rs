@@ -5,11 +5,14 @@ mod repeats;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use super::facts::{Machine, Node, Obstacle, Seen};
 use super::health::{self, Health, HealthCheck};
 use super::phase::{Phase, Reason};
+use super::resource_version;
 use super::step::{
     control_plane_obstacle, foreign_obstacle, node_of_machine, pause_obstacle, trigger_obstacle,
     without_node_obstacle,
@@ -140,15 +143,11 @@ fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&st
     }
 }
 
-/// Whether the Machine was seen before its trigger was removed. resourceVersions of one kind are
-/// ordered (Kubernetes KEP-5504); where they are not numbers, nothing is concluded.
+/// Whether the Machine was seen before its trigger was removed.
 fn is_older_view(machine: &Machine, newest: &Remediation) -> bool {
-    let seen = machine.resource_version.parse::<u64>().ok();
-    let cleared = newest
-        .trigger_cleared
-        .as_ref()
-        .and_then(|version| version.parse::<u64>().ok());
-    matches!((seen, cleared), (Some(seen), Some(cleared)) if seen < cleared)
+    let cleared = newest.trigger_cleared.as_deref();
+    let order = cleared.and_then(|cleared| resource_version::compare(&machine.resource_version, cleared));
+    order == Some(Ordering::Less)
 }
 
 /// Longest Machine name that leaves room for a number within the limit for object names.

@@ -19,5 +19,6 @@ pub mod phase;
 pub mod power;
 pub mod proof;
 pub mod readiness;
+pub mod resource_version;
 pub mod step;
 pub mod strategy;

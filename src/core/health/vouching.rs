@@ -67,6 +67,8 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
             Seen::Present(check) => vouching.push(check),
         }
     }
+    // One that is paused plans nothing; that it would, is only told where nobody vouches.
+    let at_odds = others.iter().find(|check| !check.paused);
     if vouching.is_empty() {
         return Err(nobody_vouches(
             paused.first().copied(),
@@ -74,7 +76,7 @@ pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obsta
             malformed,
         ));
     }
-    if let (Some(ours), Some(other)) = (vouching.first(), others.first()) {
+    if let (Some(ours), Some(other)) = (vouching.first(), at_odds) {
         return Err(Obstacle::new(
             Reason::ConflictingHealthChecks,
             format!(

@@ -27,7 +27,7 @@ pub(super) fn requested(
     }
 }
 
-/// The health checks that made the request.
+/// The health checks that made the request. Of several that may have, those that are paused did not.
 fn producers(world: &World) -> Result<Vec<&HealthCheck>, Obstacle> {
     let mut made_by = Vec::new();
     for check in &world.health_checks {
@@ -41,6 +41,9 @@ fn producers(world: &World) -> Result<Vec<&HealthCheck>, Obstacle> {
                 None => made_by.push(check),
             },
         }
+    }
+    if made_by.iter().any(|check| !check.paused) {
+        made_by.retain(|check| !check.paused);
     }
     Ok(made_by)
 }

@@ -36,6 +36,13 @@ impl Step<'_> {
         {
             return self.perform(effect);
         }
+        // One that is being deleted is not held up by that: without it, the trigger is taken up anew.
+        if self.journal.phase == Phase::Failed
+            && !self.facts.deletion_requested
+            && let Some(effect) = self.needless_trigger()
+        {
+            return self.perform(effect);
+        }
         self.let_go_or_escalate()
     }
 

@@ -1,5 +1,7 @@
 //! Fencing: Off is proven; workloads are released while the host stays watched.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use super::clearing::some_of;
@@ -11,6 +13,7 @@ use crate::core::journal::{JournalledNode, OffEvidence, Release, ReleaseBy, Subj
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
 use crate::core::proof;
+use crate::core::resource_version;
 use crate::core::strategy::{FencingMode, Strategy};
 
 impl Step<'_> {
@@ -218,14 +221,13 @@ impl Step<'_> {
             .boot_id
             .as_deref()
             .is_some_and(|boot_id| boot_id != release.boot_id);
-        // A cache may lag behind the live read that found the Node silent: only a later version counts.
-        // resourceVersions of one kind are ordered (Kubernetes KEP-5504); where they are not numbers, the
-        // Node's clock has to do.
-        let version = |text: &str| text.parse::<u64>().ok();
-        let known = evidence.node_version.as_deref().and_then(version);
-        let beat = match (version(&node.resource_version), known) {
-            (Some(now), Some(known)) => now > known && node.heartbeat != evidence.node_heartbeat,
-            (None, _) | (_, None) => node.heartbeat > evidence.node_heartbeat,
+        // A cache may lag behind the live read that found the Node silent: only a later version counts. Where they
+        // cannot be compared, the Node's clock has to do.
+        let known = evidence.node_version.as_deref();
+        let beat = match known.and_then(|known| resource_version::compare(&node.resource_version, known)) {
+            Some(Ordering::Greater) => node.heartbeat != evidence.node_heartbeat,
+            Some(Ordering::Less | Ordering::Equal) => false,
+            None => node.heartbeat > evidence.node_heartbeat,
         };
         re_registered || rebooted || beat
     }

@@ -23,6 +23,7 @@ mod settling;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod trigger;
 mod unseen;
 mod without_node;
 

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::pending::IDENTITY_AGE;
 use super::{RECHECK, Step, after};
 use crate::core::decision::{Decision, Effect, Observation};
-use crate::core::facts::{Node, Obstacle, Origin, Seen};
+use crate::core::facts::{Node, Obstacle, Seen};
 use crate::core::journal::NodeOfSubject;
 use crate::core::phase::{Phase, Reason};
 use crate::core::power::PowerState;
@@ -166,7 +166,7 @@ impl Step<'_> {
         }
         match self.untaint_effect() {
             Some(untaint) => Ok(Some(untaint)),
-            None => self.clear_trigger(),
+            None => self.clear_signal(),
         }
     }
 
@@ -201,33 +201,6 @@ impl Step<'_> {
             node: node.name.clone(),
             resource_version: node.resource_version.clone(),
         })
-    }
-
-    /// What removes the trigger, if it is still there and ours to remove.
-    pub(super) fn clear_trigger(&mut self) -> Result<Option<Effect>, Obstacle> {
-        if let Some(cleared) = &self.facts.observed.trigger_cleared {
-            self.journal.trigger_cleared = Some(cleared.clone());
-        }
-        if self.facts.origin == Origin::Request || self.journal.trigger_cleared.is_some() {
-            return Ok(None);
-        }
-        let meant = |uid: &String| {
-            let of_subject = self.journal.subject.as_ref();
-            let of_subject = of_subject.and_then(|subject| subject.machine_uid.as_ref());
-            let expected = self.facts.expected_machine_uid.as_ref();
-            [of_subject, expected]
-                .into_iter()
-                .flatten()
-                .all(|meant| meant == uid)
-        };
-        match &self.facts.world.machine {
-            Seen::Present(machine) if machine.state.triggered && meant(&machine.uid) => {
-                let (machine, uid) = (machine.name.clone(), machine.uid.clone());
-                Ok(Some(Effect::ClearTrigger { machine, uid }))
-            }
-            Seen::Present(_) | Seen::Absent => Ok(None),
-            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
-        }
     }
 
     /// What a person has to know about what is left behind.

@@ -5,11 +5,11 @@ use crate::core::phase::Reason;
 
 impl Step<'_> {
     /// Says so in a phase that waits as usual, and takes it back when the API can be asked. Once for each time, for
-    /// what exactly is wrong may change with every try.
+    /// what exactly is wrong may change with every try. That it was not asked yet is nothing to tell.
     pub(super) fn say_unseen(&mut self, usual: Reason, waiting: impl Into<String>) {
         let unreachable = Reason::WorkloadClusterUnreachable;
         match &self.facts.world.node_cluster {
-            Some(obstacle) if self.journal.is_because(usual) => {
+            Some(obstacle) if obstacle.reason == unreachable && self.journal.is_because(usual) => {
                 let told = format!("{}; {}", waiting.into(), obstacle.for_people());
                 self.journal.because(unreachable, told);
             }

@@ -250,8 +250,15 @@ impl Sim {
                 .world
                 .edit_node(|node| node.out_of_service = OutOfService::No),
             Effect::ClearTrigger { .. } => {
-                self.world.edit_machine(|machine| machine.state.triggered = false);
-                self.observed.trigger_cleared = Some("2".to_owned());
+                let mut version = String::new();
+                self.world.edit_machine(|machine| {
+                    machine.state.triggered = false;
+                    machine.state.remediate = false;
+                });
+                if let Seen::Present(machine) = &self.world.objects.machine {
+                    version.clone_from(&machine.resource_version);
+                }
+                self.observed.trigger_cleared = Some(version);
             }
             Effect::PowerOff { .. }
             | Effect::PowerOn { .. }

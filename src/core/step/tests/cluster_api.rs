@@ -54,6 +54,29 @@ fn the_journal_says_in_which_cluster_the_node_is() {
 }
 
 #[test]
+fn a_demand_to_remediate_goes_with_the_reboot_that_answers_it_and_only_then() {
+    let mut sim = in_a_workload_cluster();
+    sim.world.edit_machine(|machine| machine.state.remediate = true);
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    assert!(demanded(&sim));
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert!(!demanded(&sim));
+
+    let mut sim = in_a_workload_cluster();
+    sim.world.edit_machine(|machine| machine.state.remediate = true);
+    sim.world.revive();
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Cancelled, "{}", sim.journal.message);
+    assert!(demanded(&sim), "nothing was done about it");
+}
+
+fn demanded(sim: &Sim) -> bool {
+    let machine = sim.world.objects.machine.present();
+    machine.is_some_and(|machine| machine.state.remediate)
+}
+
+#[test]
 fn a_pause_of_the_machine_or_its_cluster_is_waited_out() {
     let mut sim = in_a_workload_cluster();
     sim.world.edit_machine(|machine| {

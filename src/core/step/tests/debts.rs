@@ -1,8 +1,10 @@
 //! What is owed to a host, its Node and its Machine is paid, whatever happens in between.
 
+use super::objects::set_ready;
 use super::shell::{Fault, Sim};
 use super::world::{Kubelet, at};
 use crate::core::decision::{Act, Effect, Observation};
+use crate::core::facts::Obstacle;
 use crate::core::phase::{Phase, Reason};
 
 fn with_node_deletion() -> Sim {
@@ -115,14 +117,60 @@ fn a_node_that_comes_back_after_the_failure_is_given_back_once() {
         assert!(!sim.world.triggered());
         assert_eq!(sim.world.metadata.labels.len(), 1);
 
-        // What a person changes after that stays, also after a restart.
+        // What a person changes after that stays, also after a restart. A trigger on a Machine that is well goes again.
         sim.world.metadata.labels.clear();
         sim.world.edit_machine(|machine| machine.state.triggered = true);
         sim.crash();
         sim.run();
         assert!(sim.world.metadata.labels.is_empty());
-        assert!(sim.world.triggered());
+        assert!(!sim.world.triggered());
     }
+}
+
+/// Whoever looked after the Machine has failed, and its Node is well again without us.
+#[test]
+fn the_trigger_of_a_node_that_recovers_after_the_failure_is_taken_off_each_time() {
+    let nobody_knows_the_host = |sim: &mut Sim| {
+        sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BMCEndpoint"));
+    };
+    let the_bmc_does_not_obey = |sim: &mut Sim| sim.world.bmc.obeys_off = false;
+    for fails in [nobody_knows_the_host, the_bmc_does_not_obey] {
+        let mut sim = Sim::new();
+        fails(&mut sim);
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+        let why = sim.journal.message.clone();
+        assert!(sim.world.triggered(), "it is unhealthy: {why}");
+
+        for _ in 0..2 {
+            sim.world.revive();
+            sim.run();
+            assert!(!sim.world.triggered(), "{why}");
+            assert_eq!((sim.journal.phase, &sim.journal.message), (Phase::Failed, &why));
+
+            // It fails again. Nothing is begun for it, after a failure.
+            sim.world.host.kubelet = Kubelet::Dead;
+            let now = at(sim.world.now);
+            sim.world.edit_node(|node| set_ready(node, "Unknown", now));
+            sim.world.edit_machine(|machine| machine.state.triggered = true);
+            sim.crash();
+            sim.run();
+            assert!(sim.world.triggered(), "{why}");
+        }
+    }
+}
+
+#[test]
+fn the_trigger_of_a_node_that_is_unhealthy_or_stands_released_stays_after_the_failure() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+    // Ready with the boot that it had when its workloads were released: a person has to look.
+    sim.world.edit_node(|node| set_ready(node, "True", at(0)));
+    sim.run();
+    assert!(sim.world.triggered());
+    assert!(sim.world.tainted());
 }
 
 #[test]

@@ -204,6 +204,22 @@ fn the_grace_period_of_the_health_check_that_asked_is_waited_for() {
 }
 
 #[test]
+fn of_two_health_checks_that_may_have_asked_the_paused_one_forbids_nothing() {
+    let paused = HealthCheck {
+        paused: true,
+        conditions: Vec::new(),
+        ..corrupt_disks()
+    };
+    let mut sim = with_a_corrupt_disk(-120_000);
+    sim.world.objects.health_checks.insert(0, Seen::Present(paused));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+}
+
+#[test]
 fn a_health_check_that_asked_and_is_paused_or_unreadable_holds_the_request_up() {
     let paused = HealthCheck {
         paused: true,

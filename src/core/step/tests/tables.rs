@@ -223,6 +223,22 @@ fn a_trigger_needs_a_health_check_that_vouches_for_it() {
             Err(Reason::ConflictingHealthChecks),
         ),
         (
+            "a paused deletion",
+            vec![
+                good(),
+                with(|check| (check.external_baremetal, check.paused) = (false, true)),
+            ],
+            Ok(1),
+        ),
+        (
+            "a paused template",
+            vec![
+                with(|check| (check.has_template, check.paused) = (true, true)),
+                good(),
+            ],
+            Ok(1),
+        ),
+        (
             "one unreadable",
             vec![good(), Seen::Unreadable("x".to_owned())],
             Err(Reason::HealthCheckUnreadable),
