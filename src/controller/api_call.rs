@@ -196,6 +196,11 @@ impl ShellError {
             .is_some_and(|status| status.reason == "AlreadyExists")
     }
 
+    /// The words of a server that answered with an error.
+    pub(crate) fn said_by_the_server(&self) -> Option<&str> {
+        self.status().map(|status| status.message.as_str())
+    }
+
     fn status(&self) -> Option<&kube::core::Status> {
         match self {
             Self::Api { source, .. } => {

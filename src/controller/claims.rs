@@ -46,7 +46,8 @@ impl Claims {
     }
 }
 
-/// Claims Machine, Node and BMC for a remediation that has not begun.
+/// Claims Machine, Node and BMC for a remediation that has not begun. One that may not go on holds nothing: another
+/// that it waits for may want what it holds.
 ///
 /// # Errors
 /// The obstacle: another remediation is at work on one of them, or one that cannot be read may be; or one has failed
@@ -55,6 +56,20 @@ pub(crate) fn claim(
     context: &Context,
     remediation: &PowerCycleRemediation,
     host: &ResolvedHost,
+) -> Result<(), Obstacle> {
+    let uid = remediation.uid().unwrap_or_default();
+    let claimed = claim_as(context, remediation, host, &uid);
+    if claimed.is_err() {
+        context.claims.release(&uid);
+    }
+    claimed
+}
+
+fn claim_as(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    host: &ResolvedHost,
+    uid: &str,
 ) -> Result<(), Obstacle> {
     let key = machine_key(&context.caches, remediation);
     let machine = key.as_ref().map(|key| key.name.clone());
@@ -72,11 +87,10 @@ pub(crate) fn claim(
             keys.extend(machine.node_name().map(|node| node_key(cluster.as_ref(), node)));
         }
     }
-    let uid = remediation.uid().unwrap_or_default();
     let readable = context.caches.readable_remediations();
     let others: Vec<&PowerCycleRemediation> = readable
         .iter()
-        .filter(|other| other.uid().as_deref() != Some(&uid) && !phase(other).is_final())
+        .filter(|other| other.uid().as_deref() != Some(uid) && !phase(other).is_final())
         .collect();
     let shares_one =
         |other: &PowerCycleRemediation| keys_of_begun(other).iter().any(|key| keys.contains(key));
@@ -95,7 +109,7 @@ pub(crate) fn claim(
         return Err(at_work(&other.name_any()));
     }
     let is_at_work = |holder: &str| others.iter().any(|other| other.uid().as_deref() == Some(holder));
-    context.claims.take(&keys, &uid, is_at_work).map_err(|holder| {
+    context.claims.take(&keys, uid, is_at_work).map_err(|holder| {
         let other = others
             .iter()
             .find(|other| other.uid().as_deref() == Some(&holder));

@@ -16,8 +16,9 @@ use crate::api::views::{BareMetalHost, Machine};
 use crate::bmc::ServerTrust;
 use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
 use crate::core::facts::{Host, Obstacle};
+use crate::core::journal::Journal;
 use crate::core::metal3::{self, Consumer, HostName, HostReference};
-use crate::core::phase::Reason;
+use crate::core::phase::{Phase, Reason};
 use crate::core::strategy::HostControl;
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
@@ -31,8 +32,16 @@ pub(crate) struct HostView {
     address: String,
     secret: String,
     unverified: bool,
-    /// The Metal3Remediation that is at work on the Machine.
-    remediated_by: Option<String>,
+    /// Whether no Metal3Remediation is at work on the Machine, where that was asked.
+    unrivalled: Result<(), Obstacle>,
+}
+
+/// Whether Metal3Remediations are asked for with a BareMetalHost. To bring a host back nobody has to know of them, and
+/// a list that cannot be read must not hold it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rivals {
+    Sought,
+    Ignored,
 }
 
 /// Resolves the host behind a reference to a BareMetalHost.
@@ -47,17 +56,16 @@ pub(crate) async fn resolve(
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let begun = remediation
-        .status
-        .as_ref()
-        .is_some_and(|status| status.journal.intent.is_some());
+    let status = remediation.status.as_ref();
+    let begun = status.is_some_and(|status| is_to_be_brought_back(&status.journal));
+    let rivals = if begun { Rivals::Ignored } else { Rivals::Sought };
     let read = match &memory.bare_metal_host {
         Some((_, _, Ok(view))) if begun => Ok(view.clone()),
         Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
             Ok(view.clone())
         }
         Some(_) | None => {
-            let view = read(&context.metal3, machine, reference).await?;
+            let view = read(&context.metal3, machine, reference, rivals).await?;
             memory.bare_metal_host = Some((now, reference.clone(), view.clone()));
             view
         }
@@ -71,6 +79,19 @@ pub(crate) async fn resolve(
     }))
 }
 
+/// Whether a host has to get its power back, or has it and is waited for.
+fn is_to_be_brought_back(journal: &Journal) -> bool {
+    match journal.phase {
+        Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
+        Phase::Pending
+        | Phase::Holding
+        | Phase::PoweringOff
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => journal.intent.is_some(),
+    }
+}
+
 /// Reads the BareMetalHost once more, for the last look before a power-off.
 ///
 /// # Errors
@@ -81,7 +102,7 @@ pub(crate) async fn look(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<(), Obstacle>, ShellError> {
-    let view = read(&context.metal3, machine, reference).await?;
+    let view = read(&context.metal3, machine, reference, Rivals::Sought).await?;
     Ok(
         view.and_then(|view| {
             may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)
@@ -99,7 +120,7 @@ pub(crate) async fn resolve_for_check(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference).await?;
+    let view = read(metal3, machine, reference, Rivals::Sought).await?;
     Ok(view.and_then(|view| {
         may_be_fenced(&view, HostControl::Direct, machine, reference)?;
         resolved(&view, machine)
@@ -116,7 +137,7 @@ pub(crate) async fn resolve_for_plan(
     reference: &HostReference,
     control: HostControl,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference).await?;
+    let view = read(metal3, machine, reference, Rivals::Sought).await?;
     Ok(view.and_then(|view| {
         may_be_fenced(&view, control, machine, reference)?;
         resolved(&view, machine)
@@ -132,7 +153,7 @@ pub(crate) async fn describe(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference).await?;
+    let view = read(metal3, machine, reference, Rivals::Ignored).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
@@ -142,13 +163,7 @@ fn may_be_fenced(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<(), Obstacle> {
-    if let Some(other) = &view.remediated_by {
-        let detail = format!(
-            "Metal3Remediation {other} is at work on Machine {}",
-            machine.name_any()
-        );
-        return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
-    }
+    view.unrivalled.clone()?;
     metal3::may_be_fenced(&view.facts, reference, &consumer(machine), control)
 }
 
@@ -201,6 +216,7 @@ async fn read(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
+    rivals: Rivals,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
     let called = match &reference.name {
         HostName::Known(name) => Ok(name.clone()),
@@ -213,7 +229,13 @@ async fn read(
     let hosts = Api::<Guarded<BareMetalHost>>::namespaced(metal3.client.clone(), &reference.namespace);
     let name = format!("BareMetalHost {}/{called}", reference.namespace);
     let host = async { Ok(within("reading the BareMetalHost", hosts.get(&called)).await) };
-    let (host, remediated_by) = tokio::try_join!(host, metal3.remediation(machine))?;
+    let unrivalled = async {
+        match rivals {
+            Rivals::Sought => unrivalled(machine, metal3.remediation(machine).await),
+            Rivals::Ignored => Ok(Ok(())),
+        }
+    };
+    let (host, unrivalled) = tokio::try_join!(host, unrivalled)?;
     let host = match host {
         Ok(Guarded(Ok(host))) => host,
         Ok(Guarded(Err(invalid))) => {
@@ -237,6 +259,34 @@ async fn read(
         address: host.spec.bmc.address.clone(),
         secret: host.spec.bmc.credentials_name.clone(),
         unverified: host.spec.bmc.disable_certificate_verification,
-        remediated_by,
+        unrivalled,
     }))
+}
+
+/// What the search for a Metal3Remediation of a Machine says.
+///
+/// # Errors
+/// The outer error is a call without an answer. A server that refuses will go on to, so that is an obstacle: a person
+/// is told.
+fn unrivalled(
+    machine: &Machine,
+    found: Result<Option<String>, ShellError>,
+) -> Result<Result<(), Obstacle>, ShellError> {
+    let name = machine.name_any();
+    let obstacle = match found {
+        Ok(None) => return Ok(Ok(())),
+        Ok(Some(other)) => {
+            let detail = format!("Metal3Remediation {other} is at work on Machine {name}");
+            Obstacle::new(Reason::AnotherRemediatorActive, detail)
+        }
+        Err(error) => {
+            let Some(said) = error.said_by_the_server() else {
+                return Err(error);
+            };
+            let detail =
+                format!("whether a Metal3Remediation is at work on Machine {name} cannot be read: {said}");
+            Obstacle::new(Reason::HostUnreadable, detail)
+        }
+    };
+    Ok(Err(obstacle))
 }

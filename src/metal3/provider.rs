@@ -191,7 +191,7 @@ impl Provider {
     }
 }
 
-/// Whether a Metal3Remediation is about a Machine. Cluster API names it after the Machine; the
+/// Whether a Metal3Remediation is about a Machine: its owner, where that is one. Cluster API names it after the Machine; the
 /// node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and, where it
 /// knows the Machine, that for an owner.
 /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`; node-healthcheck-operator
@@ -200,9 +200,11 @@ fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {
     let (name, node) = (remediation.name_any(), machine.node_name());
     let checked = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
     let mut owners = remediation.owner_references().iter();
+    if let Some(owner) = owners.find(|owner| owner.kind == "Machine") {
+        return machine.uid().as_ref() == Some(&owner.uid);
+    }
     name == machine.name_any()
         || node.is_some_and(|node| name == node || checked.is_some_and(|checked| checked == node))
-        || owners.any(|owner| machine.uid().as_ref() == Some(&owner.uid))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::core::journal::{Intent, Verb};
 
 fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
     HostView {
@@ -20,15 +21,73 @@ fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
         address: "redfish://10.0.0.1/redfish/v1/Systems/1".to_owned(),
         secret: "host-0-bmc".to_owned(),
         unverified: false,
-        remediated_by: remediated_by.map(ToOwned::to_owned),
+        unrivalled: unrivalled(&machine(), Ok(remediated_by.map(ToOwned::to_owned))).unwrap(),
+    }
+}
+
+fn machine() -> Machine {
+    serde_json::from_value(json!({"metadata": {"name": "worker-0", "namespace": "metal"}, "spec": {}}))
+        .unwrap()
+}
+
+fn refused() -> ShellError {
+    let status = kube::core::Status {
+        code: 500,
+        message: "conversion webhook failed".to_owned(),
+        ..kube::core::Status::default()
+    };
+    ShellError::Api {
+        call: "listing Metal3Remediations",
+        source: std::sync::Arc::new(kube::Error::Api(Box::new(status))),
+    }
+}
+
+#[test]
+fn rivals_that_the_server_refuses_to_list_are_told_of_and_a_silent_server_is_asked_again() {
+    let told = unrivalled(&machine(), Err(refused())).expect("an obstacle");
+    let obstacle = told.expect_err("nobody knows");
+    assert_eq!(obstacle.reason, Reason::HostUnreadable);
+    assert!(
+        obstacle.detail.contains("conversion webhook failed"),
+        "{}",
+        obstacle.detail
+    );
+    let silent = ShellError::Timeout {
+        call: "listing Metal3Remediations",
+    };
+    assert!(unrivalled(&machine(), Err(silent)).is_err());
+}
+
+#[test]
+fn a_host_that_was_powered_off_is_brought_back_whoever_else_there_is() {
+    for (phase, intent, expected) in [
+        (Phase::Pending, None, false),
+        (Phase::Pending, Some(Verb::PowerOff), true),
+        (Phase::PoweringOff, None, false),
+        (Phase::PoweringOff, Some(Verb::PowerOff), true),
+        (Phase::Fencing, None, true),
+        (Phase::PoweringOn, None, true),
+        (Phase::Booting, None, true),
+    ] {
+        let intent = intent.map(|verb| Intent {
+            verb,
+            sends: 1,
+            journalled: Timestamp::UNIX_EPOCH,
+            not_after: Timestamp::UNIX_EPOCH,
+            epoch: 0,
+        });
+        let journal = Journal {
+            phase,
+            intent,
+            ..Journal::default()
+        };
+        assert_eq!(is_to_be_brought_back(&journal), expected, "{phase:?}");
     }
 }
 
 #[test]
 fn a_host_is_left_to_a_metal3_remediation_and_to_whoever_holds_it_off() {
-    let machine: Machine =
-        serde_json::from_value(json!({"metadata": {"name": "worker-0", "namespace": "metal"}, "spec": {}}))
-            .unwrap();
+    let machine = machine();
     let reference = HostReference {
         namespace: "metal".to_owned(),
         name: HostName::Known("host-0".to_owned()),

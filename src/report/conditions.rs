@@ -105,7 +105,7 @@ pub fn of(
         if interrupted && [PROCESSING, SUCCEEDED].contains(&kind) {
             let reason = Reason::RemediationInterruptedByNHC.as_str();
             let message = format!(
-                "its NodeHealthCheck told it to stop; the host is brought back: {}",
+                "its NodeHealthCheck told it to stop; it goes on only to leave nothing behind: {}",
                 journal.message
             );
             (reason.to_owned(), message)

@@ -73,7 +73,8 @@ impl Reporter {
             Phase::Failed => EventType::Warning,
             // Progress is in the status; events are for what a person has to know.
             Phase::Holding | Phase::PoweringOn | Phase::Fencing if entered => return,
-            Phase::Booting if after.reason == Reason::WaitingForNode.as_str() => return,
+            Phase::Fencing if after.is_because(Reason::ReleasingWorkloads) => return,
+            Phase::Booting if after.is_because(Reason::WaitingForNode) => return,
             Phase::Pending
             | Phase::Holding
             | Phase::PoweringOff

@@ -139,7 +139,7 @@ impl WorkloadClusters {
         match (&entry.state.trouble, &entry.state.nodes) {
             (None, Some(nodes)) => Ok(nodes.clone()),
             (Some(trouble), _) => Err(unreachable(key, trouble)),
-            (None, None) => Err(unreachable(key, "it is being connected to")),
+            (None, None) => Err(connecting(key)),
         }
     }
 
@@ -277,6 +277,11 @@ impl Shared {
 
 fn is_tainted_by_us(node: &Guarded<Node>) -> bool {
     node.annotations().contains_key(keys::TAINTED_BY_ANNOTATION)
+}
+
+fn connecting(key: &ClusterKey) -> Obstacle {
+    let detail = format!("the API of workload cluster {key} is being connected to");
+    Obstacle::new(Reason::WorkloadClusterConnecting, detail)
 }
 
 fn unreachable(key: &ClusterKey, why: &str) -> Obstacle {

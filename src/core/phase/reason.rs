@@ -151,6 +151,8 @@ reasons! {
     /// The cluster whose Node it is cannot be asked.
     WorkloadClusterUnreachable => "Bring the API of the workload cluster back, or correct its kubeconfig Secret; \
         it is asked again by itself.",
+    /// The cluster whose Node it is has not been asked yet.
+    WorkloadClusterConnecting => "Nothing to do; it goes on when the API of the workload cluster has answered.",
     /// Machine and Node do not point at each other.
     NodeMachineMismatch => "Correct the Machine's nodeRef, or the annotation or providerID that the message names.",
     /// The Node reports although it should be silent.
@@ -170,7 +172,7 @@ reasons! {
     /// More than one object claims to be the host.
     HostAmbiguous => "Leave exactly one BMCEndpoint or BareMetalHost for the Machine, and for its host.",
     /// The object that describes the host cannot be read.
-    HostUnreadable => "Correct the BMCEndpoint or BareMetalHost that the message names.",
+    HostUnreadable => "Correct the BMCEndpoint or BareMetalHost that the message names, or what keeps it from being read.",
     /// The BareMetalHost belongs to somebody else.
     HostConsumerMismatch => "Correct the BareMetalHost's consumerRef or the Machine's providerID.",
     /// The BareMetalHost is managed and online, and direct control was not asked for.
