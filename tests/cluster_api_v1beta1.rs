@@ -10,7 +10,7 @@ use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use baremetal_remediator::core::phase::{Phase, Reason};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
@@ -25,8 +25,8 @@ fn of_v1beta1(world: &World, kind: &str) -> Api<DynamicObject> {
     objects::dynamic(world, GROUP, "v1beta1", kind)
 }
 
-/// Takes v1beta2 away, and waits until nobody is answered in it.
-async fn serve_v1beta1_only(world: &World) -> Result<()> {
+/// Serves v1beta2 beside v1beta1 or not, the newest one stored, and waits until the server does.
+async fn serve_v1beta2(world: &World, served: bool) -> Result<()> {
     let definitions = Api::<CustomResourceDefinition>::all(world.client.clone());
     for (plural, newer) in [
         ("clusters", cluster_api::clusters(world)),
@@ -36,27 +36,28 @@ async fn serve_v1beta1_only(world: &World) -> Result<()> {
         let name = format!("{plural}.{GROUP}");
         let mut definition = definitions.get(&name).await?;
         for version in &mut definition.spec.versions {
-            version.served = version.name == "v1beta1";
-            version.storage = version.served;
+            let is_older = version.name == "v1beta1";
+            version.served = is_older || served;
+            version.storage = is_older != served;
         }
         definition.metadata.managed_fields = None;
         definitions
             .replace(&name, &PostParams::default(), &definition)
             .await?;
-        let refused = async {
+        let done = async {
             let mut pause = tokio::time::interval(Duration::from_millis(200));
             loop {
                 pause.tick().await;
-                if let Err(kube::Error::Api(status)) = newer.list(&ListParams::default().limit(1)).await
-                    && status.code == 404
-                {
+                let answer = newer.list(&ListParams::default().limit(1)).await;
+                let is_absent = matches!(&answer, Err(kube::Error::Api(status)) if status.code == 404);
+                if is_absent != served && (is_absent || answer.is_ok()) {
                     return;
                 }
             }
         };
-        tokio::time::timeout(LONG, refused)
+        tokio::time::timeout(LONG, done)
             .await
-            .with_context(|| format!("{plural} are still served in v1beta2"))?;
+            .with_context(|| format!("{plural} in v1beta2: served is not {served}"))?;
     }
     Ok(())
 }
@@ -159,13 +160,73 @@ async fn checks_templates_and_owners_of_v1beta1_are_served() -> Result<()> {
     let checked = world_of("older", false).await?;
     let owned = world_of("older-owner", true).await?;
     escalation::owned_in_cluster_api(&owned, &owned.hosts[0], "blue").await?;
-    serve_v1beta1_only(&checked).await?;
+    serve_v1beta2(&checked, false).await?;
     let mut policy = world::daemon::permissive_policy();
     policy["healthChecker"] = json!("Auto");
     let cluster = harness::control_plane().await?;
     let _daemon = world::daemon::shared_with(cluster, DAEMON, policy, "info").await?;
 
     tokio::try_join!(is_found_and_brought_back(&checked), owner_is_asked(&owned))?;
+    an_upgrade_is_followed(&checked).await
+}
+
+/// Cluster API is upgraded while the daemon runs: what only the newer version knows counts from then on.
+async fn an_upgrade_is_followed(world: &World) -> Result<()> {
+    let host = &world.hosts[0];
+    let checks = cluster_api::health_checks(world);
+    serve_v1beta2(world, true).await?;
+    // Nothing converts here: what is written in the older version loses the fields of the newer one.
+    let is_followed = |check: Option<&DynamicObject>| {
+        check.is_some_and(|check| {
+            let mut all = conditions(check, "/status/conditions").into_iter();
+            all.any(|condition| condition["type"] == "Paused")
+        })
+    };
+    let followed = await_condition(checks.clone(), "workers", is_followed);
+    tokio::time::timeout(LONG, followed)
+        .await
+        .context("v1beta2 is not followed")??;
+    checks.delete("workers", &DeleteParams::default()).await?;
+    let check: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": format!("{GROUP}/v1beta2"), "kind": "MachineHealthCheck",
+        "metadata": {
+            "name": "disks", "namespace": world.namespace,
+            "annotations": {keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL},
+        },
+        "spec": {
+            "clusterName": "blue", "selector": {"matchLabels": {"example.org/role": "worker"}},
+            "checks": {"unhealthyMachineConditions": [
+                {"type": "DiskCorrupt", "status": "True", "timeoutSeconds": 1},
+            ]},
+            "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": 0}},
+        },
+    }))?;
+    checks.create(&PostParams::default(), &check).await?;
+    let machines = cluster_api::machines(world);
+    let machine = machines.get(&host.name).await?;
+    let mut all = conditions(&machine, "/status/conditions");
+    all.push(json!({
+        "type": "DiskCorrupt", "status": "True", "reason": "Found", "message": "",
+        "lastTransitionTime": machine.creation_timestamp(),
+    }));
+    let change = Patch::Merge(json!({"status": {"conditions": all}}));
+    machines
+        .patch_status(&host.name, &PatchParams::default(), &change)
+        .await?;
+
+    let is = |check: Option<&DynamicObject>| {
+        let status = check.map(|check| &check.data["status"]);
+        status.is_some_and(|status| {
+            status["expectedMachines"] == 1
+                && status["currentHealthy"] == 0
+                && status["remediationsAllowed"] == 0
+        })
+    };
+    let wait = await_condition(checks, "disks", is);
+    tokio::time::timeout(LONG, wait)
+        .await
+        .context("the conditions of Machines are not regarded")??;
+    assert_eq!(host.transitions(), (1, 1), "the limit forbids it");
     Ok(())
 }
 

@@ -47,6 +47,24 @@ impl ServedClusterApi {
         Ok(version)
     }
 
+    /// Waits until the server's newest version is another than this. An older one, or none, has to be so twice: while
+    /// definitions are replaced, a version may be missing for a moment, and what only it says would be overlooked.
+    async fn is_another(&self, client: &Client, than: Version) {
+        let mut is_lost = false;
+        loop {
+            tokio::time::sleep(ASK_AGAIN).await;
+            match cluster_api_version(client).await {
+                Ok(Some(version)) if version == than => is_lost = false,
+                Ok(Some(version)) if version > than => return,
+                Ok(_) if is_lost => return,
+                Ok(_) => is_lost = true,
+                Err(error) => {
+                    tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
+                }
+            }
+        }
+    }
+
     /// Group and the newest version that the server has.
     pub(crate) fn group_version(&self) -> Option<String> {
         self.version().map(Version::group_version)
@@ -170,7 +188,8 @@ where
                 return Ok(None);
             };
             let events = watch(api, config()).map_ok(move |event| read(version, event));
-            Ok(Some(events.boxed()))
+            let another = async move { served.is_another(&client, version).await };
+            Ok(Some(events.take_until(another).boxed()))
         }
     })
 }

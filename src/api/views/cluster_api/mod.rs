@@ -22,7 +22,7 @@ use crate::core::health::target::Readiness;
 use crate::core::machine_api::MachineApi;
 
 /// A version of `cluster.x-k8s.io`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// Up to Cluster API 1.10 the newest.
     V1Beta1,
