@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use baremetal_remediator::core::machine_api::MachineApi;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::world::acts::create_template;
@@ -88,7 +88,30 @@ async fn a_template_decides_what_is_done_and_by_whom() -> Result<()> {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+
+    one_of_its_name_has_ended(&world, &silent.name).await?;
+    let stopped = planned(&world, &kubeconfig, 0).await?;
+    assert_eq!(stopped["remediation"]["outcome"], "RequestEnded", "{stopped}");
     rights::has_only_read(&world, cursor).await
+}
+
+/// A person has made the request that the check would have made, and it has ended.
+async fn one_of_its_name_has_ended(world: &World, machine: &str) -> Result<()> {
+    let remediations = world.remediations();
+    let request = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {"name": machine}, "spec": {},
+    });
+    let request = serde_json::from_value(request)?;
+    remediations.create(&PostParams::default(), &request).await?;
+    let status = json!({"status": {
+        "phase": "Failed", "phaseStarted": "2026-01-01T00:00:00Z", "attempt": 1, "reason": "BootDeadlineExceeded",
+        "message": "",
+    }});
+    remediations
+        .patch_status(machine, &PatchParams::default(), &Patch::Merge(status))
+        .await?;
+    Ok(())
 }
 
 #[tokio::test]

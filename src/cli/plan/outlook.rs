@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use super::course::{Asked, Asks, Claim, Course, course};
+use super::course::{Asked, Asks, Claim, Course, Says, course};
 use super::health::{OfMachine, claims, remediation_of};
 use super::prospect::{self, Prospect};
 use super::said::Said;
@@ -13,10 +13,10 @@ use super::steps::steps;
 use super::subject::{self, Subject};
 use super::world::{OfApi, World, within_namespace};
 use super::{node_claims, said};
+use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::Machine;
-use crate::api::{PowerCycleRemediation, keys};
-use crate::controller::{ClusterKey, producer};
+use crate::controller::{ClusterKey, Producer, producer};
 use crate::core::facts::Origin;
 use crate::core::strategy::HostControl;
 use crate::intake::health_check::judged;
@@ -183,14 +183,16 @@ async fn foresee(
 ) -> anyhow::Result<()> {
     let course = match under_way(world, outlook) {
         Some(remediation) => Err(remediation),
-        None => match (course(outlook.triggered, &claims), ended(world, outlook, &claims)) {
-            (Course::Asked(asked), None) => as_the_policy_says(world, asked),
-            (Course::Asked(asked), Some(_)) if asked.origin == Origin::Annotation => {
-                as_the_policy_says(world, asked)
+        None => {
+            let claims: Vec<Claim> = claims
+                .into_iter()
+                .map(|claim| behind_the_ended(world, outlook, claim))
+                .collect();
+            match course(outlook.triggered, &claims) {
+                Course::Asked(asked) => as_the_policy_says(world, asked),
+                Course::Not { outcome, why } => Err(Remediation::new(outcome, why)),
             }
-            (Course::Asked(_) | Course::Not { .. }, Some(ended)) => Err(ended),
-            (Course::Not { outcome, why }, None) => Err(Remediation::new(outcome, why)),
-        },
+        }
     };
     let node = outlook.node.clone();
     let whole = Subject {
@@ -245,25 +247,29 @@ fn as_the_policy_says(world: &World, mut asked: Box<Asked>) -> Result<Box<Asked>
     Ok(asked)
 }
 
-/// The request of a check that would have to make one, and does not, because this one is there: it has ended, and
-/// nobody has deleted it.
-fn ended(world: &World, outlook: &Outlook, claims: &[Claim]) -> Option<Remediation> {
-    let mut wanting = claims.iter().filter(|claim| claim.says.is_for_a_request());
-    let (check, (remediation, phase, reason)) = wanting.find_map(|claim| {
-        let Asks::Request { by, .. } = &claim.asks else {
-            return None;
+/// A check that would have to make a request, and does not, because one that has ended is there and nobody has deleted
+/// it. A MachineHealthCheck goes by its name, which is the Machine's.
+fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim {
+    let Asks::Request { by, .. } = &claim.asks else {
+        return claim;
+    };
+    let stands = |one: &PowerCycleRemediation| {
+        let has_the_name = match by {
+            Producer::NodeHealthCheck(_) => false,
+            Producer::MachineHealthCheck(_) | Producer::Template(_) => {
+                outlook.machine == Some(one.name_any())
+            }
         };
-        let stands = |one: &PowerCycleRemediation| {
-            let is_over = one.annotations().contains_key(keys::TIMED_OUT_ANNOTATION);
-            !judged::is_under_way(one) && !is_over && producer(one).as_ref() == Some(by)
-        };
-        Some((&claim.check, remediation_of(world, whom(outlook), stands)?))
-    })?;
-    let why = format!(
-        "PowerCycleRemediation {remediation} has ended in phase {phase} ({reason}), and {check} makes no other until \
-         that is deleted"
-    );
-    Some(Remediation::new("RequestEnded", why))
+        !judged::is_under_way(one) && (has_the_name || producer(one).as_ref() == Some(by))
+    };
+    if claim.says.is_for_a_request()
+        && let Some((name, phase, reason)) = remediation_of(world, whom(outlook), stands)
+    {
+        claim.says = Says::Ended(format!(
+            "PowerCycleRemediation {name} has ended in phase {phase} ({reason})"
+        ));
+    }
+    claim
 }
 
 /// Namespace, Machine and Node.

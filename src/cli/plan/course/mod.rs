@@ -57,6 +57,8 @@ pub(super) enum Says {
     Forbidden(String),
     /// It is unhealthy, and the request is there already.
     Requested,
+    /// It is unhealthy, and no request is made, because one that has ended stands in the way: which.
+    Ended(String),
     /// It is unhealthy and to be remediated.
     Wanted,
 }
@@ -66,9 +68,12 @@ impl Says {
     pub(super) fn is_for_a_request(&self) -> bool {
         match self {
             Self::Requested | Self::Wanted => true,
-            Self::Nothing | Self::Unreadable(_) | Self::Later(_) | Self::Unwanted(_) | Self::Forbidden(_) => {
-                false
-            }
+            Self::Nothing
+            | Self::Unreadable(_)
+            | Self::Later(_)
+            | Self::Unwanted(_)
+            | Self::Forbidden(_)
+            | Self::Ended(_) => false,
         }
     }
 }
@@ -153,6 +158,11 @@ fn of_claim(claim: &Claim) -> (Rank, Course) {
         Says::Requested => (Rank::Unwanted, not("NotNeeded", "its request is there already")),
         Says::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
         Says::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
+        Says::Ended(ended) => {
+            let why = format!("{ended}, and {check} makes no other until that is deleted");
+            let course = obstruction(claim).unwrap_or_else(|| not("RequestEnded", why));
+            (Rank::Obstructed, course)
+        }
         Says::Wanted => wanted(claim),
         Says::Later(at) => match obstruction(claim) {
             Some(course) => (Rank::ObstructedLater, course),

@@ -155,6 +155,40 @@ fn what_would_be_in_the_way_is_told_while_there_is_still_time() {
 }
 
 #[test]
+fn a_request_that_has_ended_stands_in_the_way_of_its_own_check_only() {
+    let platform = || Evaluator::Platform;
+    let over = || Says::Ended("PowerCycleRemediation x has ended".to_owned());
+    leads_to([
+        (
+            good(),
+            platform(),
+            over(),
+            "RequestEnded",
+            "PowerCycleRemediation x has ended, and MachineHealthCheck a makes no other until that is deleted",
+        ),
+        (
+            missing(),
+            platform(),
+            over(),
+            "TemplateNotFound",
+            "does not exist",
+        ),
+        (good(), nobody(), over(), "SwitchedOff", "nobody evaluates"),
+    ]);
+    let ended = || claim("a", good(), platform(), over());
+    let outcome = |other: Claim| told(course(false, &[ended(), other])).0;
+    assert_eq!(outcome(claim("b", good(), platform(), Says::Wanted)), "Request");
+    assert_eq!(
+        outcome(claim("b", Asks::Trigger, ours(), Says::Wanted)),
+        "Trigger"
+    );
+    assert_eq!(
+        outcome(claim("b", good(), platform(), Says::Nothing)),
+        "RequestEnded"
+    );
+}
+
+#[test]
 fn one_that_cannot_be_read_is_told_where_no_other_has_anything_to_say() {
     let unreadable = || {
         let says = Says::Unreadable("NodeHealthCheck a cannot be read: spec".to_owned());
