@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::core::journal::Verb;
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Power, RequestClass};
+use harness::AuditEvent;
 use serde_json::json;
 use world::acts::hasty;
 use world::{HostOptions, World, WorldHost, objects, record, truth};
@@ -147,8 +148,11 @@ async fn invariant_2_a_host_that_comes_on_takes_its_release_back() -> Result<()>
     let play = async |host: &WorldHost, pod: &'static str| -> Result<()> {
         world.create_clinging_pod(pod, &host.name).await?;
         let remediation = world.falls_silent_and_is_reported(host).await?;
-        world.is_tainted(host, LONG).await?;
-        // While its workloads are being released, and not before.
+        // While its workloads are being released, and not before the release was answered.
+        let released = |event: &AuditEvent| truth::is_release(event, &host.name);
+        tokio::time::timeout(LONG, world.cluster.wait_for_audit(cursor, released))
+            .await
+            .context("it is not released")??;
         if host.name == pressed.name {
             host.bmc.press_power(Power::On)?;
         } else {

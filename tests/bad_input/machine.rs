@@ -12,7 +12,7 @@ use crate::daemon;
 use crate::world::refusal::{self, Case};
 use crate::world::{self, World, WorldHost, objects};
 
-fn cases() -> [Case; 6] {
+fn cases() -> [Case; 7] {
     [
         Case::new(
             "being deleted",
@@ -54,6 +54,18 @@ fn cases() -> [Case; 6] {
             &["Machine {host} has the control-plane role"],
         )
         .machine(|machine| machine["metadata"]["labels"] = json!({keys::MACHINE_ROLE_LABEL: "master"})),
+        Case::new(
+            "with a Node of the control plane",
+            Reason::ControlPlaneRefused,
+            &["Node {host} has the control-plane role"],
+        )
+        .options(|options| {
+            options.node = Box::new(|mut node| {
+                node.labels
+                    .insert("node-role.kubernetes.io/control-plane".to_owned(), String::new());
+                node
+            });
+        }),
         // The kind does not demand a spec; we do.
         Case::new(
             "without a spec",

@@ -10,7 +10,7 @@ use crate::daemon;
 use crate::world::refusal::{self, Case};
 use crate::world::{World, objects};
 
-fn cases() -> [Case; 7] {
+fn cases() -> [Case; 6] {
     [
         Case::new(
             "no nodeRef",
@@ -53,18 +53,6 @@ fn cases() -> [Case; 7] {
         .options(|options| {
             options.node = Box::new(|mut node| {
                 node.provider_id = Some("test:///b".to_owned());
-                node
-            });
-        }),
-        Case::new(
-            "Node of the control plane",
-            Reason::ControlPlaneRefused,
-            &["Node {host} has the control-plane role"],
-        )
-        .options(|options| {
-            options.node = Box::new(|mut node| {
-                node.labels
-                    .insert("node-role.kubernetes.io/control-plane".to_owned(), String::new());
                 node
             });
         }),
