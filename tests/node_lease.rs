@@ -10,6 +10,7 @@ use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::AuditEvent;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::node_health::{NodeHealthCheck, not_ready};
@@ -147,5 +148,66 @@ async fn what_the_node_health_check_behind_a_request_holds_is_left_to_it() -> Re
     let now = node_lease::leases(&world).get(&node_lease::name(host)).await?;
     assert_eq!(now.resource_version(), held.resource_version());
     assert_eq!(world::journal(&ended).node_lease, None);
+    Ok(())
+}
+
+/// Where the FeatureGate has switched off machine-api-operator's controller, node-healthcheck-operator evaluates
+/// MachineHealthChecks, and holds the Lease for the one that asks.
+/// Source: node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`,
+/// `internal/controller/resources/manager.go`.
+#[tokio::test]
+async fn what_the_machine_health_check_behind_a_request_of_the_operator_holds_is_left_to_it() -> Result<()> {
+    let cluster = harness::control_plane().await?;
+    let world = World::new(cluster, "lease-mhc", vec![HostOptions::default()]).await?;
+    node_lease::agree_by_leases(&world.client).await?;
+    world::daemon::shared(cluster, DAEMON).await?;
+    objects::create_health_check(&world, "disks", |check| {
+        check["metadata"]["annotations"] = Value::Null;
+        check["spec"]["unhealthyConditions"] =
+            json!([{"type": "DiskCorrupt", "status": "True", "timeout": "2s"}]);
+        check["spec"]["remediationTemplate"] = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate", "name": "reboot",
+        });
+    })
+    .await?;
+    let host = &world.hosts[0];
+    let kubelet = host.kubelet.as_ref().context("the host has a Node")?;
+    kubelet
+        .report_condition("DiskCorrupt", "True", "BadBlocks")
+        .await?;
+    let held = node_lease::hold(&world, host, "MachineHealthCheck-disks", 660).await?;
+    let check = objects::dynamic(&world, "machine.openshift.io", "v1beta1", "MachineHealthCheck");
+    let check = check.get("disks").await?;
+    let machine = objects::machines(&world).get(&host.name).await?;
+    let owner = |kind: &str, name: &str, uid: Option<String>| {
+        json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": kind, "name": name, "uid": uid,
+            "controller": false, "blockOwnerDeletion": false,
+        })
+    };
+    let request = serde_json::from_value(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {
+            "name": host.name, "labels": {"app.kubernetes.io/part-of": "node-healthcheck-controller"},
+            "annotations": {
+                "remediation.medik8s.io/node-name": host.name, "remediation.medik8s.io/template-name": "reboot",
+            },
+            "ownerReferences": [
+                owner("MachineHealthCheck", "disks", check.uid()), owner("Machine", &host.name, machine.uid()),
+            ],
+        },
+        "spec": hasty(),
+    }))?;
+    world
+        .remediations()
+        .create(&PostParams::default(), &request)
+        .await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let now = node_lease::leases(&world).get(&node_lease::name(host)).await?;
+    assert_eq!(now.resource_version(), held.resource_version());
     Ok(())
 }

@@ -14,6 +14,7 @@ use kube::api::ListParams;
 use serde_json::Value;
 use world::acts::{create_template, hasty};
 use world::cluster_api_manager::{self, ClusterApiManager};
+use world::escalation::{self, ending_in, never_boots};
 use world::{HostOptions, World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -101,6 +102,27 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
     manager.takes_back(host).await?;
 
     assert_eq!(host.transitions(), (0, 0));
+    assert_eq!(manager.forbidden().await?, Vec::<String>::new());
+    Ok(())
+}
+
+/// The last rung, where the template asks for it.
+#[tokio::test]
+async fn the_owner_replaces_a_machine_whose_host_does_not_come_back() -> Result<()> {
+    let world = world_of("capi-owner", vec![never_boots(cluster_api_manager::host())]).await?;
+    let host = &world.hosts[0];
+    let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
+    escalation::owned_in_cluster_api(&world, host, "blue").await?;
+    let template = create_template(&world, "replace", Value::Null, ending_in("MachineOwner")).await?;
+    manager.checks("replace", "100%").await?;
+    world.falls_silent(host).await?;
+    manager.asks(host, &template).await?;
+
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Failed, "{:?}", ended.status);
+    manager.replaces(host).await?;
+
+    assert_eq!(host.transitions(), (1, 1));
     assert_eq!(manager.forbidden().await?, Vec::<String>::new());
     Ok(())
 }

@@ -18,6 +18,7 @@ use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::Cluster;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
@@ -87,6 +88,12 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
         "{steps}"
     );
 
+    // A person asks, too. A health check goes by that for as long as it stands.
+    let demand = json!({"metadata": {"annotations": {keys::REMEDIATE_MACHINE_ANNOTATION: ""}}});
+    let machines = cluster_api::machines(&world);
+    machines
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(demand))
+        .await?;
     cluster_api::request(&world, host, &template).await?;
     let released = world
         .remediation_until(&host.name, LONG, |journal| journal.phase >= Phase::PoweringOn)
@@ -98,6 +105,12 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
     let ended = world.remediation_ended(&host.name, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     assert_eq!(host.transitions(), (1, 1));
+    let machine = machines.get(&host.name).await?;
+    assert!(
+        !machine
+            .annotations()
+            .contains_key(keys::REMEDIATE_MACHINE_ANNOTATION)
+    );
     let node = objects::node(&world, &host.name).await?;
     assert!(!objects::has_out_of_service_taint(&node));
     let own = Api::<Node>::all(world.client.clone()).get_opt(&host.name).await?;

@@ -11,13 +11,15 @@ use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::ChildDaemon;
 use harness::{Cluster, Cursor, ForeignCrd};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::upstream::{self, ServiceAccount, Upstream};
-use super::{HostOptions, World, WorldHost, cluster_api, cluster_api_objects as objects, install};
+use super::{
+    HostOptions, World, WorldHost, cluster_api, cluster_api_objects as objects, escalation, install,
+};
 
 const VARIABLE: &str = "CLUSTER_API_MANAGER";
 const ACCOUNT: ServiceAccount = ServiceAccount {
@@ -259,6 +261,32 @@ impl<'a> ClusterApiManager<'a> {
             self.world.take_back(&host.name).await?;
         }
         self.world.remediation_gone(&host.name, NOTICED_WITHIN).await
+    }
+
+    /// Waits until the MachineSet of a host whose remediation has failed replaces its Machine, as it was asked to.
+    /// Source: cluster-api `core/reconcilers/machineset/machineset_controller.go`, `reconcileUnhealthyMachines`.
+    pub async fn replaces(&self, host: &WorldHost) -> Result<()> {
+        let machines = objects::api(self.world, objects::MACHINES);
+        if self.real.is_none() {
+            escalation::health_check_failed(self.world, host).await?;
+            let is_asked = |machine: Option<&DynamicObject>| {
+                let conditions = machine.map(|machine| escalation::conditions(machine, "/status/conditions"));
+                conditions.is_some_and(|conditions| {
+                    conditions
+                        .iter()
+                        .any(|one| one["type"] == "OwnerRemediated" && one["status"] == "False")
+                })
+            };
+            let asked = await_condition(machines.clone(), &host.name, is_asked);
+            self.until("is asked to replace a Machine", asked).await??;
+            machines.delete(&host.name, &DeleteParams::default()).await?;
+        }
+        let goes = |machine: Option<&DynamicObject>| {
+            machine.is_none_or(|machine| machine.metadata.deletion_timestamp.is_some())
+        };
+        let replaced = await_condition(machines, &host.name, goes);
+        self.until("replaces the Machine", replaced).await??;
+        Ok(())
     }
 
     /// What it was forbidden in the group of our kinds.

@@ -53,7 +53,7 @@ pub async fn owned_in_cluster_api(world: &World, host: &WorldHost, cluster: &str
         "template": {"metadata": {"labels": labels}, "spec": machine},
     });
     let owner = create(&sets, host, "cluster.x-k8s.io/v1beta2", spec).await?;
-    let change = Patch::Merge(json!({"metadata": {"ownerReferences": [owner]}}));
+    let change = Patch::Merge(json!({"metadata": {"ownerReferences": [owner], "labels": labels}}));
     let machines = cluster_api::machines(world);
     machines
         .patch(&host.name, &PatchParams::default(), &change)
