@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use crate::api::PowerCycleRemediation;
 use crate::core::decision::{Act, Effect};
-use crate::core::facts::{Facts, Obstacle, Seen};
+use crate::core::facts::{Facts, Obstacle, Origin, Seen};
 use crate::core::journal::Verb;
 
 /// One remediation in one reconciliation.
@@ -62,7 +62,10 @@ impl Acting<'_> {
             | Effect::AskOwner(_)
             | Effect::DeleteMachine(_) => {
                 let written = self.write(effect, memory).await;
-                self.note_write(written, memory)
+                // A request is done without its signal being removed, whatever keeps that from being written.
+                let is_courtesy =
+                    matches!(effect, Effect::ClearTrigger { .. }) && self.facts.origin == Origin::Request;
+                self.note_write(written, is_courtesy, memory)
             }
         }
     }

@@ -222,7 +222,10 @@ where
     tasks.spawn(async move {
         loop {
             match open().await {
-                Ok(Some(watch)) => forward(watch, &mut events).await,
+                Ok(Some(watch)) => match forward(watch, &mut events).await {
+                    End::Another => continue,
+                    End::NotServed => {}
+                },
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
@@ -234,15 +237,24 @@ where
     changes
 }
 
-/// Passes events on until the kind is not served any more.
-async fn forward<K>(watch: Watch<K>, events: &mut mpsc::Sender<watcher::Result<Event<Guarded<K>>>>) {
+/// Why a watch has ended.
+enum End {
+    /// Its kind is not served any more, or nobody listens.
+    NotServed,
+    /// Its kind is served in another version.
+    Another,
+}
+
+/// Passes events on until the watch has to be begun anew.
+async fn forward<K>(watch: Watch<K>, events: &mut mpsc::Sender<watcher::Result<Event<Guarded<K>>>>) -> End {
     let mut watch = std::pin::pin!(watch.default_backoff());
     while let Some(event) = watch.next().await {
         let gone = event.as_ref().is_err_and(is_not_served);
         if events.send(event).await.is_err() || gone {
-            return;
+            return End::NotServed;
         }
     }
+    End::Another
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {

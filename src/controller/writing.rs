@@ -155,6 +155,7 @@ impl Acting<'_> {
     pub(super) fn note_write(
         &self,
         written: Result<(), ShellError>,
+        is_courtesy: bool,
         memory: &mut Memory,
     ) -> Result<(), ShellError> {
         match written {
@@ -162,7 +163,7 @@ impl Acting<'_> {
                 memory.observed.write_failure = None;
                 Ok(())
             }
-            Err(error) if error.is_refusal() => {
+            Err(error) if error.is_refusal() || is_courtesy => {
                 tracing::info!(remediation = %self.remediation.name_any(), %error, "the API server refused a write; it is decided anew");
                 memory.observed.note_write_failure(
                     self.context.clock.now(),

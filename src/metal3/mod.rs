@@ -102,12 +102,9 @@ pub(crate) async fn look(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<(), Obstacle>, ShellError> {
-    let view = read(&context.metal3, machine, reference, Rivals::Sought).await?;
-    Ok(
-        view.and_then(|view| {
-            may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)
-        }),
-    )
+    let control = remediation.spec.strategy.host_control;
+    let view = fenceable(&context.metal3, machine, reference, control).await?;
+    Ok(view.map(drop))
 }
 
 /// Resolves the host behind a reference to a BareMetalHost for a check of its BMC: whatever forbids to power
@@ -120,11 +117,8 @@ pub(crate) async fn resolve_for_check(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Sought).await?;
-    Ok(view.and_then(|view| {
-        may_be_fenced(&view, HostControl::Direct, machine, reference)?;
-        resolved(&view, machine)
-    }))
+    let view = fenceable(metal3, machine, reference, HostControl::Direct).await?;
+    Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
 /// The same for a remediation that does not exist yet.
@@ -137,11 +131,8 @@ pub(crate) async fn resolve_for_plan(
     reference: &HostReference,
     control: HostControl,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Sought).await?;
-    Ok(view.and_then(|view| {
-        may_be_fenced(&view, control, machine, reference)?;
-        resolved(&view, machine)
-    }))
+    let view = fenceable(metal3, machine, reference, control).await?;
+    Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
@@ -155,6 +146,20 @@ pub(crate) async fn describe(
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let view = read(metal3, machine, reference, Rivals::Ignored).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
+}
+
+/// Reads a BareMetalHost that may be powered off.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what forbids it.
+async fn fenceable(
+    metal3: &Provider,
+    machine: &Machine,
+    reference: &HostReference,
+    control: HostControl,
+) -> Result<Result<HostView, Obstacle>, ShellError> {
+    let view = read(metal3, machine, reference, Rivals::Sought).await?;
+    Ok(view.and_then(|view| may_be_fenced(&view, control, machine, reference).map(|()| view)))
 }
 
 fn may_be_fenced(

@@ -200,7 +200,9 @@ fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {
     let (name, node) = (remediation.name_any(), machine.node_name());
     let checked = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);
     let mut owners = remediation.owner_references().iter();
-    if let Some(owner) = owners.find(|owner| owner.kind == "Machine") {
+    let group = format!("{}/", machine.api().group());
+    if let Some(owner) = owners.find(|owner| owner.kind == "Machine" && owner.api_version.starts_with(&group))
+    {
         return machine.uid().as_ref() == Some(&owner.uid);
     }
     name == machine.name_any()

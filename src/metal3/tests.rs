@@ -1,10 +1,18 @@
 //! Who else may be at work on a host that metal3 manages.
 //! Source: cluster-api-provider-metal3 `baremetal/metal3remediation_manager.go`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use serde_json::json;
 
 use super::*;
 use crate::core::journal::{Intent, Verb};
+use crate::test_server::served;
 
 fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
     HostView {
@@ -127,5 +135,69 @@ fn a_host_is_left_to_a_metal3_remediation_and_to_whoever_holds_it_off() {
                 }
             }
         }
+    }
+}
+
+/// A server with one BareMetalHost, and what it answers to a list of Metal3Remediations.
+async fn server(answer: fn() -> Response, listed: Arc<AtomicUsize>) -> Provider {
+    let host = json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": {"name": "host-0", "namespace": "metal", "uid": "of-host-0"},
+        "spec": {
+            "online": true, "bmc": {"address": "redfish://10.0.0.1/redfish/v1/Systems/1", "credentialsName": "s"},
+            "consumerRef": {"kind": "Machine", "namespace": "metal", "name": "worker-0"},
+        },
+        "status": {"provisioning": {"state": "provisioned"}, "operationalStatus": "OK"},
+    });
+    let list = move || {
+        listed.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(answer())
+    };
+    let remediations = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/metal/metal3remediations";
+    let hosts = "/apis/metal3.io/v1alpha1/namespaces/metal/baremetalhosts/host-0";
+    let router = Router::new()
+        .route(hosts, get(move || std::future::ready(Json(host.clone()))))
+        .route(remediations, get(list));
+    Provider::new(kube::Client::try_from(served(router).await).unwrap())
+}
+
+fn a_rival() -> Response {
+    let items = [json!({"metadata": {"name": "worker-0", "namespace": "metal"}})];
+    let version = "infrastructure.cluster.x-k8s.io/v1beta2";
+    Json(json!({
+        "apiVersion": version, "kind": "Metal3RemediationList", "metadata": {}, "items": items,
+    }))
+    .into_response()
+}
+
+fn no_answer() -> Response {
+    let status = json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 500, "reason": "InternalError",
+        "message": "conversion webhook failed",
+    });
+    (StatusCode::INTERNAL_SERVER_ERROR, Json(status)).into_response()
+}
+
+/// Before a power-off; a host that is to be brought back is read without them, whatever they are.
+#[tokio::test]
+async fn nothing_is_powered_off_before_the_server_has_said_who_else_remediates() {
+    let reference = HostReference {
+        namespace: "metal".to_owned(),
+        name: HostName::Known("host-0".to_owned()),
+        uid: None,
+    };
+    for (answer, reason) in [
+        (a_rival as fn() -> Response, Reason::AnotherRemediatorActive),
+        (no_answer, Reason::HostUnreadable),
+    ] {
+        let listed = Arc::new(AtomicUsize::new(0));
+        let metal3 = server(answer, Arc::clone(&listed)).await;
+        let refused = fenceable(&metal3, &machine(), &reference, HostControl::Direct).await;
+        assert_eq!(refused.unwrap().unwrap_err().reason, reason);
+        assert_eq!(listed.swap(0, Ordering::Relaxed), 1);
+
+        let described = describe(&metal3, &machine(), &reference).await.unwrap();
+        assert_eq!(described.unwrap().secret, "s");
+        assert_eq!(listed.load(Ordering::Relaxed), 0);
     }
 }

@@ -13,9 +13,9 @@ use super::steps::steps;
 use super::subject::{self, Subject};
 use super::world::{OfApi, World, within_namespace};
 use super::{node_claims, said};
-use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::Machine;
+use crate::api::{PowerCycleRemediation, keys};
 use crate::controller::{ClusterKey, Producer, producer};
 use crate::core::facts::Origin;
 use crate::core::strategy::HostControl;
@@ -265,11 +265,23 @@ fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim
     if claim.says.is_for_a_request()
         && let Some((name, phase, reason)) = remediation_of(world, whom(outlook), stands)
     {
-        claim.says = Says::Ended(format!(
-            "PowerCycleRemediation {name} has ended in phase {phase} ({reason})"
-        ));
+        let mut said = format!("PowerCycleRemediation {name} has ended in phase {phase} ({reason})");
+        if is_timed_out(world, &outlook.namespace, &name) {
+            said.push_str(
+                ", was told that its time is over, so that the next template has its turn if there is one",
+            );
+        }
+        claim.says = Says::Ended(said);
     }
     claim
+}
+
+/// Whether its NodeHealthCheck has told a remediation to stop.
+fn is_timed_out(world: &World, namespace: &str, name: &str) -> bool {
+    world.remediations.iter().any(|one| {
+        let is_it = one.namespace().as_deref() == Some(namespace) && one.name_any() == name;
+        is_it && one.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
+    })
 }
 
 /// Namespace, Machine and Node.

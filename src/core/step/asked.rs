@@ -19,15 +19,16 @@ pub(super) fn requested(
     if made_by.is_empty() {
         return Ok(health::judge_by_readiness(node));
     }
-    let health = health::judge(&made_by, machine, node, now);
-    // A pause stops what is new, and no recovery from being seen.
-    match made_by.iter().find(|check| check.paused) {
-        Some(paused) if health != Health::Healthy => Err(paused_producer(paused)),
-        Some(_) | None => Ok(health),
+    // A pause stops what is new, and no recovery from being seen. Of several that may have made the request, one that
+    // is paused and would not ask for it stops nothing.
+    let would_ask = |check: &&&HealthCheck| health::judge(&[**check], machine, node, now) != Health::Healthy;
+    match made_by.iter().filter(|check| check.paused).find(would_ask) {
+        Some(paused) => Err(paused_producer(paused)),
+        None => Ok(health::judge(&made_by, machine, node, now)),
     }
 }
 
-/// The health checks that made the request. Of several that may have, those that are paused did not.
+/// The health checks that may have made the request.
 fn producers(world: &World) -> Result<Vec<&HealthCheck>, Obstacle> {
     let mut made_by = Vec::new();
     for check in &world.health_checks {
@@ -41,9 +42,6 @@ fn producers(world: &World) -> Result<Vec<&HealthCheck>, Obstacle> {
                 None => made_by.push(check),
             },
         }
-    }
-    if made_by.iter().any(|check| !check.paused) {
-        made_by.retain(|check| !check.paused);
     }
     Ok(made_by)
 }

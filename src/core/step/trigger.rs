@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 
-use super::{Step, belonging};
+use super::{Step, belonging, foreign_obstacle, trigger_obstacle};
 use crate::core::decision::Effect;
 use crate::core::facts::{Machine, Obstacle, Origin, Seen};
 use crate::core::health::{self, Health};
 use crate::core::phase::Reason;
 use crate::core::resource_version;
+
+/// How often it is tried to remove what no remediation depends on.
+const COURTESY_TRIES: u32 = 3;
 
 impl Step<'_> {
     /// What removes the signal that a reboot has answered: the trigger, or a person's demand to remediate a Machine of
@@ -16,6 +19,7 @@ impl Step<'_> {
     pub(super) fn clear_signal(&mut self) -> Result<Option<Effect>, Obstacle> {
         match self.facts.origin {
             Origin::Annotation => self.clear_trigger(),
+            Origin::Request if self.facts.deletion_requested || self.is_refused_courtesies() => Ok(None),
             Origin::Request => {
                 self.note_cleared();
                 let machine = self.facts.world.machine.present();
@@ -45,12 +49,18 @@ impl Step<'_> {
     pub(super) fn needless_trigger(&mut self) -> Option<Effect> {
         self.note_cleared();
         let is_released = self.journal.release.is_some() && !self.came_back_since_release();
-        let is_owed_more = is_released || self.journal.may_have_left_off();
-        if self.facts.origin == Origin::Request || is_owed_more {
+        if self.facts.origin == Origin::Request || is_released {
             return None;
         }
         let world = &self.facts.world;
         let machine = world.machine.present()?;
+        // Another who answers it takes it for what it began with.
+        if foreign_obstacle(machine)
+            .or_else(|| trigger_obstacle(machine))
+            .is_some()
+        {
+            return None;
+        }
         let cleared = self.journal.trigger_cleared.as_deref();
         if cleared.is_some_and(|cleared| !is_later(&machine.resource_version, cleared)) {
             return None;
@@ -59,6 +69,12 @@ impl Step<'_> {
         let node = belonging::node(Some(machine), None, &world.node).ok()?;
         let is_well = health::judge(&checks, Some(machine), node, self.now) == Health::Healthy;
         self.trigger_of(machine).filter(|_| is_well)
+    }
+
+    /// What was asked for is done, and must neither fail nor wait because its health check cannot be told.
+    fn is_refused_courtesies(&self) -> bool {
+        let failure = self.facts.observed.write_failure.as_ref();
+        failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES)
     }
 
     fn note_cleared(&mut self) {

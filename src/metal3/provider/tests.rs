@@ -115,13 +115,14 @@ fn a_metal3_remediation_is_about_the_machine_that_it_names_in_whichever_way_its_
         "status": {"nodeRef": {"name": "node-7"}},
     }))
     .unwrap();
-    let owned_by = |kind: &str, uid: &str| {
-        let group = "machine.openshift.io/v1beta1";
+    let named_and_owned = |name: &str, group: &str, kind: &str, uid: &str| {
+        let version = format!("{group}/v1beta1");
         json!({
-            "name": "node-7x2b9",
-            "ownerReferences": [{"apiVersion": group, "kind": kind, "name": "some", "uid": uid}],
+            "name": name,
+            "ownerReferences": [{"apiVersion": version, "kind": kind, "name": "some", "uid": uid}],
         })
     };
+    let owned_by = |kind, uid| named_and_owned("node-7x2b9", "machine.openshift.io", kind, uid);
     let of_node =
         |node: &str| json!({"name": "generated", "annotations": {"remediation.medik8s.io/node-name": node}});
     for (metadata, expected) in [
@@ -129,6 +130,14 @@ fn a_metal3_remediation_is_about_the_machine_that_it_names_in_whichever_way_its_
         (json!({"name": "node-7"}), true),
         (json!({"name": "worker-70"}), false),
         (owned_by("Machine", "of-worker-7"), true),
+        (
+            named_and_owned("node-7", "machine.openshift.io", "Machine", "of-another"),
+            false,
+        ),
+        (
+            named_and_owned("worker-7", "cluster.x-k8s.io", "Machine", "of-another"),
+            true,
+        ),
         (owned_by("NodeHealthCheck", "of-the-check"), false),
         (of_node("node-7"), true),
         (of_node("node-70"), false),

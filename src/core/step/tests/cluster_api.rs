@@ -71,6 +71,16 @@ fn a_demand_to_remediate_goes_with_the_reboot_that_answers_it_and_only_then() {
     assert!(demanded(&sim), "nothing was done about it");
 }
 
+#[test]
+fn a_demand_that_cannot_be_taken_off_keeps_no_remediation_from_its_end() {
+    let mut sim = in_a_workload_cluster();
+    sim.world.edit_machine(|machine| machine.state.remediate = true);
+    sim.refuses = |effect| matches!(effect, Effect::ClearTrigger { .. });
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert!(demanded(&sim));
+}
+
 fn demanded(sim: &Sim) -> bool {
     let machine = sim.world.objects.machine.present();
     machine.is_some_and(|machine| machine.state.remediate)

@@ -161,6 +161,22 @@ fn the_trigger_of_a_node_that_recovers_after_the_failure_is_taken_off_each_time(
 }
 
 #[test]
+fn the_trigger_that_another_answers_stays_with_a_node_that_is_well() {
+    let mut sim = Sim::new();
+    sim.world
+        .edit_machine(|machine| machine.foreign_mark = Some("another's mark".to_owned()));
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+    sim.world.revive();
+    sim.run();
+    assert!(sim.world.triggered());
+
+    sim.world.edit_machine(|machine| machine.foreign_mark = None);
+    sim.run();
+    assert!(!sim.world.triggered());
+}
+
+#[test]
 fn the_trigger_of_a_node_that_is_unhealthy_or_stands_released_stays_after_the_failure() {
     let mut sim = Sim::new();
     sim.world.host.boots_well = false;

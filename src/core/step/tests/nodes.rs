@@ -204,19 +204,36 @@ fn the_grace_period_of_the_health_check_that_asked_is_waited_for() {
 }
 
 #[test]
-fn of_two_health_checks_that_may_have_asked_the_paused_one_forbids_nothing() {
-    let paused = HealthCheck {
+fn of_two_health_checks_that_may_have_asked_a_paused_one_holds_up_only_what_it_asks_for() {
+    let paused = || HealthCheck {
         paused: true,
-        conditions: Vec::new(),
         ..corrupt_disks()
     };
-    let mut sim = with_a_corrupt_disk(-120_000);
-    sim.world.objects.health_checks.insert(0, Seen::Present(paused));
-
-    sim.run();
-
-    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
-    assert_eq!(sim.power_offs(), 1);
+    let of_another_condition = |check: HealthCheck| HealthCheck {
+        conditions: Vec::new(),
+        ..check
+    };
+    for (one, other, expected) in [
+        (of_another_condition(paused()), corrupt_disks(), None),
+        (paused(), corrupt_disks(), Some(Reason::HealthCheckPaused)),
+        (
+            paused(),
+            of_another_condition(corrupt_disks()),
+            Some(Reason::HealthCheckPaused),
+        ),
+    ] {
+        let mut sim = with_a_corrupt_disk(-120_000);
+        sim.world.objects.health_checks = vec![Seen::Present(one), Seen::Present(other)];
+        if let Some(reason) = expected {
+            let (said, message) = waits_for(&mut sim);
+            assert_eq!(said, reason.as_str(), "{message}");
+            assert_eq!(sim.power_offs(), 0);
+        } else {
+            sim.run();
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+            assert_eq!(sim.power_offs(), 1);
+        }
+    }
 }
 
 #[test]
