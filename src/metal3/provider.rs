@@ -191,9 +191,9 @@ impl Provider {
     }
 }
 
-/// Whether a Metal3Remediation is about a Machine: its owner, where that is one. Cluster API names it after the Machine; the
-/// node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and, where it
-/// knows the Machine, that for an owner.
+/// Whether a Metal3Remediation is about a Machine: its owner, where that is one. Cluster API names it after the
+/// Machine; the node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and,
+/// where it knows the Machine, that for an owner.
 /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`; node-healthcheck-operator
 /// `internal/controller/resources/manager.go` (`generateRemediationCR`).
 fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {

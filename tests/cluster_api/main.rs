@@ -50,6 +50,17 @@ async fn checked(world: &World) -> Result<Value> {
     create_template(world, "cycle", Value::Null, hasty()).await
 }
 
+/// A host that is off, and whose workloads are being released: that ends with the pod `clings`, or is given up after
+/// this long. What else the template says of deadlines is left as it is.
+async fn is_being_released(world: &World, mut template: Value, fencing: &str) -> Result<()> {
+    template["spec"]["template"]["spec"]["deadlines"]["fencing"] = json!(fencing);
+    let host = &world.hosts[0];
+    world.create_clinging_pod("clings", &host.name).await?;
+    world.falls_silent(host).await?;
+    cluster_api::request(world, host, &template).await?;
+    world.is_tainted(host, LONG).await
+}
+
 /// What is planned for a Machine once its grace period is over.
 async fn planned(world: &World, machine: &str) -> Result<Value> {
     let kubeconfig = world.cluster.admin_kubeconfig_file()?;

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::world::{self, World, cluster_api};
-use crate::{LONG, checked, world_of};
+use crate::{LONG, checked, is_being_released, world_of};
 
 fn accounts(world: &World) -> Api<ServiceAccount> {
     Api::namespaced(world.nodes.clone(), &world.pods)
@@ -44,13 +44,8 @@ async fn leads_there_as(world: &World, account: &str) -> Result<()> {
 async fn credentials_that_are_revoked_while_the_host_is_off_are_waited_for_and_taken_up() -> Result<()> {
     let world = world_of("capi-rotated", cluster_api::options("blue")).await?;
     leads_there_as(&world, "before").await?;
-    let mut template = checked(&world).await?;
-    template["spec"]["template"]["spec"]["deadlines"]["fencing"] = json!("5m");
     let host = &world.hosts[0];
-    world.create_clinging_pod("clings", &host.name).await?;
-    world.falls_silent(host).await?;
-    cluster_api::request(&world, host, &template).await?;
-    world.is_tainted(host, LONG).await?;
+    is_being_released(&world, checked(&world).await?, "5m").await?;
 
     accounts(&world)
         .delete("before", &DeleteParams::default())

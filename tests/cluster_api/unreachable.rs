@@ -11,7 +11,7 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use crate::world::{self, cluster_api};
-use crate::{LONG, checked, leads_to_the_workload, planned, world_across, world_of};
+use crate::{LONG, checked, is_being_released, leads_to_the_workload, planned, world_across, world_of};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -58,14 +58,8 @@ async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> Resul
     let workload = ControlPlane::start(Options::default()).await?;
     let world = world_across(workload.cluster(), "capi-hangs", cluster_api::options("blue")).await?;
     cluster_api::connect(&world, "blue", workload.cluster()).await?;
-    let mut template = checked(&world).await?;
-    // The release would take for ever, and is given up after 20 s.
-    template["spec"]["template"]["spec"]["deadlines"]["fencing"] = json!("20s");
     let host = &world.hosts[0];
-    world.create_clinging_pod("clings", &host.name).await?;
-    world.falls_silent(host).await?;
-    cluster_api::request(&world, host, &template).await?;
-    world.is_tainted(host, LONG).await?;
+    is_being_released(&world, checked(&world).await?, "20s").await?;
 
     workload.signal("kube-apiserver", Signal::Stop)?;
     let (_, mut events) = host.bmc.follow();
@@ -120,9 +114,7 @@ async fn a_kubeconfig_that_leads_elsewhere_while_the_host_is_off_keeps_nothing_o
     let world = world_of("capi-swapped", cluster_api::options("blue")).await?;
     leads_to_the_workload(&world, "blue").await?;
     let mut template = checked(&world).await?;
-    // The release would take for ever, and is given up after 80 s.
-    let deadlines =
-        json!({"pending": "60s", "powerOff": "10s", "fencing": "80s", "powerOn": "10s", "boot": "5m"});
+    let deadlines = json!({"pending": "60s", "powerOff": "10s", "powerOn": "10s", "boot": "5m"});
     template["spec"]["template"]["spec"]["deadlines"] = deadlines;
     let host = &world.hosts[0];
     // A Node of that name is in the management cluster, too, and well.
@@ -134,10 +126,7 @@ async fn a_kubeconfig_that_leads_elsewhere_while_the_host_is_off_keeps_nothing_o
         },
     )
     .await?;
-    world.create_clinging_pod("clings", &host.name).await?;
-    world.falls_silent(host).await?;
-    cluster_api::request(&world, host, &template).await?;
-    world.is_tainted(host, LONG).await?;
+    is_being_released(&world, template, "80s").await?;
     let (_, mut events) = host.bmc.follow();
 
     let (from, user) = (

@@ -117,7 +117,7 @@ fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
         Ok(nodes) => judged::node(name, nodes.by_name.get(name)),
         Err(obstacle) => NodeState::Unreachable(obstacle.detail),
     };
-    judged::target(guarded, node, under_way(world, guarded).is_some())
+    judged::target(guarded, node, is_under_way(world, guarded))
 }
 
 /// What a check has to do with a Machine; nothing where it does not select it.
@@ -189,37 +189,26 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
     }
 }
 
-/// The remediation of a Machine that is at work: its name, phase and reason.
-pub(super) fn under_way(world: &World, machine: &Guarded<Machine>) -> Option<(String, String, String)> {
+/// Whether a remediation of a Machine is at work.
+fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
-    remediation_of(world, (&namespace, Some(&name), node), judged::is_under_way)
+    remediation_of(world, (&namespace, Some(&name), node), judged::is_under_way).is_some()
 }
 
-/// The first remediation of a Machine or a Node in a namespace that is wanted: its name, phase and reason.
-pub(super) fn remediation_of(
-    world: &World,
+/// The first remediation of a Machine or a Node in a namespace that is wanted.
+pub(super) fn remediation_of<'a>(
+    world: &'a World,
     (namespace, machine, node): (&str, Option<&str>, Option<&str>),
     is_wanted: impl Fn(&PowerCycleRemediation) -> bool,
-) -> Option<(String, String, String)> {
-    let readable = world
+) -> Option<&'a PowerCycleRemediation> {
+    let mut readable = world
         .remediations
         .iter()
         .filter_map(|guarded| guarded.0.as_ref().ok());
-    let mut wanted = readable.filter(|remediation| {
+    readable.find(|remediation| {
         remediation.namespace().as_deref() == Some(namespace)
             && is_meant(remediation, machine, node)
             && is_wanted(remediation)
-    });
-    let remediation = wanted.next()?;
-    let journal = remediation
-        .status
-        .as_ref()
-        .map(|status| status.journal.clone())
-        .unwrap_or_default();
-    Some((
-        remediation.name_any(),
-        journal.phase.as_str().to_owned(),
-        journal.reason,
-    ))
+    })
 }

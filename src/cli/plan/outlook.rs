@@ -13,10 +13,10 @@ use super::steps::steps;
 use super::subject::{self, Subject};
 use super::world::{OfApi, World, within_namespace};
 use super::{node_claims, said};
+use crate::api::PowerCycleRemediation;
 use crate::api::guarded::Guarded;
 use crate::api::views::Machine;
-use crate::api::{PowerCycleRemediation, keys};
-use crate::controller::{ClusterKey, Producer, producer};
+use crate::controller::{ClusterKey, Producer, is_told_to_stop, producer};
 use crate::core::facts::Origin;
 use crate::core::strategy::HostControl;
 use crate::intake::health_check::judged;
@@ -263,10 +263,10 @@ fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim
         !judged::is_under_way(one) && (has_the_name || producer(one).as_ref() == Some(by))
     };
     if claim.says.is_for_a_request()
-        && let Some((name, phase, reason)) = remediation_of(world, whom(outlook), stands)
+        && let Some(ended) = remediation_of(world, whom(outlook), stands)
     {
-        let mut said = format!("PowerCycleRemediation {name} has ended in phase {phase} ({reason})");
-        if is_timed_out(world, &outlook.namespace, &name) {
+        let mut said = told(ended, "has ended");
+        if is_told_to_stop(ended) {
             said.push_str(
                 ", was told that its time is over, so that the next template has its turn if there is one",
             );
@@ -276,12 +276,16 @@ fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim
     claim
 }
 
-/// Whether its NodeHealthCheck has told a remediation to stop.
-fn is_timed_out(world: &World, namespace: &str, name: &str) -> bool {
-    world.remediations.iter().any(|one| {
-        let is_it = one.namespace().as_deref() == Some(namespace) && one.name_any() == name;
-        is_it && one.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
-    })
+/// A remediation, and where it stands.
+fn told(remediation: &PowerCycleRemediation, is: &str) -> String {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    let phase = journal.map(|journal| journal.phase).unwrap_or_default();
+    let reason = journal.map(|journal| journal.reason.as_str()).unwrap_or_default();
+    let name = remediation.name_any();
+    format!(
+        "PowerCycleRemediation {name} {is} in phase {} ({reason})",
+        phase.as_str()
+    )
 }
 
 /// Namespace, Machine and Node.
@@ -295,9 +299,8 @@ fn whom(outlook: &Outlook) -> (&str, Option<&str>, Option<&str>) {
 
 /// The remediation that is at work.
 fn under_way(world: &World, outlook: &Outlook) -> Option<Remediation> {
-    let (remediation, phase, reason) = remediation_of(world, whom(outlook), judged::is_under_way)?;
-    let why = format!("PowerCycleRemediation {remediation} is in phase {phase} ({reason})");
-    Some(Remediation::new("UnderWay", why))
+    let remediation = remediation_of(world, whom(outlook), judged::is_under_way)?;
+    Some(Remediation::new("UnderWay", told(remediation, "is")))
 }
 
 /// Why a Machine has no Node, as far as that is known.

@@ -24,7 +24,7 @@ impl Step<'_> {
         if self.journal.is_overdue(self.now) {
             return self.boot_failed(strategy);
         }
-        self.say_unseen(Reason::WaitingForNode, self.awaited());
+        self.say_unseen(Reason::WaitingForNode, self.what_is_waited_for());
         if subject
             .there()
             .is_some_and(|node| self.has_registered_again(&node.uid))

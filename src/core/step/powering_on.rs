@@ -96,7 +96,7 @@ impl Step<'_> {
     }
 
     /// What a host that is on is waited for.
-    pub(super) fn awaited(&self) -> String {
+    pub(super) fn what_is_waited_for(&self) -> String {
         match self.journal.subject.as_ref().map(|subject| &subject.node) {
             Some(NodeOfSubject::There(node)) => {
                 format!("waiting for {} to come back Ready with a new boot ID", node.name)
@@ -118,7 +118,7 @@ impl Step<'_> {
             Reason::WaitingForNode,
             Some(strategy.deadlines.boot),
         );
-        self.journal.message = format!("On after {took}; {}", self.awaited());
+        self.journal.message = format!("On after {took}; {}", self.what_is_waited_for());
         self.journal.intent = None;
         if self.came_back() {
             return self.finish(strategy);

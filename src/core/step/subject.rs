@@ -202,8 +202,8 @@ fn control_plane_refused(what: &str) -> Obstacle {
     Obstacle::new(Reason::ControlPlaneRefused, detail)
 }
 
-/// What says that a Machine, as it is, is nothing for us, whatever becomes of its Node. machine-api-operator marks Machines in deletion, and
-/// cluster-api-provider-baremetal answers the same trigger; for a Failed one it asks nobody.
+/// What says that a Machine, as it is, is nothing for us, whatever becomes of its Node. machine-api-operator marks
+/// Machines in deletion, and cluster-api-provider-baremetal answers the same trigger; for a Failed one it asks nobody.
 /// Sources: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`;
 /// cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
 pub(crate) fn foreign_obstacle(machine: &Machine) -> Option<Obstacle> {
