@@ -112,8 +112,7 @@ async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> 
     nodeless::state_uuid(&world, host).await?;
     let nodes = Api::<Node>::all(world.nodes.clone());
     nodes.delete(&host.name, &DeleteParams::default()).await?;
-    let deleted =
-        kube::runtime::wait::await_condition(nodes, &host.name, |node: Option<&Node>| node.is_none());
+    let deleted = harness::await_condition(nodes, &host.name, |node: Option<&Node>| node.is_none());
     tokio::time::timeout(LONG, deleted).await??;
     let plan = planned(&world).await?;
     assert_eq!(plan["noNode"], "Deleted", "{plan}");

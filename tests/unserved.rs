@@ -43,7 +43,7 @@ async fn a_machine_whose_kind_is_not_served_is_not_taken_for_one_that_is_gone() 
 
     let until = |wanted: fn(&PowerCycleRemediation) -> bool| {
         let found = move |one: Option<&PowerCycleRemediation>| one.is_some_and(wanted);
-        kube::runtime::wait::await_condition(remediations.clone(), "worker-1", found)
+        harness::await_condition(remediations.clone(), "worker-1", found)
     };
     let told = |one: &PowerCycleRemediation| journal(one).reason == Reason::MachineUnreadable.as_str();
     let waits = tokio::time::timeout(LONG, until(told))

@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use bmc_simulator::{Delay, Delays};
 use harness::ControlPlane;
+use harness::await_condition;
 use harness::kubelet::NodeTemplate;
 use harness::process::ChildDaemon;
 use harness::scheduler::ScriptedScheduler;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
 use kube::api::{Api, PostParams};
-use kube::runtime::wait::await_condition;
 use serde_json::json;
 
 use crate::follow::{self, Followed};

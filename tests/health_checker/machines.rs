@@ -1,8 +1,8 @@
 //! What Machines of Cluster API say of their health checks.
 
 use anyhow::{Context as _, Result};
+use harness::await_condition;
 use kube::api::DynamicObject;
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use crate::cluster_api::{healthy, world_of};

@@ -1,10 +1,10 @@
 //! What cannot be read: it is named, counts against the limit and is not remediated.
 
 use anyhow::{Context as _, Result, ensure};
+use harness::await_condition;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use crate::world::cluster_api::{self, condition, health_check_says};

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::phase::{Phase, Reason};
+use harness::await_condition;
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use crate::LONG;

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::api::{PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
 use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Event;
+use harness::await_condition;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use super::{World, WorldHost, objects};
@@ -104,7 +104,6 @@ impl World {
         tokio::time::timeout(within, await_condition(nodes, name, wanted))
             .await
             .with_context(|| format!("Node {name} did not become as wanted within {within:?}"))?
-            .map_err(Into::into)
     }
 
     /// Waits until the workloads of a host are released by taint.

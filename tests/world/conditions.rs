@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use baremetal_remediator::api::PowerCycleRemediation;
+use harness::await_condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DynamicObject};
-use kube::runtime::wait::await_condition;
 use serde_json::Value;
 
 /// Waits until the condition of a type is as wanted.

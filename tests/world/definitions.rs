@@ -26,14 +26,15 @@ pub async fn accept_anything(client: &Client, definition: &str, version: &str, f
     Ok(())
 }
 
-/// Writes something as soon as the API server takes it.
+/// Writes something as soon as the API server takes it; while it changes the definition it serves the kind not
+/// at all (404) or not yet (429).
 pub async fn until_taken<T>(write: impl AsyncFn() -> kube::Result<T>) -> Result<T> {
     let taken = async {
         let mut pause = tokio::time::interval(Duration::from_millis(200));
         loop {
             pause.tick().await;
             match write().await {
-                Err(kube::Error::Api(status)) if status.code == 422 => {}
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 422 | 429) => {}
                 taken => return taken,
             }
         }

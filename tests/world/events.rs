@@ -28,6 +28,7 @@ pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> 
     let fields = format!("involvedObject.name={object},reason={reason}");
     let config = watcher::Config::default().fields(&fields);
     let found = watcher(events, config)
+        .default_backoff()
         .applied_objects()
         .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
     let mut found = std::pin::pin!(found);

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use harness::Cursor;
+use harness::await_condition;
 use harness::process::ChildDaemon;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -182,10 +182,7 @@ impl MachineApi {
         upstream::forbidden(world, ACCOUNT, self.since).await
     }
 
-    async fn until<T, E>(&self, what: &str, wait: impl Future<Output = Result<T, E>>) -> Result<T>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    async fn until<T>(&self, what: &str, wait: impl Future<Output = Result<T>>) -> Result<T> {
         let log = self
             .real
             .as_ref()
@@ -195,7 +192,6 @@ impl MachineApi {
             .with_context(|| {
                 format!("no sign within {NOTICED_WITHIN:?} that machine-healthcheck {what}; see {log:?}")
             })?
-            .map_err(Into::into)
     }
 }
 

@@ -49,10 +49,11 @@ use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Simulator;
 use harness::Cluster;
+use harness::await_condition;
 use harness::kubelet::ScriptedKubelet;
 use harness::process::ChildDaemon;
 use kube::api::Api;
-use kube::runtime::wait::{Condition, await_condition};
+use kube::runtime::wait::Condition;
 use kube::{Client, ResourceExt as _};
 
 #[allow(unused_imports)]
@@ -192,17 +193,9 @@ impl World {
         within: Duration,
         wanted: impl Fn(&Journal) -> bool + Send,
     ) -> Result<PowerCycleRemediation> {
-        let wait = async {
-            loop {
-                // A kind whose definition was just changed is not served for a moment.
-                match await_condition(self.remediations(), name, Wanted(&wanted)).await {
-                    Ok(found) => break found,
-                    Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
-                }
-            }
-        };
+        let wait = await_condition(self.remediations(), name, Wanted(&wanted));
         match tokio::time::timeout(within, wait).await {
-            Ok(found) => found.context("the remediation vanished"),
+            Ok(found) => found?.context("the remediation vanished"),
             Err(_) => {
                 let present = self.remediations().get_opt(name).await?;
                 let status = present

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use baremetal_remediator::api::{PowerCycleRemediation, keys};
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::StreamExt as _;
+use harness::await_condition;
 use harness::process::ChildDaemon;
 use harness::{Cluster, Cursor, ForeignCrd};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::runtime::wait::await_condition;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -119,11 +119,12 @@ impl<'a> NodeHealthOperator<'a> {
                     == template.pointer("/metadata/name").and_then(Value::as_str)
         };
         let requests = watcher(self.world.remediations(), watcher::Config::default())
+            .default_backoff()
             .applied_objects()
-            .try_filter(|request| std::future::ready(of(request)));
+            .filter_map(|request| std::future::ready(request.ok().filter(of)));
         let mut requests = std::pin::pin!(requests);
         let made = self.until("asks for a remediation", requests.next()).await?;
-        Ok(made.context("the watch ended")??.name_any())
+        Ok(made.context("the watch ended")?.name_any())
     }
 
     /// Waits until a request is told that its time is over.

@@ -270,7 +270,7 @@ pub async fn node_becomes(world: &World, name: &str, ready: &'static str) -> Res
         let mut conditions = conditions.unwrap_or_default().iter();
         conditions.any(|condition| condition.type_ == "Ready" && condition.status == ready)
     };
-    let wait = kube::runtime::wait::await_condition(Api::<Node>::all(world.nodes.clone()), name, is);
+    let wait = harness::await_condition(Api::<Node>::all(world.nodes.clone()), name, is);
     tokio::time::timeout(std::time::Duration::from_mins(1), wait).await??;
     Ok(())
 }

@@ -9,12 +9,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use harness::await_condition;
 use harness::process::{ChildDaemon, DaemonCommand};
 use harness::{Cluster, Cursor};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::Client;
 use kube::api::Api;
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use super::World;

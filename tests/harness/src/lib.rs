@@ -25,6 +25,7 @@ mod foreign;
 mod namespaces;
 mod pki;
 mod table;
+mod wait;
 
 pub mod kubelet;
 pub mod process;
@@ -37,6 +38,7 @@ pub use control_plane::{ControlPlane, ControllerManagerOptions, Options};
 pub use foreign::ForeignCrd;
 pub use process::Cursor;
 pub use table::Table;
+pub use wait::await_condition;
 
 use tokio::sync::OnceCell;
 

@@ -127,19 +127,20 @@ async fn foreign_crds_validate_and_fill_in_defaults_as_upstream_does() {
     assert!(lines.next().unwrap().starts_with("good   100%"), "{text}");
 }
 
+fn crd(plural: &str, kind: &str) -> String {
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\
+         metadata: {{name: {plural}.harness.example}}\n\
+         spec:\n  group: harness.example\n  scope: Namespaced\n  \
+         names: {{kind: {kind}, plural: {plural}}}\n  \
+         versions:\n  - name: v1\n    served: true\n    storage: true\n    \
+         schema: {{openAPIV3Schema: {{type: object}}}}\n"
+    )
+}
+
 #[tokio::test]
 async fn own_crds_install_from_text_and_folder() {
     let cluster = control_plane().await.unwrap().cluster();
-    let crd = |plural: &str, kind: &str| {
-        format!(
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\
-             metadata: {{name: {plural}.harness.example}}\n\
-             spec:\n  group: harness.example\n  scope: Namespaced\n  \
-             names: {{kind: {kind}, plural: {plural}}}\n  \
-             versions:\n  - name: v1\n    served: true\n    storage: true\n    \
-             schema: {{openAPIV3Schema: {{type: object}}}}\n"
-        )
-    };
     cluster.install_crd_yaml(&crd("ones", "One")).await.unwrap();
     let folder = std::env::temp_dir().join(format!("harness-crds-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -158,6 +159,35 @@ async fn own_crds_install_from_text_and_folder() {
         cluster.install_crd_yaml("kind: Secret").await.unwrap_err()
     );
     assert!(error.contains("found Secret"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wait_goes_on_while_its_kind_is_not_served() {
+    let cluster = control_plane().await.unwrap().cluster();
+    let namespace = cluster.namespace("wait").await.unwrap();
+    let user = "harness:waiter";
+    let client = cluster
+        .client_as(user, &[AUDITED_GROUP, "others", "system:masters"])
+        .await
+        .unwrap();
+    let lates = dynamic(&client, &namespace, "harness.example", "v1", "Late");
+    let late = json!({"apiVersion": "harness.example/v1", "kind": "Late", "metadata": {"name": "one"}});
+    let late = serde_json::from_value(late).unwrap();
+
+    let from = cluster.audit_cursor().unwrap();
+    let exists = |object: Option<&DynamicObject>| object.is_some();
+    let wait = harness::await_condition(lates.clone(), "one", exists);
+    let serve = async {
+        while cluster.audit_of(user, from).await.unwrap().is_empty() {}
+        cluster.install_crd_yaml(&crd("lates", "Late")).await.unwrap();
+        lates.create(&PostParams::default(), &late).await.unwrap();
+        cluster.audit_of(user, from).await.unwrap()[0].response_code
+    };
+    let (found, first) = tokio::time::timeout(SOON, async { tokio::join!(wait, serve) })
+        .await
+        .unwrap();
+    assert_eq!(first, 404);
+    assert_eq!(found.unwrap().unwrap().metadata.name.as_deref(), Some("one"));
 }
 
 #[tokio::test]

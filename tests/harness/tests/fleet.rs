@@ -9,13 +9,14 @@
 
 use std::time::Duration;
 
+use harness::await_condition;
 use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid, witnesses};
 use harness::scheduler::ScriptedScheduler;
 use harness::{Cluster, control_plane};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::runtime::wait::{Condition, await_condition};
+use kube::runtime::wait::Condition;
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::sync::mpsc;

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::await_condition;
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
-use kube::runtime::wait::await_condition;
 
 use super::{ControllerManagerOptions, go_duration};
 use crate::Cluster;
