@@ -74,6 +74,7 @@ async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_
     manager.leaves_it_to_us(host).await?;
     world.remediation_until(&host.name, LONG, is_on_again).await?;
     manager.takes_back(host).await?;
+    manager.waits_no_more(host).await?;
     assert_eq!(host.transitions(), (1, 1));
     let node = objects::node(&world, &host.name).await?;
     assert!(!objects::has_out_of_service_taint(&node));
@@ -94,12 +95,14 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
     manager.checks("reboot", "100%").await?;
     world.falls_silent(host).await?;
     manager.asks(host, &template).await?;
+    manager.leaves_it_to_us(host).await?;
     world
         .remediation_waits(&host.name, Reason::HostNotFound.as_str())
         .await?;
 
     reports_again(host).await?;
     manager.takes_back(host).await?;
+    manager.waits_no_more(host).await?;
 
     assert_eq!(host.transitions(), (0, 0));
     assert_eq!(manager.forbidden().await?, Vec::<String>::new());

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use super::caches::{self, Changes};
 use super::context::Context;
-use super::reconcile;
 use super::shared_cache::Changed;
+use super::{externally_remediated, reconcile};
 use crate::api::views::Machine;
 use crate::api::{PowerCycleRemediation, RemediationPolicy};
 use crate::core::facts::Obstacle;
@@ -44,12 +44,16 @@ async fn remediations(context: Arc<Context>, mut changed: Changed<PowerCycleReme
             one.namespace().as_deref(),
             &one.name_any(),
         );
-        if there.is_some_and(|there| there.uid() == one.uid()) {
+        if there.as_ref().is_some_and(|there| there.uid() == one.uid()) {
             continue;
         }
         reconcile::forget_gone(&context, &one.uid().unwrap_or_default()).await;
         if let Ok(remediation) = &one.0 {
             tell_of_what_stands(&context, remediation).await;
+            // Its successor is waited for as it was.
+            if there.is_none() {
+                externally_remediated::take_back(&context, remediation).await;
+            }
         }
     }
     "memory of remediations"

@@ -16,6 +16,7 @@ mod context;
 mod driving;
 mod escalating;
 mod evaluators;
+mod externally_remediated;
 mod farewell;
 pub(crate) mod gather;
 mod gone;

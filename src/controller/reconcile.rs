@@ -13,7 +13,7 @@ use super::caches::{self, Guarded};
 use super::context::Context;
 use super::memory::Memory;
 use super::predecessor::end_left_session;
-use super::{claims, gather, host, journal, look, producers, seen};
+use super::{claims, externally_remediated, gather, host, journal, look, producers, seen};
 use crate::api::PowerCycleRemediation;
 use crate::api::remediation_policy::POLICY_NAME;
 use crate::core::decision::{Act, Decision, Effect};
@@ -109,9 +109,13 @@ async fn to_rest(
         }
         let Some(act) = act else {
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
+            externally_remediated::after_end(context, &remediation).await;
             settle(context, &remediation, memory).await;
             return Ok(requeue(look_again, context.clock.now()));
         };
+        if is_gone(&act) {
+            externally_remediated::take_back(context, &remediation).await;
+        }
         let acting = Acting {
             context,
             remediation: &remediation,

@@ -204,24 +204,23 @@ impl<'a> ClusterApiManager<'a> {
             let waiting = json!({"conditions": [objects::waits_for_us()]});
             return self.write_status(objects::MACHINES, &host.name, waiting).await;
         }
-        let wanted = objects::waits_for_us();
-        let says = |machine: Option<&DynamicObject>| {
-            let conditions =
-                machine.and_then(|machine| machine.data.pointer("/status/conditions")?.as_array());
-            conditions.is_some_and(|conditions| {
-                conditions.iter().any(|one| {
-                    ["type", "status", "reason"]
-                        .iter()
-                        .all(|key| one.get(key) == wanted.get(key))
-                })
-            })
-        };
         let machines = objects::api(self.world, objects::MACHINES);
+        let says = |machine: Option<&DynamicObject>| machine.is_some_and(waits_for_us);
         self.until(
             "waits for the remediation",
             await_condition(machines, &host.name, says),
         )
         .await??;
+        Ok(())
+    }
+
+    /// Waits until the Machine of a host says that no more. The part of the manager is over with the request.
+    pub async fn waits_no_more(&self, host: &WorldHost) -> Result<()> {
+        let machines = objects::api(self.world, objects::MACHINES);
+        let says = |machine: Option<&DynamicObject>| machine.is_some_and(|machine| !waits_for_us(machine));
+        let wait = await_condition(machines, &host.name, says);
+        let waited = tokio::time::timeout(NOTICED_WITHIN, wait).await;
+        waited.context("the Machine still waits for a remediation")??;
         Ok(())
     }
 
@@ -315,4 +314,16 @@ impl<'a> ClusterApiManager<'a> {
             format!("no sign within {NOTICED_WITHIN:?} that the manager of Cluster API {what}; see {log:?}")
         })
     }
+}
+
+/// Whether a Machine says that somebody else is to remediate it.
+fn waits_for_us(machine: &DynamicObject) -> bool {
+    let wanted = objects::waits_for_us();
+    escalation::conditions(machine, "/status/conditions")
+        .iter()
+        .any(|one| {
+            ["type", "status", "reason"]
+                .iter()
+                .all(|key| one.get(key) == wanted.get(key))
+        })
 }

@@ -52,6 +52,8 @@ pub struct ClusterApiMachine {
     pub conditions: Vec<NodeCondition>,
     /// What its condition HealthCheckSucceeded says in the conditions of that version.
     pub health_check: Option<SaidOfHealth>,
+    /// Whether its condition ExternallyRemediated says that somebody is to remediate it.
+    pub waits_for_external_remediation: bool,
     /// v1beta1: `status.failureReason`.
     pub failure_reason: Option<String>,
     /// v1beta1: `status.failureMessage`.

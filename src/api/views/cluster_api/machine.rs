@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
+use super::externally_remediated::is_awaited;
 use super::{Version, readiness};
 use crate::api::views::lenient;
 use crate::api::views::machine::{
@@ -53,6 +54,16 @@ struct Status {
     failure_reason: Option<String>,
     #[serde(default)]
     failure_message: Option<String>,
+    /// v1beta1 only: what the status of v1beta2 has that v1beta1 has not.
+    #[serde(default, deserialize_with = "lenient")]
+    v1beta2: Option<Newer>,
+}
+
+/// Conditions in the form of v1beta2.
+#[derive(Debug, Default, Deserialize)]
+struct Newer {
+    #[serde(default)]
+    conditions: Vec<Condition>,
 }
 
 /// A condition in the form of either version.
@@ -60,12 +71,12 @@ struct Status {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Condition {
     #[serde(rename = "type")]
-    kind: String,
-    status: String,
+    pub(super) kind: String,
+    pub(super) status: String,
     #[serde(default)]
     last_transition_time: Option<Time>,
     #[serde(default, deserialize_with = "lenient")]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     message: Option<String>,
 }
@@ -94,6 +105,10 @@ pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machin
     let health_check = said
         .find(|one| one.kind == HEALTH_CHECK_SUCCEEDED)
         .map(said_of_health);
+    let waits_for_external_remediation = match version {
+        Version::V1Beta1 => is_awaited(&status.v1beta2.unwrap_or_default().conditions),
+        Version::V1Beta2 => is_awaited(&status.conditions),
+    };
     let conditions: Vec<NodeCondition> = status.conditions.into_iter().map(Into::into).collect();
     let (failure_reason, failure_message) = match version {
         Version::V1Beta1 => (status.failure_reason, status.failure_message),
@@ -110,6 +125,7 @@ pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machin
         infrastructure_ready: readiness(&conditions, "InfrastructureReady"),
         conditions,
         health_check,
+        waits_for_external_remediation,
         failure_reason,
         failure_message,
     };

@@ -1,0 +1,83 @@
+//! Takes back, when a request of Cluster API is over, what its MachineHealthCheck said on the Machine with it: that
+//! the Machine waits for a remediation by others. Nobody else does.
+//!
+//! This is a courtesy: nothing waits for it, and it is tried again at the next look while the request is there.
+
+use kube::api::{Patch, PatchParams};
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::about::{self, Producer};
+use super::api_call::{ShellError, within};
+use super::caches;
+use super::context::Context;
+use crate::api::PowerCycleRemediation;
+use crate::api::views::Machine;
+use crate::api::views::cluster_api::{self, Kind, Version};
+use crate::core::machine_api::MachineApi;
+use crate::core::phase::Phase;
+
+/// Where a remediation has ended and its host is well. One that failed still waits for somebody.
+pub(super) async fn after_end(context: &Context, remediation: &PowerCycleRemediation) {
+    let phase = remediation.status.as_ref().map(|status| status.journal.phase);
+    if matches!(phase, Some(Phase::Succeeded | Phase::Cancelled)) {
+        take_back(context, remediation).await;
+    }
+}
+
+/// However a remediation ended that goes now, or is gone.
+pub(super) async fn take_back(context: &Context, remediation: &PowerCycleRemediation) {
+    let now = context.clock.now();
+    let Some((machine, version)) = waiting(context, remediation) else {
+        return;
+    };
+    if !context.leadership(now).leads(now) {
+        return;
+    }
+    if let Err(error) = write(context, &machine, version).await {
+        tracing::info!(machine = %machine.name_any(), error = %crate::report::chain(&error), "a Machine still says that it waits for a remediation");
+    }
+}
+
+/// The Machine that Cluster API asked for, if it says that it waits, and the version in which it says so.
+fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<(Machine, Version)> {
+    let Some(Producer::Template(_)) = about::producer(remediation) else {
+        return None;
+    };
+    let owner = about::owning_machine(remediation.meta())?;
+    let machines = &context.caches.of(MachineApi::ClusterApi).machines;
+    let found = caches::find(machines, remediation.namespace().as_deref(), &owner.name)?;
+    let machine = found.0.as_ref().ok()?;
+    let of_cluster_api = machine.spec.cluster_api.as_ref()?;
+    let waits = of_cluster_api.waits_for_external_remediation
+        && machine.metadata.deletion_timestamp.is_none()
+        && machine.uid().as_ref() == Some(&owner.uid);
+    waits.then(|| (machine.clone(), of_cluster_api.version))
+}
+
+async fn write(context: &Context, machine: &Machine, version: Version) -> Result<(), ShellError> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let served = &context.cluster_api;
+    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
+    // Else its watch will soon be begun anew.
+    let Some(machines) = machines.filter(|machines| machines.version == version) else {
+        return Ok(());
+    };
+    // Lists are written as a whole, so they have to be those that stand there.
+    let live = within("reading a Machine", machines.api.get(&name)).await?;
+    if live.uid() != machine.uid() {
+        return Err(ShellError::Conflict { object: "Machine" });
+    }
+    let status = live.data.get("status").unwrap_or(&Value::Null);
+    let Some(status) = cluster_api::external_remediation_taken_back(version, status) else {
+        return Ok(());
+    };
+    let change = json!({
+        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
+        "status": status,
+    });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
+    let written = machines.api.patch_status(&name, &parameters, &patch);
+    within("writing the status of a Machine", written).await?;
+    Ok(())
+}
