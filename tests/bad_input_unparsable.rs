@@ -61,7 +61,7 @@ async fn merge_until_stored(api: &Api<DynamicObject>, name: &str, change: &Value
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), attempts)
+    tokio::time::timeout(Duration::from_mins(2), attempts)
         .await
         .context("the kind was not loosened")??;
     Ok(())

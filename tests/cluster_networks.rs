@@ -118,7 +118,7 @@ async fn default_services(client: &Client) -> Result<()> {
     let ranges = Api::<ServiceCIDR>::all(client.clone());
     let is_there = |range: Option<&ServiceCIDR>| range.is_some();
     tokio::time::timeout(
-        Duration::from_secs(30),
+        Duration::from_mins(2),
         await_condition(ranges, "kubernetes", is_there),
     )
     .await

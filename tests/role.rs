@@ -93,7 +93,7 @@ async fn without(cluster: &Cluster, group: &str, says: &[&str], world: &World) -
         journal.reason != Reason::MachineUnreadable.as_str()
     });
     goes_on.await?;
-    daemon.stop(Duration::from_secs(10)).await?;
+    daemon.stop(Duration::from_secs(30)).await?;
     Ok(())
 }
 

@@ -162,7 +162,7 @@ async fn a_template_that_nothing_can_be_made_from_says_so_once_and_says_when_it_
         .await?;
     says(&world, "old-value", "True").await?;
     // One that starts anew finds everything said.
-    daemon.stop(Duration::from_secs(10)).await?;
+    daemon.stop(Duration::from_secs(30)).await?;
     let successor = world::start_daemon(cluster, Path::new(DAEMON))?;
     acts::create_template(&world, "late", Value::Null, acts::hasty()).await?;
     says(&world, "late", "True").await?;
@@ -170,7 +170,7 @@ async fn a_template_that_nothing_can_be_made_from_says_so_once_and_says_when_it_
     assert_eq!(written(cluster).await?, expected);
     let told = objects::event_reasons(&world, "old-word").await?;
     assert_eq!(told, ["SpecInvalid"]);
-    successor.stop(Duration::from_secs(10)).await?;
+    successor.stop(Duration::from_secs(30)).await?;
     let unchanged = templates(&world).get("old-word").await?;
     assert_eq!(
         unchanged.metadata.generation,

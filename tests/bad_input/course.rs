@@ -129,7 +129,7 @@ async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -
     objects::untrigger(&world, &host.name).await?;
 
     let ended = world
-        .remediation_ended(&host.remediation(), Duration::from_secs(10))
+        .remediation_ended(&host.remediation(), Duration::from_mins(1))
         .await?;
     assert_eq!(world::phase(&ended), Phase::Cancelled);
     assert_eq!(world::journal(&ended).reason, Reason::TriggerWithdrawn.as_str());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use baremetal_remediator::core::journal::Journal;
 use baremetal_remediator::core::phase::{Phase, Reason};
-use bmc_simulator::{Command, Event};
+use bmc_simulator::{Command, Event, Fault};
 
 use crate::checks::{expect, pod_runs_on, released, untouched};
 use crate::cost::Baseline;
@@ -42,6 +42,7 @@ pub(super) async fn lying_bmc(stage: &Stage, baseline: &Baseline) -> Result<Stri
         &format!("{name} was only slow: its kubelet reports again, same boot"),
     );
     kubelet.resume(boot_id).await?;
+    bmc.set_faults(vec![Fault::LieOffWhileOn.into()])?;
     refused(stage, Reason::NodeStillReporting).await?;
     untouched(stage)?;
     released(stage, baseline, 0).await?;
@@ -107,8 +108,6 @@ pub(super) async fn recovers(stage: &Stage, baseline: &Baseline) -> Result<Strin
         .world
         .remediation_until(&remediation, PATIENCE, wait)
         .await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    bmc.clear_faults();
     let boot_id = bmc.truth().boot_id.context("the host never booted")?;
     let kubelet = host.kubelet.as_ref().context("the host has no kubelet")?;
     stage.narrator.say(
@@ -116,6 +115,9 @@ pub(super) async fn recovers(stage: &Stage, baseline: &Baseline) -> Result<Strin
         &format!("{name} was only slow: its kubelet reports again, same boot"),
     );
     kubelet.resume(boot_id).await?;
+    // Would the BMC answer first, a power-off would be right.
+    objects::node_becomes(&stage.world, name, "True").await?;
+    bmc.clear_faults();
     let ended = stage.world.remediation_ended(&remediation, PATIENCE).await?;
     let journal = world::journal(&ended);
     expect(

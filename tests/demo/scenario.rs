@@ -64,7 +64,8 @@ impl Scenario {
         let host = &world.hosts.get(victim).context("no such host")?.bmc;
         match self {
             Self::PowerCycle => {}
-            Self::LyingBmc => host.inject(Fault::LieOffWhileOn)?,
+            // The lie itself begins when the Node reports again.
+            Self::LyingBmc => host.inject(Fault::StuckPoweringOff)?,
             Self::WrongHost => host.inject(Fault::WrongUuid)?,
             Self::WrongPassword => host.rotate_credentials("admin", "changed-by-somebody")?,
             Self::Recovers => host.inject(Fault::http_status(503).on(RequestClass::SystemGet))?,

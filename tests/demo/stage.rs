@@ -67,7 +67,7 @@ impl Stage {
         );
         let daemon = world::start_daemon(&control_plane, &program)?;
         narrator.log_is_at("daemon", daemon.log_path());
-        daemon.wait_for_line(" ready ", Duration::from_secs(30)).await?;
+        daemon.wait_for_line(" ready ", Duration::from_mins(1)).await?;
         narrator.say(
             Who::Demo,
             &format!(
@@ -208,7 +208,7 @@ async fn untainted(world: &World) -> Result<()> {
             taints.is_none_or(Vec::is_empty)
         };
         let wait = await_condition(Api::<Node>::all(world.client.clone()), &host.name, clean);
-        let wait = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        let wait = tokio::time::timeout(Duration::from_mins(1), wait).await;
         wait.with_context(|| {
             format!(
                 "expected: no taint on Node {}\nseen:     one after 30 s",
@@ -237,7 +237,7 @@ async fn start_workload(world: &World) -> Result<String> {
     let runs = |pod: Option<&Pod>| pod.is_some_and(|pod| phase_of(pod) == "Running");
     let pods = Api::<Pod>::namespaced(world.client.clone(), NAMESPACE);
     let wait = await_condition(pods, POD, runs);
-    let pod = tokio::time::timeout(Duration::from_secs(30), wait)
+    let pod = tokio::time::timeout(Duration::from_mins(1), wait)
         .await
         .context("expected: a running pod database-0\nseen:     none within 30 s")??;
     let node = pod.and_then(|pod| pod.spec).and_then(|spec| spec.node_name);

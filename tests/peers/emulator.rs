@@ -54,7 +54,7 @@ impl Sushy {
         let root = reqwest::Certificate::from_pem(certificate.as_bytes())?;
         let client = reqwest::Client::builder()
             .tls_certs_only([root])
-            .timeout(Duration::from_secs(10))
+            .timeout(Duration::from_secs(30))
             .build()?;
         let emulator = Self {
             url: format!("https://127.0.0.1:{port}"),
@@ -99,7 +99,7 @@ impl Sushy {
             }
         };
         let log = self.process.log_path().display().to_string();
-        tokio::time::timeout(Duration::from_secs(30), poll)
+        tokio::time::timeout(Duration::from_mins(2), poll)
             .await
             .with_context(|| format!("sushy-emulator does not answer; see {log}"))
     }

@@ -106,12 +106,12 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
         "deploy/components/medik8s-leases/rbac.yaml",
     ])?;
     // A watch is in the audit log when it has ended.
-    daemon.stop(Duration::from_secs(10)).await?;
+    daemon.stop(Duration::from_secs(30)).await?;
     for (_, resource, _) in granted.iter().filter(|(_, _, verb)| verb == "watch") {
         let watched = cluster.wait_for_audit(Cursor::default(), |event| {
             event.user == world::DAEMON_USER && event.verb == "watch" && event.resource.resource == *resource
         });
-        tokio::time::timeout(Duration::from_secs(15), watched)
+        tokio::time::timeout(Duration::from_mins(1), watched)
             .await
             .with_context(|| format!("{resource} may be watched and are not"))??;
     }

@@ -71,7 +71,7 @@ impl World {
     pub async fn false_alarm(&self, host: &WorldHost, number: u32) -> Result<()> {
         objects::trigger(self, &host.name).await?;
         let name = super::remediation_name(&host.name, number);
-        let ended = self.remediation_ended(&name, Duration::from_secs(30)).await?;
+        let ended = self.remediation_ended(&name, Duration::from_mins(2)).await?;
         ensure!(super::phase(&ended) == Phase::Cancelled, "{:?}", ended.status);
         Ok(())
     }

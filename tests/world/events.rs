@@ -10,6 +10,9 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 
 use super::World;
 
+/// How long an event may take, with the time for which the daemon gathers those of one object.
+const PATIENCE: Duration = Duration::from_mins(2);
+
 /// Reasons of the events on an object.
 pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
     let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
@@ -32,11 +35,11 @@ pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> 
         .applied_objects()
         .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
     let mut found = std::pin::pin!(found);
-    match tokio::time::timeout(Duration::from_secs(30), found.next()).await {
+    match tokio::time::timeout(PATIENCE, found.next()).await {
         Ok(note) => note.context("the watch ended"),
         Err(_) => {
             let others = event_reasons(world, object).await?;
-            anyhow::bail!("no event {reason} on {object} within 30 s; it has {others:?}")
+            anyhow::bail!("no event {reason} on {object} within {PATIENCE:?}; it has {others:?}")
         }
     }
 }

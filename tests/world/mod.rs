@@ -175,7 +175,7 @@ impl World {
     /// Waits until the daemon has said of every BMCEndpoint and of the policy whether it can be used;
     /// after that it has nothing to do.
     pub async fn is_judged(&self) -> Result<()> {
-        let (accepted, within) = ("Accepted", Duration::from_secs(30));
+        let (accepted, within) = ("Accepted", Duration::from_mins(2));
         let endpoints = self.hosts.iter().map(|host| {
             let endpoints = objects::ours(self, "BMCEndpoint");
             conditions::until(endpoints, &host.name, accepted, within, |_| true)
@@ -216,7 +216,7 @@ impl World {
     /// Waits until the remediation stands still with a reason.
     pub async fn remediation_waits(&self, name: &str, reason: &str) -> Result<PowerCycleRemediation> {
         let reason = reason.to_owned();
-        self.remediation_until(name, Duration::from_secs(30), move |journal| {
+        self.remediation_until(name, Duration::from_mins(2), move |journal| {
             journal.reason == reason
         })
         .await

@@ -65,7 +65,7 @@ pub async fn is_free(world: &World, host: &WorldHost) -> Result<()> {
     let name = name(host);
     let gone = |lease: Option<&Lease>| lease.is_none();
     let wait = await_condition(leases(world), &name, gone);
-    let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+    let waited = tokio::time::timeout(Duration::from_mins(2), wait).await;
     waited.with_context(|| format!("Lease {name} stays behind"))??;
     Ok(())
 }

@@ -135,7 +135,7 @@ pub async fn refuse_writes(world: &World) -> Result<()> {
     Api::all(world.client.clone()).create(&created, &policy).await?;
     Api::all(world.client.clone()).create(&created, &binding).await?;
     let in_force = refused(world, &release);
-    tokio::time::timeout(Duration::from_secs(30), in_force)
+    tokio::time::timeout(LONG, in_force)
         .await
         .context("the admission policy did not come into force")?
 }

@@ -186,7 +186,7 @@ pub async fn log_line(daemon: &ChildDaemon, place: &str, reason: Reason) -> Resu
     let place = format!("={place} ");
     let is_it = |line: &str| line.contains(&place) && line.contains(reason.as_str());
     let wait = daemon.output().wait_for(harness::Cursor::default(), is_it);
-    match tokio::time::timeout(Duration::from_secs(10), wait).await {
+    match tokio::time::timeout(PATIENCE, wait).await {
         Ok(line) => line,
         Err(_) => anyhow::bail!("no log line about {place} and {reason:?}"),
     }

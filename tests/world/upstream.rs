@@ -165,7 +165,7 @@ pub async fn aggregated(cluster: &Cluster, role: &str) -> Result<()> {
         groups.any(|group| group == "baremetal-remediator.io")
     };
     tokio::time::timeout(
-        Duration::from_secs(30),
+        Duration::from_mins(2),
         await_condition(cluster_roles, role, holds_our_kinds),
     )
     .await

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::Cluster;
 
-const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+const ESTABLISHED_WITHIN: Duration = Duration::from_mins(2);
 
 impl Cluster {
     /// Installs definitions that are already typed, for instance those of our own kinds.

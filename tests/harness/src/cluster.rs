@@ -124,7 +124,7 @@ pub(crate) async fn client_from(kubeconfig: Kubeconfig) -> anyhow::Result<Client
         .await
         .context("the kubeconfig cannot be used; check its current context")?;
     config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(5));
+    config.connect_timeout = Some(Duration::from_secs(30));
     config.write_timeout = Some(Duration::from_secs(30));
     // Longer than the minute between two bookmarks, so that a quiet watch is not taken for dead.
     config.read_timeout = Some(Duration::from_secs(90));

@@ -61,7 +61,7 @@ impl Cluster {
         let accounts = Api::<ServiceAccount>::namespaced(client, &name);
         if self.has_controllers() {
             tokio::time::timeout(
-                Duration::from_secs(30),
+                Duration::from_mins(2),
                 await_condition(accounts, "default", exists()),
             )
             .await

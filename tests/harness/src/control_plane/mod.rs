@@ -56,7 +56,7 @@ impl Default for Options {
             controller_manager: Some(ControllerManagerOptions::default()),
             default_toleration_seconds: 300,
             apiserver_arguments: Vec::new(),
-            ready_within: Duration::from_mins(1),
+            ready_within: Duration::from_mins(3),
         }
     }
 }

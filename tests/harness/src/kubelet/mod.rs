@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use crate::namespaces;
 
 /// How long the API server may take to accept a report.
-const REPORT_WITHIN: Duration = Duration::from_secs(20);
+const REPORT_WITHIN: Duration = Duration::from_mins(1);
 
 /// What happens to the host a kubelet runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
