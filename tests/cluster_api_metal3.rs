@@ -11,7 +11,7 @@ use baremetal_remediator::api::keys;
 use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::{World, cluster_api, command, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -34,7 +34,7 @@ async fn world(name: &str) -> Result<(World, String)> {
 
 /// A template that powers hosts behind metal3's back, or does not.
 async fn template(world: &World, host_control: &str) -> Result<Value> {
-    let mut strategy = hasty();
+    let mut strategy = patient();
     strategy["hostControl"] = json!(host_control);
     create_template(world, "cycle", Value::Null, strategy).await
 }

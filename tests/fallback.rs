@@ -31,7 +31,7 @@ fn with_both(port: u16) -> HostOptions {
 
 /// A port that is free on every loopback address, for all that anybody knows.
 fn free_port() -> Result<u16> {
-    let any = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), 0);
+    let any = SocketAddr::new(IpAddr::from([0, 0, 0, 0]), 0);
     Ok(UdpSocket::bind(any)?.local_addr()?.port())
 }
 

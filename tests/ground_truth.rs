@@ -13,7 +13,7 @@ use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Power, RequestClass};
 use harness::AuditEvent;
 use serde_json::json;
-use world::acts::hasty;
+use world::acts::{hasty, patient};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -90,12 +90,8 @@ async fn invariant_1_no_release_unless_off_is_proven() -> Result<()> {
 
     let play = async |index: usize, host: &WorldHost| -> Result<Option<Phase>> {
         world.falls_silent(host).await?;
-        let mut strategy = hasty();
-        if MISBEHAVIOURS[index].1 == Phase::Succeeded {
-            for phase in ["powerOff", "powerOn", "boot"] {
-                strategy["deadlines"][phase] = json!("2m");
-            }
-        }
+        let succeeds = MISBEHAVIOURS[index].1 == Phase::Succeeded;
+        let mut strategy = if succeeds { patient() } else { hasty() };
         if index == 7 {
             strategy["deadlines"]["powerOff"] = json!("60s");
         }

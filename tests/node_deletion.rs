@@ -17,11 +17,11 @@ use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::ResourceExt as _;
 use kube::api::Api;
 use serde_json::json;
-use world::acts::hasty;
+use world::acts::patient;
 use world::{HostOptions, World, WorldHost, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-const LONG: Duration = Duration::from_mins(2);
+const LONG: Duration = Duration::from_mins(4);
 
 async fn world_of(name: &str, options: Vec<HostOptions>) -> Result<World> {
     let cluster = harness::control_plane().await?;
@@ -81,7 +81,7 @@ async fn releasing_by_taint_leaves_everything_else_on_the_node() -> Result<()> {
     decorate(&world, host).await?;
 
     world.falls_silent(host).await?;
-    let remediation = world.request(host, hasty()).await?;
+    let remediation = world.request(host, patient()).await?;
     world.is_tainted(host, LONG).await?;
     let released = objects::node(&world, &host.name).await?;
     let ended = world.remediation_ended(&remediation, LONG).await?;
@@ -106,9 +106,8 @@ async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> Result<
     let before = objects::node(&world, &host.name).await?;
 
     world.falls_silent(host).await?;
-    let mut strategy = hasty();
+    let mut strategy = patient();
     strategy["fencingMode"] = json!("NodeDeletion");
-    strategy["deadlines"]["fencing"] = json!("90s");
     let remediation = world.request(host, strategy).await?;
     world.node_until(&host.name, LONG, |node| node.is_none()).await?;
     let when_deleted = host.bmc.truth().power;
@@ -145,7 +144,7 @@ async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() 
     let host = &world.hosts[0];
     world.create_clinging_pod("clings", &host.name).await?;
     world.falls_silent(host).await?;
-    let mut spec = hasty();
+    let mut spec = patient();
     spec["nodeName"] = json!(host.name);
     spec["fencingMode"] = json!("NodeDeletion");
     objects::create_remediation(&world, "by-node", spec).await?;
@@ -172,7 +171,11 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
         options.delays.boot = Duration::from_secs(boot).into();
         options
     };
-    let world = world_of("taken-back", vec![slow(0, 1), slow(3, 1), slow(1, 1), slow(1, 8)]).await?;
+    let world = world_of(
+        "taken-back",
+        vec![slow(0, 1), slow(12, 1), slow(1, 1), slow(1, 8)],
+    )
+    .await?;
     let cursor = world.cluster.audit_cursor()?;
     let [pending, powering_off, fencing, booting] = &world.hosts[..] else {
         anyhow::bail!("four hosts were asked for");
@@ -182,7 +185,7 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
 
     let play = async |host: &WorldHost, phase: Phase| -> Result<()> {
         world.falls_silent(host).await?;
-        let remediation = world.request(host, hasty()).await?;
+        let remediation = world.request(host, patient()).await?;
         match phase {
             Phase::Pending => {
                 world.remediation_waits(&remediation, "BmcNotReady").await?;

@@ -12,7 +12,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::PostParams;
 use serde_json::{Value, json};
-use world::acts::hasty;
+use world::acts::patient;
 use world::node_health::{NodeHealthCheck, not_ready};
 use world::{HostOptions, World, WorldHost, node_lease, objects};
 
@@ -109,7 +109,7 @@ async fn a_lease_that_ran_out_is_taken_over_and_a_request_taken_back_leaves_none
     node_lease::runs_out(&world, host).await?;
     world.create_clinging_pod("clings", &host.name).await?;
     world.falls_silent(host).await?;
-    let name = world.request(host, hasty()).await?;
+    let name = world.request(host, patient()).await?;
 
     world.is_tainted(host, LONG).await?;
     let lease = node_lease::leases(&world).get(&node_lease::name(host)).await?;
@@ -120,7 +120,7 @@ async fn a_lease_that_ran_out_is_taken_over_and_a_request_taken_back_leaves_none
     let spec = lease.spec.context("it has a spec")?;
     assert_eq!(spec.lease_transitions, Some(1));
     // What one attempt of this request may take, and five minutes to undo it.
-    assert_eq!(spec.lease_duration_seconds, Some(10 + 60 + 10 + 30 + 300));
+    assert_eq!(spec.lease_duration_seconds, Some(120 + 300 + 120 + 300 + 300));
     assert_eq!(spec.acquire_time, spec.renew_time);
 
     world.take_back(&name).await?;
@@ -196,7 +196,7 @@ async fn what_the_machine_health_check_behind_a_request_of_the_operator_holds_is
                 owner("MachineHealthCheck", "disks", check.uid()), owner("Machine", &host.name, machine.uid()),
             ],
         },
-        "spec": hasty(),
+        "spec": patient(),
     }))?;
     world
         .remediations()

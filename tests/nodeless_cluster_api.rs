@@ -13,7 +13,7 @@ use harness::{ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::{World, cluster_api, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -31,7 +31,7 @@ async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> Result<()> {
     let (well, host) = (&world.hosts[0], &world.hosts[1]);
     objects::patch_endpoint(&world, &host.name, json!({"systemUUID": host.bmc.system_uuid()})).await?;
     cluster_api::create_health_check(&world, "workers", CLUSTER, cluster_api::template("cycle")).await?;
-    let template = create_template(&world, "cycle", Value::Null, hasty()).await?;
+    let template = create_template(&world, "cycle", Value::Null, patient()).await?;
     let nodes = Api::<Node>::all(world.nodes.clone());
     nodes.delete(&host.name, &DeleteParams::default()).await?;
 

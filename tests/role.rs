@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::refusal;
 use world::{HostOptions, World, cluster_api, conditions, objects};
 
@@ -63,12 +63,12 @@ async fn without(cluster: &Cluster, group: &str, says: &[&str], world: &World) -
     // What is of the other API goes on.
     let (remediation, hidden) = if group == "cluster.x-k8s.io" {
         let remediation = world.falls_silent_and_is_reported(seen).await?;
-        let template = create_template(world, "cycle", Value::Null, hasty()).await?;
+        let template = create_template(world, "cycle", Value::Null, patient()).await?;
         world.falls_silent(unseen).await?;
         cluster_api::request(world, unseen, &template).await?;
         (remediation, unseen.name.clone())
     } else {
-        let template = create_template(world, "cycle", Value::Null, hasty()).await?;
+        let template = create_template(world, "cycle", Value::Null, patient()).await?;
         world.falls_silent(unseen).await?;
         cluster_api::request(world, unseen, &template).await?;
         world.falls_silent(seen).await?;

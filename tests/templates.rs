@@ -97,8 +97,10 @@ async fn is_refused(world: &World, name: &str, field: &str) -> Result<()> {
 
 /// The status writes of the daemon, by the template's name.
 async fn written(cluster: &Cluster) -> Result<Vec<String>> {
-    let is_status =
-        |event: &AuditEvent| event.resource.resource == KIND && event.resource.subresource == "status";
+    let is_status = |event: &AuditEvent| {
+        let object = &event.resource;
+        object.resource == KIND && object.subresource == "status" && event.response_code < 300
+    };
     let events = cluster.audit_of(world::DAEMON_USER, Cursor::default()).await?;
     let mut names: Vec<String> = events
         .into_iter()

@@ -12,7 +12,7 @@ use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::{Cluster, ControlPlane, Options};
 use kube::api::ListParams;
 use serde_json::Value;
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::cluster_api_manager::{self, ClusterApiManager};
 use world::escalation::{self, ending_in, never_boots};
 use world::{HostOptions, World, WorldHost, objects};
@@ -53,7 +53,7 @@ async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_
     let world = world_across(&workload, "capi-clone", vec![cluster_api_manager::host()]).await?;
     let host = &world.hosts[0];
     let manager = ClusterApiManager::manages(&world, &workload).await?;
-    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    let template = create_template(&world, "reboot", Value::Null, patient()).await?;
     manager.checks("reboot", "100%").await?;
     world.falls_silent(host).await?;
 
@@ -91,7 +91,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
     let world = world_of("capi-recovers", vec![without_a_bmc]).await?;
     let host = &world.hosts[0];
     let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
-    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    let template = create_template(&world, "reboot", Value::Null, patient()).await?;
     manager.checks("reboot", "100%").await?;
     world.falls_silent(host).await?;
     manager.asks(host, &template).await?;
@@ -139,7 +139,7 @@ async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
     .await?;
     let host = &world.hosts[0];
     let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
-    create_template(&world, "reboot", Value::Null, hasty()).await?;
+    create_template(&world, "reboot", Value::Null, patient()).await?;
     // 40 % of two Machines is none.
     manager.checks("reboot", "40%").await?;
     world.falls_silent(host).await?;

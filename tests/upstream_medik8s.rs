@@ -13,7 +13,7 @@ use harness::kubelet::NodeTemplate;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::node_health_operator::{self, NodeHealthOperator};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
@@ -105,7 +105,7 @@ fn is_on_again(journal: &Journal) -> bool {
 async fn a_template_is_cloned_for_a_node_and_the_clone_goes_when_the_node_is_healthy() -> Result<()> {
     let world = world_of("nhc-clone", vec![host()]).await?;
     let host = &world.hosts[0];
-    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    let template = create_template(&world, "reboot", Value::Null, patient()).await?;
     let fields = json!({"remediationTemplate": reference(&world, "reboot")});
     let operator = NodeHealthOperator::checks(&world, "0%", fields).await?;
     world.falls_silent(host).await?;
@@ -129,9 +129,7 @@ async fn a_template_is_cloned_for_a_node_and_the_clone_goes_when_the_node_is_hea
 async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
     let world = world_of("nhc-late", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
-    let mut patient = hasty();
-    patient["deadlines"]["pending"] = json!("10m");
-    let (steps, [first, second]) = ladder(&world, patient, hasty()).await?;
+    let (steps, [first, second]) = ladder(&world, patient(), patient()).await?;
     let operator = NodeHealthOperator::checks(&world, "0%", steps).await?;
     world.falls_silent(host).await?;
     let one = operator.asks(host, &first).await?;
@@ -164,9 +162,9 @@ async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
 async fn a_step_that_failed_is_followed_by_the_next_at_once() -> Result<()> {
     let world = world_of("nhc-failed", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
-    let mut impatient = hasty();
+    let mut impatient = patient();
     impatient["deadlines"]["pending"] = json!("10s");
-    let (steps, [first, second]) = ladder(&world, impatient, hasty()).await?;
+    let (steps, [first, second]) = ladder(&world, impatient, patient()).await?;
     let operator = NodeHealthOperator::checks(&world, "0%", steps).await?;
     world.falls_silent(host).await?;
     let one = operator.asks(host, &first).await?;
@@ -192,7 +190,7 @@ async fn a_step_that_failed_is_followed_by_the_next_at_once() -> Result<()> {
 async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
     let world = world_of("nhc-recovers", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
-    let template = create_template(&world, "reboot", Value::Null, hasty()).await?;
+    let template = create_template(&world, "reboot", Value::Null, patient()).await?;
     let fields = json!({"remediationTemplate": reference(&world, "reboot")});
     let operator = NodeHealthOperator::checks(&world, "0%", fields).await?;
     world.falls_silent(host).await?;
@@ -212,7 +210,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
 async fn too_few_healthy_nodes_are_left_alone() -> Result<()> {
     let world = world_of("nhc-limit", vec![host(), host()]).await?;
     let host = &world.hosts[0];
-    create_template(&world, "reboot", Value::Null, hasty()).await?;
+    create_template(&world, "reboot", Value::Null, patient()).await?;
     // 51 % of two Nodes are both.
     let fields = json!({"remediationTemplate": reference(&world, "reboot")});
     let operator = NodeHealthOperator::checks(&world, "51%", fields).await?;

@@ -15,7 +15,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::machine_api::{CHECK, Leader, MachineApi};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
@@ -40,7 +40,7 @@ fn without_a_bmc() -> HostOptions {
 
 /// A health check that clones this template.
 async fn health_check_with_a_template(world: &World) -> Result<Value> {
-    let template = create_template(world, "reboot", Value::Null, hasty()).await?;
+    let template = create_template(world, "reboot", Value::Null, patient()).await?;
     let change = |check: &mut Value| {
         let reference = json!({
             "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate",

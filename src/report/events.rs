@@ -19,6 +19,9 @@ use crate::core::phase::{Phase, Reason};
 /// The longest an event may hold up its remediation.
 const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
 
+/// When an event is given up that holds nobody up any more. Nobody would say it again.
+const GIVEN_UP: Duration = Duration::from_secs(30);
+
 /// Longest note in bytes; the API's limit is 1 kB.
 const NOTE_LIMIT: usize = 1_000;
 
@@ -149,11 +152,18 @@ impl Reporter {
             action: action.to_owned(),
             secondary,
         };
-        match tokio::time::timeout(PUBLISH_DEADLINE, self.notes.publish(&event, regarding)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(reason, %error, "event not published"),
-            Err(_) => tracing::debug!(reason, "event not published in time"),
-        }
+        let published = tokio::spawn(published(self.notes.clone(), event, regarding.clone()));
+        // It is published all the same, only later.
+        let _ = tokio::time::timeout(PUBLISH_DEADLINE, published).await;
+    }
+}
+
+async fn published(notes: Notes, event: Event, regarding: ObjectReference) {
+    let reason = &event.reason;
+    match tokio::time::timeout(GIVEN_UP, notes.publish(&event, &regarding)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(reason, %error, "event not published"),
+        Err(_) => tracing::debug!(reason, "event not published in time"),
     }
 }
 

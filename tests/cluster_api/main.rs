@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
-use world::acts::{create_template, hasty};
+use world::acts::{create_template, patient};
 use world::{World, cluster_api, command, leader, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -47,7 +47,7 @@ async fn leads_to_the_workload(world: &World, cluster: &str) -> Result<()> {
 /// A template, and the health check of Cluster API that refers to it.
 async fn checked(world: &World) -> Result<Value> {
     cluster_api::create_health_check(world, "workers", "blue", cluster_api::template("cycle")).await?;
-    create_template(world, "cycle", Value::Null, hasty()).await
+    create_template(world, "cycle", Value::Null, patient()).await
 }
 
 /// A host that is off, and whose workloads are being released: that ends with the pod `clings`, or is given up after

@@ -113,9 +113,7 @@ async fn a_kubeconfig_that_leads_elsewhere_while_the_host_is_off_keeps_nothing_o
 -> Result<()> {
     let world = world_of("capi-swapped", cluster_api::options("blue")).await?;
     leads_to_the_workload(&world, "blue").await?;
-    let mut template = checked(&world).await?;
-    let deadlines = json!({"pending": "60s", "powerOff": "10s", "powerOn": "10s", "boot": "5m"});
-    template["spec"]["template"]["spec"]["deadlines"] = deadlines;
+    let template = checked(&world).await?;
     let host = &world.hosts[0];
     // A Node of that name is in the management cluster, too, and well.
     let stranger = ScriptedKubelet::start(

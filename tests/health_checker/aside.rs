@@ -1,17 +1,17 @@
 //! Where the platform's controller evaluates health checks, or nobody does.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use baremetal_remediator::api::keys;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::json;
 
 use crate::world::daemon::policies;
-use crate::world::{self, World, conditions, objects};
+use crate::world::{self, World, conditions, events, objects};
 use crate::{
     CLUSTER, LONG, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, standing_in,
     status, triggered, without_an_endpoint,
@@ -149,7 +149,10 @@ async fn beside_the_platforms_controller(world: &World) -> Result<()> {
     .await?;
     objects::event(world, "malformed-too", "HealthCheckMalformed").await?;
     let done = cluster.audit_of(world::DAEMON_USER, cursor).await?;
-    let of_check = |event: &&harness::AuditEvent| event.resource.resource == "machinehealthchecks";
+    let of_check = |event: &&harness::AuditEvent| {
+        let object = &event.resource;
+        object.resource == "machinehealthchecks" && object.namespace == world.namespace
+    };
     let written: Vec<_> = done
         .iter()
         .filter(|event| event.verb == "patch")
@@ -176,12 +179,7 @@ async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
         .metric_becomes(&number("NodeHealthCheck"), Some("1"))
         .await?;
     let events = Api::<Event>::default_namespaced(world.client.clone());
-    let fields = format!("involvedObject.name={NODE_HEALTH_CHECK},reason=DisabledByMachineHealthChecks");
-    let told = events.list(&ListParams::default().fields(&fields)).await?;
-    let told = told
-        .items
-        .first()
-        .context("nobody was told on the NodeHealthCheck")?;
+    let told = events::told(events, NODE_HEALTH_CHECK, "DisabledByMachineHealthChecks").await?;
     assert_eq!(told.involved_object.kind.as_deref(), Some("NodeHealthCheck"));
 
     // Ours leaves those with a template to the platform's controller, which is not there.

@@ -38,7 +38,8 @@ async fn writes(world: &World, since: harness::Cursor) -> Result<Vec<usize>> {
     let of = |name: &str| {
         let of_machine = events.iter().filter(|event| {
             let object = &event.resource;
-            (object.resource.as_str(), object.subresource.as_str()) == ("machines", "status")
+            event.response_code < 300
+                && (object.resource.as_str(), object.subresource.as_str()) == ("machines", "status")
                 && (&object.namespace, object.name.as_str()) == (&world.namespace, name)
         });
         of_machine.count()

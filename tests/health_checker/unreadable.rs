@@ -84,6 +84,10 @@ async fn machines_and_nodes_that_cannot_be_read_are_named_and_use_up_the_limit()
     let told = are_named_and_use_up_the_limit(&world, machine, node, sick).await;
     broken_since(&world, node, "2020-01-01T00:00:00Z").await?;
     told?;
+    // Else it is not well for long.
+    kubelet
+        .resume(node.bmc.truth().boot_id.context("it has booted")?)
+        .await?;
     status(&world, "workers", |status| status.current_healthy == Some(3)).await?;
     Ok(())
 }

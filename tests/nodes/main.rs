@@ -14,7 +14,7 @@ use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
-use world::acts::hasty;
+use world::acts::{hasty, patient};
 use world::node_health::{NodeHealthCheck, not_ready};
 use world::{HostOptions, World, objects};
 
@@ -61,7 +61,7 @@ async fn a_person_names_a_node_that_has_no_machine() -> Result<()> {
     let world = world_of("node-by-hand", without_a_machine()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
-    let mut spec = hasty();
+    let mut spec = patient();
     spec["nodeName"] = json!(host.name);
     objects::create_remediation(&world, "by-hand", spec).await?;
 
@@ -114,7 +114,7 @@ async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions(
                 "name": host.name, "uid": machine.metadata.uid,
             }],
         },
-        "spec": hasty(),
+        "spec": patient(),
     }))?;
     let requests = world.remediations();
     requests.create(&PostParams::default(), &remediation).await?;
@@ -140,7 +140,7 @@ async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_d
     let world = world_of("node-unlinked", options).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
-    let mut spec = hasty();
+    let mut spec = patient();
     spec["nodeName"] = json!(host.name);
     objects::create_remediation(&world, "by-hand", spec).await?;
 

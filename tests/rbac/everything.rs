@@ -9,7 +9,7 @@ use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
 use crate::LONG;
-use crate::world::acts::{create_template, hasty};
+use crate::world::acts::{create_template, patient};
 use crate::world::node_health::{NodeHealthCheck, not_ready};
 use crate::world::{
     self, HostOptions, World, WorldHost, cluster_api, escalation, metal3_provider, node_lease, objects,
@@ -99,7 +99,7 @@ pub(crate) async fn exercise(world: &World) -> Result<()> {
     let ca = by_annotation.bmc.ca_pem();
     objects::create_config_map(world, "bmc-ca", json!({"ca.crt": ca})).await?;
     objects::create_bare_metal_host(world, through_metal3).await?;
-    create_template(world, "cycle", Value::Null, hasty()).await?;
+    create_template(world, "cycle", Value::Null, patient()).await?;
     metal3_provider::create_bare_machine(world, "of-metal3", "blue").await?;
     create_resident(world, &by_annotation.name).await?;
     let annotated = async {
@@ -116,9 +116,8 @@ pub(crate) async fn exercise(world: &World) -> Result<()> {
     };
     let requested = async |host: &WorldHost, field: &str, value: &str| {
         world.falls_silent(host).await?;
-        let mut strategy = hasty();
+        let mut strategy = patient();
         strategy[field] = json!(value);
-        strategy["deadlines"]["fencing"] = json!("90s");
         let remediation = world.request(host, strategy).await?;
         world.remediation_ended(&remediation, LONG).await
     };

@@ -107,9 +107,10 @@ async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
     ])?;
     // A watch is in the audit log when it has ended.
     daemon.stop(Duration::from_secs(30)).await?;
-    for (_, resource, _) in granted.iter().filter(|(_, _, verb)| verb == "watch") {
+    for (group, resource, _) in granted.iter().filter(|(_, _, verb)| verb == "watch") {
         let watched = cluster.wait_for_audit(Cursor::default(), |event| {
-            event.user == world::DAEMON_USER && event.verb == "watch" && event.resource.resource == *resource
+            let watched = (&event.resource.group, &event.resource.resource);
+            event.user == world::DAEMON_USER && event.verb == "watch" && watched == (group, resource)
         });
         tokio::time::timeout(Duration::from_mins(1), watched)
             .await

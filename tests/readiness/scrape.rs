@@ -23,7 +23,7 @@ async fn what_is_measured_is_there_by_its_name() -> Result<()> {
         "baremetal_remediator_bmc_check_duration_seconds_bucket{le=\"1.0\"} ",
         "baremetal_remediator_bmc_certificate_expiry_timestamp_seconds{",
         "baremetal_remediator_bmc_requests_total{outcome=\"Answered\"} ",
-        "baremetal_remediator_remediations{phase=\"PoweringOff\"} 0",
+        "baremetal_remediator_remediations{phase=\"PoweringOff\"} ",
     ] {
         ensure!(
             lines.iter().any(|line| line.starts_with(name)),

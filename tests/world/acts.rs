@@ -21,6 +21,14 @@ pub fn hasty() -> Value {
     })
 }
 
+/// One attempt, and time enough for it on a machine that is busy with other things.
+pub fn patient() -> Value {
+    json!({
+        "deadlines": {"pending": "10m", "powerOff": "2m", "fencing": "5m", "powerOn": "2m", "boot": "5m"},
+        "retries": {"attempts": 1},
+    })
+}
+
 /// Creates a template of requests with this strategy; `annotations` may be null. Answers it.
 pub async fn create_template(world: &World, name: &str, annotations: Value, spec: Value) -> Result<Value> {
     let template = json!({

@@ -10,12 +10,17 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 
 use super::World;
 
-/// How long an event may take, with the time for which the daemon gathers those of one object.
+/// How long an event may take. Of an unusable template one is told when its health check is 30 s old
+/// (`src/intake/health_check/with_template.rs`).
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Reasons of the events on an object.
 pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
     let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    reasons(events, object).await
+}
+
+async fn reasons(events: Api<Event>, object: &str) -> Result<Vec<String>> {
     let fields = ListParams::default().fields(&format!("involvedObject.name={object}"));
     let events = events.list(&fields).await?;
     Ok(events
@@ -25,20 +30,26 @@ pub async fn event_reasons(world: &World, object: &str) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Waits for an event with a reason on an object; answers its note.
+/// Waits for an event with a reason on an object of a world; answers its note.
 pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> {
     let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let told = told(events, object, reason).await?;
+    told.message.context("it says nothing")
+}
+
+/// Waits for an event with a reason on an object.
+pub async fn told(events: Api<Event>, object: &str, reason: &str) -> Result<Event> {
     let fields = format!("involvedObject.name={object},reason={reason}");
     let config = watcher::Config::default().fields(&fields);
-    let found = watcher(events, config)
+    let found = watcher(events.clone(), config)
         .default_backoff()
         .applied_objects()
-        .filter_map(|event| std::future::ready(event.ok().and_then(|event| event.message)));
+        .filter_map(|event| std::future::ready(event.ok()));
     let mut found = std::pin::pin!(found);
     match tokio::time::timeout(PATIENCE, found.next()).await {
-        Ok(note) => note.context("the watch ended"),
+        Ok(event) => event.context("the watch ended"),
         Err(_) => {
-            let others = event_reasons(world, object).await?;
+            let others = reasons(events, object).await?;
             anyhow::bail!("no event {reason} on {object} within {PATIENCE:?}; it has {others:?}")
         }
     }

@@ -40,7 +40,7 @@ pub mod upstream;
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -263,12 +263,13 @@ pub fn phase(remediation: &PowerCycleRemediation) -> Phase {
     journal(remediation).phase
 }
 
-/// A loopback address that no other world of this process uses. A daemon that outlives a world goes on
+/// A loopback address that no other world of this process uses, nor, most likely, one of another. A daemon that outlives a world goes on
 /// calling its BMCs, and their ports may be given to the hosts of the next world.
 pub fn own_address() -> IpAddr {
-    static WORLDS: AtomicU16 = AtomicU16::new(0);
-    let [high, low] = WORLDS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    IpAddr::from([127, high, low, 1])
+    static WORLDS: AtomicU8 = AtomicU8::new(0);
+    // Those above are for tests that need certain ones.
+    let own = u8::try_from(std::process::id() % 200).unwrap_or_default();
+    IpAddr::from([127, own, WORLDS.fetch_add(1, Ordering::Relaxed), 1])
 }
 
 fn host_name(prefix: &str, index: usize) -> String {

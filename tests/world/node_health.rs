@@ -6,7 +6,7 @@ use baremetal_remediator::api::PowerCycleRemediation;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use serde_json::{Value, json};
 
-use super::acts::hasty;
+use super::acts::patient;
 use super::{World, WorldHost};
 
 /// A NodeHealthCheck, named after the world, which the cluster has once.
@@ -53,7 +53,7 @@ impl NodeHealthCheck {
 
     /// Asks for the remediation of a host's Node, under this name: with several templates names are generated.
     pub async fn asks_for(&self, world: &World, host: &WorldHost, name: &str) -> Result<()> {
-        let template = json!({"metadata": {"name": "reboot"}, "spec": {"template": {"spec": hasty()}}});
+        let template = json!({"metadata": {"name": "reboot"}, "spec": {"template": {"spec": patient()}}});
         let mut request = self.request(world, host, &template)?;
         request.metadata.name = Some(name.to_owned());
         world

@@ -79,7 +79,7 @@ impl Boundary {
 pub fn options(boundary: Boundary) -> HostOptions {
     let mut options = HostOptions::default();
     if boundary == Boundary::Booting {
-        options.delays.boot = Duration::from_secs(20).into();
+        options.delays.boot = Duration::from_secs(45).into();
     }
     options
 }
