@@ -89,6 +89,8 @@ pub(super) struct Deadlines {
     pub(super) request: Duration,
     /// One reading with everything it needs: login, choosing the system, the read itself.
     pub(super) operation: Duration,
+    /// Over IPMI, before a datagram that is not answered is sent again; then twice as long, and so on.
+    pub(super) patience: Duration,
 }
 
 impl Default for Deadlines {
@@ -97,6 +99,7 @@ impl Default for Deadlines {
             connect: Duration::from_secs(5),
             request: Duration::from_secs(15),
             operation: Duration::from_secs(45),
+            patience: Duration::from_millis(500),
         }
     }
 }

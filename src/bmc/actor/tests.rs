@@ -48,6 +48,7 @@ fn impatient() -> Bmcs {
         connect: Duration::from_secs(2),
         request: Duration::from_millis(200),
         operation: Duration::from_secs(2),
+        ..Deadlines::default()
     })
 }
 

@@ -69,6 +69,7 @@ async fn connect(target: BmcTarget) -> Bmc {
         connect: Duration::from_secs(2),
         request: Duration::from_secs(1),
         operation: Duration::from_secs(10),
+        ..Deadlines::default()
     };
     Bmc::connect_within(target, deadlines).await.unwrap()
 }

@@ -13,12 +13,8 @@ use super::{random, status};
 use crate::bmc::credentials::Credentials;
 use crate::bmc::error::BmcError;
 
-/// How long one source port is tried with.
-const PORT_PATIENCE: [Duration; 3] = [
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-];
+/// How long one source port is tried with, in first patiences.
+const PORT_PATIENCE: [u32; 3] = [1, 2, 4];
 
 /// How to log in.
 #[derive(Clone, Copy)]
@@ -27,6 +23,8 @@ pub(super) struct Login<'a> {
     /// Privilege level (section 6.8), 1 to 4.
     pub(super) privilege: u8,
     pub(super) deadline: Instant,
+    /// Before what is not answered is sent again.
+    pub(super) patience: Duration,
 }
 
 /// What came of an Open Session Request.
@@ -59,8 +57,9 @@ pub(super) async fn open(
     while Instant::now() < login.deadline {
         let until = patience
             .next()
-            .map_or(login.deadline, |wait| after(wait).min(login.deadline));
-        let link = Link::open(peer)
+            .map(|times| after(login.patience.saturating_mul(times)))
+            .map_or(login.deadline, |until| until.min(login.deadline));
+        let link = Link::open(peer, login.patience)
             .await
             .map_err(|error| unreachable(format!("{peer}: {error}")))?;
         let [tag, id @ ..]: [u8; 5] = random().map_err(|error| unreachable(error.to_string()))?;

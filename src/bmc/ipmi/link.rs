@@ -9,8 +9,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::wire::MAX_DATAGRAM;
 
-/// After this long without an answer a datagram is sent again, then after twice as long, and so on.
-const FIRST_PATIENCE: Duration = Duration::from_millis(500);
 /// More errors than this between two transmissions are not waited through one by one.
 const MOST_ERRORS: u32 = 16;
 
@@ -46,19 +44,25 @@ impl Unanswered {
 pub(super) struct Link {
     socket: UdpSocket,
     peer: SocketAddr,
+    /// After this long without an answer a datagram is sent again, then after twice as long, and so on.
+    patience: Duration,
 }
 
 impl Link {
     /// Takes a new source port of the peer's address family; `[::]` fails for IPv4 peers where the
     /// kernel runs without IPv6.
-    pub(super) async fn open(peer: SocketAddr) -> io::Result<Self> {
+    pub(super) async fn open(peer: SocketAddr, patience: Duration) -> io::Result<Self> {
         let any: IpAddr = match peer {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let socket = UdpSocket::bind((any, 0)).await?;
         socket.connect(peer).await?;
-        Ok(Self { socket, peer })
+        Ok(Self {
+            socket,
+            peer,
+            patience,
+        })
     }
 
     /// Sends if that can be done at once; for the last word of a session that is given up.
@@ -77,7 +81,7 @@ impl Link {
         mut next: impl FnMut() -> io::Result<Vec<u8>>,
         mut answer: impl FnMut(u32, &[u8]) -> Option<T>,
     ) -> Result<T, Unanswered> {
-        let (mut sent, mut patience, mut trouble) = (0_u32, FIRST_PATIENCE, None);
+        let (mut sent, mut patience, mut trouble) = (0_u32, self.patience, None);
         let begun = Instant::now();
         loop {
             let transmitted = match next() {

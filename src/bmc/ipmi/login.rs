@@ -47,6 +47,7 @@ impl Ipmi {
                 credentials: &self.credentials,
                 privilege: level(self.privilege),
                 deadline: after(share),
+                patience: self.deadlines.patience,
             };
             match agree(peer, self.suite, &login).await {
                 Err(unreachable @ BmcError::Unreachable { .. }) => failure = unreachable,

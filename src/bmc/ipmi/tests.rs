@@ -15,8 +15,8 @@ use std::time::Duration;
 use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, Simulator};
 
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Protocol, ServerTrust,
-    TransportSecurity,
+    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Driver, Protocol,
+    ServerTrust, TransportSecurity,
 };
 use crate::core::identity::SystemUuid;
 
@@ -24,12 +24,43 @@ use crate::core::identity::SystemUuid;
 const CANARY: &str = "canary-Pa55";
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 
-/// Long enough for one retransmission or two.
-fn deadlines() -> Deadlines {
+/// How long an answer is waited for that does not come: the product would have sent the request again.
+const UNANSWERED: Duration = Duration::from_secs(1);
+
+/// For what is answered: however slow this machine is, nothing is given up, and nothing is sent twice.
+fn unhurried() -> Deadlines {
+    let minute = Duration::from_mins(1);
+    Deadlines {
+        connect: minute,
+        request: minute,
+        operation: minute.saturating_mul(4),
+        patience: minute,
+    }
+}
+
+/// For what is answered once it was sent again.
+fn repeating() -> Deadlines {
+    Deadlines {
+        patience: Deadlines::default().patience,
+        ..unhurried()
+    }
+}
+
+/// The same where it is counted how often anything else was sent, whose answer may take as long as this.
+fn repeating_slowly() -> Deadlines {
+    Deadlines {
+        patience: Duration::from_secs(2),
+        ..unhurried()
+    }
+}
+
+/// For what is never answered. Long enough for one retransmission or two.
+fn giving_up() -> Deadlines {
     Deadlines {
         connect: Duration::from_secs(3),
         request: Duration::from_secs(3),
         operation: Duration::from_secs(8),
+        ..Deadlines::default()
     }
 }
 
@@ -67,13 +98,37 @@ fn spec() -> HostSpec {
 
 /// A simulated BMC, and a conversation with it that has not said anything yet.
 async fn begin(ipmi: IpmiSpec) -> (Simulator, Host, Bmc) {
+    begin_within(ipmi, unhurried()).await
+}
+
+async fn begin_within(ipmi: IpmiSpec, deadlines: Deadlines) -> (Simulator, Host, Bmc) {
     let (simulator, host) = start(spec().ipmi(ipmi)).await;
-    let bmc = connect(target(host.ipmi_address().unwrap())).await;
+    let bmc = connect_within(target(host.ipmi_address().unwrap()), deadlines).await;
     (simulator, host, bmc)
 }
 
 async fn connect(target: BmcTarget) -> Bmc {
-    Bmc::connect_within(target, deadlines()).await.unwrap()
+    connect_within(target, unhurried()).await
+}
+
+async fn connect_within(target: BmcTarget, deadlines: Deadlines) -> Bmc {
+    Bmc::connect_within(target, deadlines).await.unwrap()
+}
+
+/// Those of a conversation that goes on under others.
+fn deadlines(bmc: &mut Bmc) -> &mut Deadlines {
+    let Driver::Ipmi(ipmi) = &mut bmc.driver else {
+        panic!("the target is one over IPMI")
+    };
+    &mut ipmi.deadlines
+}
+
+/// What a power-off comes to that is not answered. What is said after it has as much time as before.
+async fn unanswered_power_off(bmc: &mut Bmc) -> BmcError {
+    let usual = std::mem::replace(&mut deadlines(bmc).request, UNANSWERED);
+    let unknown = bmc.power_off(soon()).await.unwrap_err();
+    deadlines(bmc).request = usual;
+    unknown
 }
 
 /// Time enough for any test.

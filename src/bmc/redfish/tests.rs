@@ -39,6 +39,7 @@ fn short() -> Deadlines {
         connect: Duration::from_secs(2),
         request: Duration::from_millis(400),
         operation: Duration::from_secs(2),
+        ..Deadlines::default()
     }
 }
 

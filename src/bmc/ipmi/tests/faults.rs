@@ -17,6 +17,9 @@ const STEPS: [RequestClass; 6] = [
     RequestClass::IpmiChassisStatus,
 ];
 
+/// Of a request to a BMC that may have restarted: its session is believed to be gone after a third of this.
+const AFTER_A_RESTART: Duration = Duration::from_secs(6);
+
 /// What UDP may do to one datagram.
 fn of_the_network() -> Vec<IpmiFault> {
     let by = Duration::from_millis(700);
@@ -38,7 +41,7 @@ async fn reads_with(host: Host, injection: Injection) {
         expected_uuid: Some(SystemUuid::parse(host.system_uuid()).unwrap()),
         ..target(host.ipmi_address().unwrap())
     };
-    let mut bmc = connect(target).await;
+    let mut bmc = connect_within(target, repeating()).await;
     let first = bmc.read().await.unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(
         (first.power, first.uuid.as_deref()),
@@ -82,7 +85,7 @@ async fn one_fault_of_the_network_in_any_step_is_got_over() {
 
 #[tokio::test]
 async fn a_late_answer_to_an_earlier_reading_is_not_the_answer_to_a_later_one() {
-    let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
+    let (_simulator, host, mut bmc) = begin_within(IpmiSpec::new(), repeating()).await;
     bmc.read().await.unwrap();
     let late = IpmiFault::DelayReply {
         by: Duration::from_millis(700),
@@ -100,7 +103,7 @@ async fn a_late_answer_to_an_earlier_reading_is_not_the_answer_to_a_later_one() 
 
 #[tokio::test]
 async fn answers_with_the_number_of_another_request_are_not_believed() {
-    let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
+    let (_simulator, host, mut bmc) = begin_within(IpmiSpec::new(), giving_up()).await;
     bmc.read().await.unwrap();
     host.set_faults(vec![IpmiFault::WrongRqSeq.on(RequestClass::IpmiChassisStatus)])
         .unwrap();
@@ -113,7 +116,7 @@ async fn answers_with_the_number_of_another_request_are_not_believed() {
 
 #[tokio::test]
 async fn a_bmc_that_always_sends_the_answer_before_the_last_is_only_believed_about_this_request() {
-    let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
+    let (_simulator, host, mut bmc) = begin_within(IpmiSpec::new(), repeating()).await;
     host.inject(IpmiFault::StaleReply.on(RequestClass::IpmiChassisStatus))
         .unwrap();
     // What answers is the answer to the first transmission, which comes after the second.
@@ -124,23 +127,27 @@ async fn a_bmc_that_always_sends_the_answer_before_the_last_is_only_believed_abo
     }
 }
 
+async fn finds_another_suite_than_the_one_refused_with(status: u8) {
+    let (_simulator, host) = start(spec().bmc_boot(quick()).ipmi(IpmiSpec::new())).await;
+    let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
+    let refused = IpmiFault::RefuseSuite {
+        suite: Some(17),
+        status,
+    };
+    host.inject(refused).unwrap();
+    assert_eq!(bmc.read().await.unwrap().power, PowerState::On, "{status:#04x}");
+    assert_eq!(host.counters().ipmi.open_session, 2);
+    // The suite that worked is asked for first from then on.
+    reboot(&host, 1).await;
+    deadlines(&mut bmc).request = AFTER_A_RESTART;
+    bmc.read().await.unwrap();
+    assert_eq!(host.counters().ipmi.open_session, 3);
+}
+
 #[tokio::test]
 async fn a_suite_that_is_refused_with_a_wrong_status_leads_to_the_next() {
-    for status in [0x04, 0x05, 0x0a, 0x10, 0x11, 0x12] {
-        let (_simulator, host) = start(spec().bmc_boot(quick()).ipmi(IpmiSpec::new())).await;
-        let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
-        let refused = IpmiFault::RefuseSuite {
-            suite: Some(17),
-            status,
-        };
-        host.inject(refused).unwrap();
-        assert_eq!(bmc.read().await.unwrap().power, PowerState::On, "{status:#04x}");
-        assert_eq!(host.counters().ipmi.open_session, 2);
-        // The suite that worked is asked for first from then on.
-        reboot(&host, 1).await;
-        bmc.read().await.unwrap();
-        assert_eq!(host.counters().ipmi.open_session, 3);
-    }
+    let statuses = [0x04, 0x05, 0x0a, 0x10, 0x11, 0x12];
+    join_all(statuses.map(finds_another_suite_than_the_one_refused_with)).await;
 }
 
 #[tokio::test]
@@ -179,7 +186,7 @@ async fn a_bmc_without_a_free_session_is_asked_again_later() {
 #[tokio::test]
 async fn a_command_that_the_bmc_ignores_is_no_answer() {
     for (net_fn, command) in [(6, 0x3b), (6, 0x37), (0, 0x01)] {
-        let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
+        let (_simulator, host, mut bmc) = begin_within(IpmiSpec::new(), giving_up()).await;
         host.inject(IpmiFault::IgnoreCommand { net_fn, command }).unwrap();
         let error = bmc.read().await.unwrap_err();
         assert_eq!(error.reason(), "BmcUnreachable");
@@ -190,17 +197,25 @@ async fn a_command_that_the_bmc_ignores_is_no_answer() {
     }
 }
 
+async fn logs_in_once_without_an_answer_to(step: RequestClass) {
+    // Sent at once and after 2 s; then 5 s are over.
+    let deadlines = Deadlines {
+        connect: Duration::from_secs(5),
+        ..repeating_slowly()
+    };
+    let (_simulator, host, mut bmc) = begin_within(IpmiSpec::new(), deadlines).await;
+    host.inject(IpmiFault::LoseRequest.on(step)).unwrap();
+    let error = bmc.read().await.unwrap_err();
+    assert_eq!(error.reason(), "BmcLoginUnanswered");
+    assert!(!error.is_transient() && error.to_string().contains("Secret"));
+    assert_fit_to_show(&error);
+    assert_eq!(host.counters().ipmi.open_session, 1);
+}
+
 #[tokio::test]
 async fn silence_to_a_login_may_be_the_credentials_and_is_not_tried_again() {
-    for step in [RequestClass::IpmiRakp1, RequestClass::IpmiRakp3] {
-        let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
-        host.inject(IpmiFault::LoseRequest.on(step)).unwrap();
-        let error = bmc.read().await.unwrap_err();
-        assert_eq!(error.reason(), "BmcLoginUnanswered");
-        assert!(!error.is_transient() && error.to_string().contains("Secret"));
-        assert_fit_to_show(&error);
-        assert_eq!(host.counters().ipmi.open_session, 1);
-    }
+    let steps = [RequestClass::IpmiRakp1, RequestClass::IpmiRakp3];
+    join_all(steps.map(logs_in_once_without_an_answer_to)).await;
 }
 
 /// A BMC that is back soon.
@@ -226,11 +241,12 @@ async fn a_session_that_a_restart_of_the_bmc_ended_is_replaced() {
     let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
     bmc.read().await.unwrap();
     reboot(&host, 1).await;
+    deadlines(&mut bmc).request = AFTER_A_RESTART;
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
     assert_eq!(host.counters().ipmi.sessions_opened, 2);
     // Without a session there, a command would get no answer.
     reboot(&host, 2).await;
-    let unknown = bmc.power_off(soon()).await.unwrap_err();
+    let unknown = unanswered_power_off(&mut bmc).await;
     assert!(unknown.may_have_been_executed());
     assert_eq!(commands(&host), 0);
 }
@@ -243,16 +259,17 @@ async fn a_dead_bmc_is_unreachable() {
     };
     let (_simulator, host) = start(spec().bmc_boot(boot).ipmi(IpmiSpec::new())).await;
     host.reboot_bmc();
-    let mut bmc = connect(target(host.ipmi_address().unwrap())).await;
+    let mut bmc = connect_within(target(host.ipmi_address().unwrap()), giving_up()).await;
     let error = bmc.read().await.unwrap_err();
     assert!(matches!(error, BmcError::Unreachable { .. }), "{error}");
     assert!(error.is_transient());
     assert_fit_to_show(&error);
 
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let error = connect(target(nobody)).await.read().await.unwrap_err();
+    // Bound, so that nobody else gets the port, and closed to all but one: the kernel says "unreachable".
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    nobody.connect("127.0.0.1:1").unwrap();
+    let nobody_there = target(nobody.local_addr().unwrap());
+    let mut bmc = connect_within(nobody_there, giving_up()).await;
+    let error = bmc.read().await.unwrap_err();
     assert!(matches!(error, BmcError::Unreachable { .. }), "{error}");
 }

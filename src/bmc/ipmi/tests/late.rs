@@ -7,21 +7,13 @@ use bmc_simulator::{Command, Event, Host, Power};
 
 use super::relay::Relay;
 use super::*;
-use crate::bmc::{Bmcs, CommandAnswer, Deadlines, PowerCommand, Urgency};
+use crate::bmc::{Bmcs, CommandAnswer, PowerCommand, Urgency};
 use crate::core::power::PowerState;
-
-fn impatient() -> Deadlines {
-    Deadlines {
-        request: Duration::from_millis(700),
-        ..deadlines()
-    }
-}
 
 async fn through_a_relay() -> (Simulator, Host, Relay, Bmc) {
     let (simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
     let relay = Relay::to(host.ipmi_address().unwrap()).await;
-    let target = target(relay.address);
-    let bmc = Bmc::connect_within(target, impatient()).await.unwrap();
+    let bmc = connect_within(target(relay.address), repeating()).await;
     (simulator, host, relay, bmc)
 }
 
@@ -51,7 +43,7 @@ async fn a_power_off_that_arrives_after_the_next_power_on_is_not_executed() {
     let (_simulator, host, relay, mut bmc) = through_a_relay().await;
     bmc.read().await.unwrap();
     relay.hold_next();
-    let unknown = bmc.power_off(soon()).await.unwrap_err();
+    let unknown = unanswered_power_off(&mut bmc).await;
     assert!(unknown.may_have_been_executed(), "{unknown}");
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
     let answer = bmc.power_on(soon()).await.unwrap();
@@ -68,7 +60,7 @@ async fn no_command_is_sent_while_an_earlier_one_may_still_arrive() {
     let (_simulator, host, relay, mut bmc) = through_a_relay().await;
     bmc.read().await.unwrap();
     relay.hold_next();
-    bmc.power_off(soon()).await.unwrap_err();
+    unanswered_power_off(&mut bmc).await;
     // Now its session cannot be closed; another one can be opened.
     relay.cut_known_clients();
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
@@ -116,7 +108,11 @@ async fn a_power_off_that_the_network_repeats_is_executed_once() {
 async fn a_command_under_way_outlives_the_conversation_in_which_it_was_sent() {
     let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
     let relay = Relay::to(host.ipmi_address().unwrap()).await;
-    let bmcs = Bmcs::within(impatient());
+    // Of one request, which is not answered. The others have to be.
+    let bmcs = Bmcs::within(Deadlines {
+        request: Duration::from_secs(3),
+        ..repeating()
+    });
     let line = || bmcs.line(target(relay.address), Urgency::Remediation);
     let first = line();
     first.read().await.unwrap();

@@ -6,7 +6,11 @@ use super::*;
 use crate::core::power::PowerState;
 
 async fn read(target: BmcTarget) -> Result<PowerState, BmcError> {
-    let mut bmc = connect(target).await;
+    read_within(target, unhurried()).await
+}
+
+async fn read_within(target: BmcTarget, deadlines: Deadlines) -> Result<PowerState, BmcError> {
+    let mut bmc = connect_within(target, deadlines).await;
     let reading = bmc.read().await;
     bmc.close().await.unwrap();
     reading.map(|reading| reading.power)
@@ -53,11 +57,12 @@ async fn the_best_common_suite_is_used_and_none_below_three() {
 #[tokio::test]
 async fn a_wrong_password_is_found_out_here_and_not_counted_there() {
     let (_simulator, host) = start(spec().ipmi(IpmiSpec::new())).await;
-    let mut bmc = connect(BmcTarget {
+    let wrong = BmcTarget {
         credentials: secret(&[("username", "admin"), ("password", "canary-wrong")]),
         ..target(host.ipmi_address().unwrap())
-    })
-    .await;
+    };
+    // A wrong code is believed when what is sent again is answered with one, too.
+    let mut bmc = connect_within(wrong, repeating_slowly()).await;
     for _ in 0..2 {
         let error = bmc.read().await.unwrap_err();
         assert_eq!(error.reason(), "BmcCredentialsRejected");
@@ -108,7 +113,8 @@ async fn kg_is_needed_where_the_bmc_has_one() {
     assert_eq!(read(with(KG)).await, Ok(PowerState::On));
     assert_eq!(read(with("0x63616e6172792d6b67")).await, Ok(PowerState::On));
     for wrong in [with("canary-other"), target(address)] {
-        let error = read(wrong).await.unwrap_err();
+        // As of a password: what is sent again has to be answered wrongly, too.
+        let error = read_within(wrong, repeating()).await.unwrap_err();
         assert_eq!(error.reason(), "BmcCredentialsRejected");
         assert!(error.to_string().contains("\"kg\""), "{error}");
         assert_fit_to_show(&error);
