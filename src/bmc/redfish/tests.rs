@@ -1,6 +1,7 @@
 //! The client against small servers that behave well or badly, over real sockets.
 
 mod conversation;
+mod deadlines;
 mod fake;
 mod hostile;
 mod logins;
@@ -19,9 +20,10 @@ use axum::body::Body;
 use axum::http::Response;
 use serde_json::{Value, json};
 
+use super::Redfish;
 use crate::bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Protocol, ServerTrust,
-    TransportSecurity,
+    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Driver, Protocol,
+    ServerTrust, TransportSecurity,
 };
 use fake::{Fake, Seen, json as answer, reply};
 
@@ -34,11 +36,15 @@ const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 /// The same in the byte order of old SMBIOS.
 const SWAPPED: &str = "33221100-5544-7766-8899-AABBCCDDEEFF";
 
-fn short() -> Deadlines {
+/// For what is never answered.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// For what is answered: however slow this machine is, that comes before they pass.
+fn generous() -> Deadlines {
     Deadlines {
-        connect: Duration::from_secs(2),
-        request: Duration::from_millis(400),
-        operation: Duration::from_secs(2),
+        connect: Duration::from_mins(1),
+        request: Duration::from_mins(1),
+        operation: Duration::from_mins(1),
         ..Deadlines::default()
     }
 }
@@ -67,7 +73,15 @@ fn of(fake: &Fake) -> BmcTarget {
 }
 
 async fn connect(target: BmcTarget) -> Bmc {
-    Bmc::connect_within(target, short()).await.unwrap()
+    Bmc::connect_within(target, generous()).await.unwrap()
+}
+
+/// The conversation, for what is to change in the midst of it.
+fn redfish(bmc: &mut Bmc) -> &mut Redfish {
+    let Driver::Redfish(redfish) = &mut bmc.driver else {
+        panic!("the target is one over Redfish")
+    };
+    redfish
 }
 
 /// Neither password nor token, in any form, and one sentence of advice at the end.

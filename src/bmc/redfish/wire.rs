@@ -89,7 +89,7 @@ pub(super) struct Wire {
     port: u16,
     host_header: HeaderValue,
     tls: Option<Secured>,
-    deadlines: Deadlines,
+    pub(super) deadlines: Deadlines,
     live: Option<Live>,
     /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
     /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own, so that

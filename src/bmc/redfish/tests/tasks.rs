@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::fake::{Fake, Seen, json as answer, reply};
-use super::{CANARY, RESET, connect, of, soon, system};
+use super::{CANARY, RESET, connect, of, redfish, soon, system};
 use crate::bmc::credentials::Credentials;
 use crate::bmc::redact::Redactor;
 use crate::bmc::redfish::task::{Course, course};
@@ -325,6 +326,8 @@ async fn a_monitor_that_cannot_be_asked_is_let_alone_and_readings_go_on() {
         let bmc = bmc(accepted, refusal);
         let fake = bmc.start().await;
         let mut client = connect(of(&fake)).await;
+        // For asking how the task stands. The readings themselves have all the time they need.
+        redfish(&mut client).deadlines.request = Duration::from_secs(2);
         client.read().await.unwrap();
         client.power_off(soon()).await.unwrap();
         for _ in 0..3 {

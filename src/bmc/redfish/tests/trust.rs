@@ -2,7 +2,7 @@
 
 use super::fake::Identity;
 use super::*;
-use crate::bmc::{Driver, Fingerprint, TlsFailure};
+use crate::bmc::{Fingerprint, TlsFailure};
 
 async fn failure(fake: &Fake, target: BmcTarget) -> TlsFailure {
     let error = connect(target).await.read().await.unwrap_err();
@@ -155,10 +155,7 @@ async fn a_command_goes_to_the_address_that_was_read_and_to_no_other() {
         ..of(&read)
     })
     .await;
-    let Driver::Redfish(redfish) = &mut bmc.driver else {
-        panic!("{bmc:?}")
-    };
-    redfish.wire.peers.push(other.address);
+    redfish(&mut bmc).wire.peers.push(other.address);
     bmc.read().await.unwrap();
     drop(read);
 
