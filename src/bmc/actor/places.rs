@@ -43,9 +43,16 @@ impl Bmcs {
         }
     }
 
+    /// What is remembered of the BMC of `target`.
+    #[cfg(test)]
+    pub(super) fn pace(&self, target: &BmcTarget) -> SharedPace {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.entry(place(target)).or_default().pace.clone()
+    }
+
     /// A line to the BMC of `target`. Nothing is sent yet.
     pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
-        let place = (target.address.host.to_string(), target.address.port);
+        let place = place(&target);
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|_, known| !known.is_forgettable());
         let known = places.entry(place).or_default();
@@ -87,6 +94,10 @@ impl Bmcs {
             drop(turn.lock().await);
         }
     }
+}
+
+fn place(target: &BmcTarget) -> Place {
+    (target.address.host.to_string(), target.address.port)
 }
 
 impl Known {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use tokio::time::Instant;
 
-use super::{Bmcs, Urgency};
+use super::{Bmcs, Pace, Urgency};
 use crate::bmc::{
     AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, PowerCommand,
     Protocol, ServerTrust, TransportSecurity,
@@ -43,11 +43,12 @@ fn target(host: &Host) -> BmcTarget {
     }
 }
 
+/// Gives up soon on a request that is not answered. Whatever is answered has more time than it needs.
 fn impatient() -> Bmcs {
     Bmcs::within(Deadlines {
-        connect: Duration::from_secs(2),
-        request: Duration::from_millis(200),
-        operation: Duration::from_secs(2),
+        connect: Duration::from_mins(1),
+        request: Duration::from_secs(2),
+        operation: Duration::from_mins(1),
         ..Deadlines::default()
     })
 }
@@ -170,17 +171,13 @@ async fn an_order_whose_giver_has_gone_is_not_begun() {
         bmcs.line(target(&host), Urgency::Remediation),
     );
     first.read().await.unwrap();
-    // The queue is held up by the spacing of the read; the command behind it loses its giver.
-    let reading = first.read();
-    let commanding = second.command(PowerCommand::ForceOff, in_a_minute());
-    let (read, ()) = tokio::join!(reading, async {
-        assert!(
-            tokio::time::timeout(Duration::from_millis(100), commanding)
-                .await
-                .is_err()
-        );
-    });
-    read.unwrap();
+    // Both are given, and the command behind the read loses its giver, before the actor has its turn.
+    let mut reading = Box::pin(first.read());
+    let mut commanding = Box::pin(second.command(PowerCommand::ForceOff, in_a_minute()));
+    assert!(futures::poll!(&mut reading).is_pending());
+    assert!(futures::poll!(&mut commanding).is_pending());
+    drop(commanding);
+    reading.await.unwrap();
     first.read().await.unwrap();
     assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
 }
@@ -199,13 +196,17 @@ async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
         .command(PowerCommand::ForceOff, in_a_minute())
         .await
         .unwrap();
-    // Begun, but held up by the spacing of commands when its giver goes.
-    let on = second.command(PowerCommand::On, in_a_minute());
-    assert!(
-        tokio::time::timeout(Duration::from_millis(100), on)
-            .await
-            .is_err()
-    );
+    // The next turn is not before its giver has gone, however slow this machine is.
+    let pace = bmcs.pace(&target(&host));
+    pace.with(|pace, now| pace.note_command(now + Duration::from_secs(30)));
+    let mut reading = Box::pin(first.read());
+    let mut on = Box::pin(second.command(PowerCommand::On, in_a_minute()));
+    assert!(futures::poll!(&mut reading).is_pending());
+    assert!(futures::poll!(&mut on).is_pending());
+    // From its answer to a read the actor goes on to the order behind it, and there it waits.
+    reading.await.unwrap();
+    drop(on);
+    pace.with(Pace::note_command);
     first
         .command(PowerCommand::ForceOff, in_a_minute())
         .await
