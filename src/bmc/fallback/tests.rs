@@ -64,11 +64,12 @@ fn target(host: &Host) -> BmcTarget {
     }
 }
 
+/// For a BMC that is silent somewhere. What it does answer has to come within the same time.
 async fn connect(target: BmcTarget) -> Bmc {
     let deadlines = Deadlines {
-        connect: Duration::from_secs(2),
-        request: Duration::from_secs(1),
-        operation: Duration::from_secs(10),
+        connect: Duration::from_secs(3),
+        request: Duration::from_secs(3),
+        operation: Duration::from_secs(30),
         ..Deadlines::default()
     };
     Bmc::connect_within(target, deadlines).await.unwrap()

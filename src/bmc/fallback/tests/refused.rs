@@ -1,12 +1,27 @@
 //! What must not lead from Redfish to IPMI, and IPMI that is no help.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bmc_simulator::{CertificateDefect, Fault, Host, HostSpec, Simulator, Stage};
 
-use super::{commands, connect, datagrams, each, one, soon, target};
-use crate::bmc::{BmcError, BmcTarget, Bmcs, Credentials, IpmiError, Protocol, Urgency};
+use super::{commands, datagrams, each, one, soon, target};
+use crate::bmc::{Bmc, BmcError, BmcTarget, Bmcs, Credentials, Deadlines, IpmiError, Protocol, Urgency};
 use crate::core::identity::SystemUuid;
+
+/// For a BMC that answers: however slow this machine is, that is not taken for silence.
+fn unhurried() -> Deadlines {
+    Deadlines {
+        connect: Duration::from_mins(1),
+        request: Duration::from_mins(1),
+        operation: Duration::from_mins(4),
+        ..Deadlines::default()
+    }
+}
+
+async fn connect(target: BmcTarget) -> Bmc {
+    Bmc::connect_within(target, unhurried()).await.unwrap()
+}
 
 #[tokio::test]
 async fn whatever_is_an_answer_does_not_lead_to_ipmi() {
@@ -143,7 +158,12 @@ async fn credentials_that_ipmi_cannot_carry_are_named_while_redfish_answers() {
 async fn a_host_that_is_another_one_all_of_a_sudden_is_not_commanded() {
     let (_simulator, host) = one().await;
     host.inject(Fault::RefuseConnections).unwrap();
-    let mut bmc = connect(target(&host)).await;
+    // That its session over IPMI is gone shows in silence, which is waited for a third of this.
+    let deadlines = Deadlines {
+        request: Duration::from_secs(6),
+        ..unhurried()
+    };
+    let mut bmc = Bmc::connect_within(target(&host), deadlines).await.unwrap();
     bmc.read().await.unwrap();
     // The GUID is read once in a session: what comes after the next login is another host's.
     host.inject(Fault::WrongUuid).unwrap();
