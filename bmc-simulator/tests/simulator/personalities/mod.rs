@@ -1,5 +1,6 @@
 //! BMCs as vendors make them: what is peculiar about each, as a client meets it.
 
+mod careful;
 mod driven;
 mod peculiar;
 mod rows;
