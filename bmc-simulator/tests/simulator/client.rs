@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 /// Far more than anything here takes; only a defect reaches it.
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Fails the test when `future` does not end.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {

@@ -17,13 +17,14 @@ mod roles;
 mod sessions;
 mod tasks;
 
+use std::future::Future;
 use std::time::Duration;
 
 use bmc_simulator::{Host, HostSpec, RedfishSpec, Simulator};
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
-use crate::client::{Client, one};
+use crate::client::{Client, DEADLINE, one};
 
 const ACCOUNTS: &str = "/redfish/v1/AccountService/Accounts";
 const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
@@ -88,4 +89,22 @@ pub(crate) async fn pass(span: Duration) {
     tokio::time::pause();
     tokio::time::advance(span).await;
     tokio::time::resume();
+}
+
+/// Does something while no time passes for the simulator, however long it takes. Requests may be under way.
+pub(crate) async fn at_one_instant<T>(doing: impl Future<Output = T>) -> T {
+    // Time that is paused goes on as soon as tokio has nothing to do, as while a request is on its way.
+    let something_to_do = async {
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < DEADLINE {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::pause();
+    let done = tokio::select! {
+        done = doing => Some(done),
+        () = something_to_do => None,
+    };
+    tokio::time::resume();
+    done.expect("it was not done before the deadline")
 }
