@@ -1,7 +1,9 @@
 //! Takes back, when a request of Cluster API is over, what its MachineHealthCheck said on the Machine with it: that
 //! the Machine waits for a remediation by others. Nobody else does.
 //!
-//! This is a courtesy: nothing waits for it, and it is tried again at the next look while the request is there.
+//! This is a courtesy: little waits for it and not for long, and it is tried again when the request goes.
+
+use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
@@ -16,6 +18,9 @@ use crate::api::views::Machine;
 use crate::api::views::cluster_api::{self, Kind, Version};
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
+
+/// The longest that it may hold up the end of a request.
+const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Where a remediation has ended and its host is well. One that failed still waits for somebody.
 pub(super) async fn after_end(context: &Context, remediation: &PowerCycleRemediation) {
@@ -34,12 +39,18 @@ pub(super) async fn take_back(context: &Context, remediation: &PowerCycleRemedia
     if !context.leadership(now).leads(now) {
         return;
     }
-    if let Err(error) = write(context, &machine, version).await {
-        tracing::info!(machine = %machine.name_any(), error = %crate::report::chain(&error), "a Machine still says that it waits for a remediation");
-    }
+    // Each write is only to the Machine as it was read, so one that is dropped half way does no harm.
+    let written = write(context, remediation, &machine, version);
+    let why = match tokio::time::timeout(DEADLINE, written).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => crate::report::chain(&error),
+        Err(_) => format!("the API server did not answer within {DEADLINE:?}"),
+    };
+    tracing::info!(machine = %machine.name_any(), why, "a Machine still says that it waits for a remediation");
 }
 
-/// The Machine that Cluster API asked for, if it says that it waits, and the version in which it says so.
+/// The Machine that Cluster API asked for, if it says that it waits, and the version in which it says so. A request
+/// of Cluster API has the name of its Machine; a copy that a person made of one has not.
 fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<(Machine, Version)> {
     let Some(Producer::Template(_)) = about::producer(remediation) else {
         return None;
@@ -50,12 +61,25 @@ fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<(Ma
     let machine = found.0.as_ref().ok()?;
     let of_cluster_api = machine.spec.cluster_api.as_ref()?;
     let waits = of_cluster_api.waits_for_external_remediation
+        && remediation.name_any() == owner.name
         && machine.metadata.deletion_timestamp.is_none()
         && machine.uid().as_ref() == Some(&owner.uid);
     waits.then(|| (machine.clone(), of_cluster_api.version))
 }
 
-async fn write(context: &Context, machine: &Machine, version: Version) -> Result<(), ShellError> {
+/// Whether there is another request of the name by now. It is waited for, as this one was.
+fn has_successor(context: &Context, remediation: &PowerCycleRemediation) -> bool {
+    let (namespace, name) = (remediation.namespace(), remediation.name_any());
+    let there = caches::find(&context.caches.remediations, namespace.as_deref(), &name);
+    there.is_some_and(|there| there.uid() != remediation.uid())
+}
+
+async fn write(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    machine: &Machine,
+    version: Version,
+) -> Result<(), ShellError> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
     let served = &context.cluster_api;
     let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
@@ -67,6 +91,9 @@ async fn write(context: &Context, machine: &Machine, version: Version) -> Result
     let live = within("reading a Machine", machines.api.get(&name)).await?;
     if live.uid() != machine.uid() {
         return Err(ShellError::Conflict { object: "Machine" });
+    }
+    if has_successor(context, remediation) {
+        return Ok(());
     }
     let status = live.data.get("status").unwrap_or(&Value::Null);
     let Some(status) = cluster_api::external_remediation_taken_back(version, status) else {

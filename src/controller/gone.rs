@@ -44,16 +44,15 @@ async fn remediations(context: Arc<Context>, mut changed: Changed<PowerCycleReme
             one.namespace().as_deref(),
             &one.name_any(),
         );
-        if there.as_ref().is_some_and(|there| there.uid() == one.uid()) {
+        if there.is_some_and(|there| there.uid() == one.uid()) {
             continue;
         }
         reconcile::forget_gone(&context, &one.uid().unwrap_or_default()).await;
         if let Ok(remediation) = &one.0 {
             tell_of_what_stands(&context, remediation).await;
-            // Its successor is waited for as it was.
-            if there.is_none() {
-                externally_remediated::take_back(&context, remediation).await;
-            }
+            // What others wait to be told does not wait for this.
+            let (context, remediation) = (Arc::clone(&context), remediation.clone());
+            tokio::spawn(async move { externally_remediated::take_back(&context, &remediation).await });
         }
     }
     "memory of remediations"

@@ -109,8 +109,8 @@ async fn to_rest(
         }
         let Some(act) = act else {
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
-            externally_remediated::after_end(context, &remediation).await;
             settle(context, &remediation, memory).await;
+            externally_remediated::after_end(context, &remediation).await;
             return Ok(requeue(look_again, context.clock.now()));
         };
         if is_gone(&act) {
@@ -131,7 +131,8 @@ async fn to_rest(
         {
             remediation = written.clone();
         }
-        if is_gone(&act) {
+        // A server that refuses it has been told so, and is asked again.
+        if is_gone(&act) && memory.observed.write_failure.is_none() {
             forget(context, &remediation.uid().unwrap_or_default(), memory).await;
             return Ok(Action::await_change());
         }

@@ -1,10 +1,12 @@
 //! Events and log lines. Published after the journal was written, and never a reason to fail.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
+use tokio::sync::Semaphore;
 
 use super::conditions::Statement;
 use super::metrics::Metrics;
@@ -22,6 +24,10 @@ const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
 /// When an event is given up that holds nobody up any more. Nobody would say it again.
 const GIVEN_UP: Duration = Duration::from_secs(30);
 
+/// So many events may be under way for as long as that. Of a server that takes none, the others are given up by
+/// whoever tells them: they must not crowd out what has to be written.
+const UNDER_WAY: usize = 32;
+
 /// Longest note in bytes; the API's limit is 1 kB.
 const NOTE_LIMIT: usize = 1_000;
 
@@ -29,6 +35,7 @@ const NOTE_LIMIT: usize = 1_000;
 #[derive(Clone)]
 pub struct Reporter {
     notes: Notes,
+    under_way: Arc<Semaphore>,
     pub(super) metrics: Metrics,
 }
 
@@ -41,6 +48,7 @@ impl Reporter {
         };
         Self {
             notes: Notes::new(client, reporter),
+            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
             metrics,
         }
     }
@@ -152,7 +160,15 @@ impl Reporter {
             action: action.to_owned(),
             secondary,
         };
-        let published = tokio::spawn(published(self.notes.clone(), event, regarding.clone()));
+        let publishing = published(self.notes.clone(), event, regarding.clone());
+        let Ok(room) = Arc::clone(&self.under_way).try_acquire_owned() else {
+            let _ = tokio::time::timeout(PUBLISH_DEADLINE, publishing).await;
+            return;
+        };
+        let published = tokio::spawn(async move {
+            publishing.await;
+            drop(room);
+        });
         // It is published all the same, only later.
         let _ = tokio::time::timeout(PUBLISH_DEADLINE, published).await;
     }
