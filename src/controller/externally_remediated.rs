@@ -5,17 +5,15 @@
 
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
-use serde_json::{Value, json};
 
 use super::about::{self, Producer};
-use super::api_call::{ShellError, within};
-use super::caches;
+use super::api_call::ShellError;
 use super::context::Context;
+use super::{caches, machines};
 use crate::api::PowerCycleRemediation;
 use crate::api::views::Machine;
-use crate::api::views::cluster_api::{self, Kind, Version};
+use crate::api::views::cluster_api;
 use crate::core::machine_api::MachineApi;
 use crate::core::phase::Phase;
 
@@ -33,14 +31,14 @@ pub(super) async fn after_end(context: &Context, remediation: &PowerCycleRemedia
 /// However a remediation ended that goes now, or is gone.
 pub(super) async fn take_back(context: &Context, remediation: &PowerCycleRemediation) {
     let now = context.clock.now();
-    let Some((machine, version)) = waiting(context, remediation) else {
+    let Some(machine) = waiting(context, remediation) else {
         return;
     };
     if !context.leadership(now).leads(now) {
         return;
     }
     // Each write is only to the Machine as it was read, so one that is dropped half way does no harm.
-    let written = write(context, remediation, &machine, version);
+    let written = write(context, remediation, &machine);
     let why = match tokio::time::timeout(DEADLINE, written).await {
         Ok(Ok(())) => return,
         Ok(Err(error)) => crate::report::chain(&error),
@@ -49,9 +47,9 @@ pub(super) async fn take_back(context: &Context, remediation: &PowerCycleRemedia
     tracing::info!(machine = %machine.name_any(), why, "a Machine still says that it waits for a remediation");
 }
 
-/// The Machine that Cluster API asked for, if it says that it waits, and the version in which it says so. A request
-/// of Cluster API has the name of its Machine; a copy that a person made of one has not.
-fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<(Machine, Version)> {
+/// The Machine that Cluster API asked for, if it says that it waits. A request of Cluster API has the name of its
+/// Machine; a copy that a person made of one has not.
+fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<Machine> {
     let Some(Producer::Template(_)) = about::producer(remediation) else {
         return None;
     };
@@ -64,7 +62,7 @@ fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<(Ma
         && remediation.name_any() == owner.name
         && machine.metadata.deletion_timestamp.is_none()
         && machine.uid().as_ref() == Some(&owner.uid);
-    waits.then(|| (machine.clone(), of_cluster_api.version))
+    waits.then(|| machine.clone())
 }
 
 /// Whether there is another request of the name by now. It is waited for, as this one was.
@@ -78,33 +76,11 @@ async fn write(
     context: &Context,
     remediation: &PowerCycleRemediation,
     machine: &Machine,
-    version: Version,
 ) -> Result<(), ShellError> {
-    let (namespace, name) = (machine.namespace(), machine.name_any());
-    let served = &context.cluster_api;
-    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
-    // Else its watch will soon be begun anew.
-    let Some(machines) = machines.filter(|machines| machines.version == version) else {
-        return Ok(());
-    };
-    // Lists are written as a whole, so they have to be those that stand there.
-    let live = within("reading a Machine", machines.api.get(&name)).await?;
-    if live.uid() != machine.uid() {
-        return Err(ShellError::Conflict { object: "Machine" });
-    }
-    if has_successor(context, remediation) {
-        return Ok(());
-    }
-    let status = live.data.get("status").unwrap_or(&Value::Null);
-    let Some(status) = cluster_api::external_remediation_taken_back(version, status) else {
-        return Ok(());
-    };
-    let change = json!({
-        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
-        "status": status,
-    });
-    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
-    let written = machines.api.patch_status(&name, &parameters, &patch);
-    within("writing the status of a Machine", written).await?;
-    Ok(())
+    machines::merge_status(context, machine, |version, live| {
+        let status = live.data.get("status")?;
+        let taken_back = cluster_api::external_remediation_taken_back(version, status);
+        taken_back.filter(|_| !has_successor(context, remediation))
+    })
+    .await
 }

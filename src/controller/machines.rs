@@ -1,8 +1,8 @@
 //! Machines and their health checks at the API server, of whichever API they are.
 
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams, Patch, PatchParams};
-use serde_json::Value;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
 
 use super::api_call::{ShellError, present, within};
 use super::context::Context;
@@ -11,7 +11,7 @@ use super::seen;
 use super::served::not_served;
 use super::workload::ClusterKey;
 use crate::api::guarded::Guarded;
-use crate::api::views::cluster_api::{Cluster, Kind};
+use crate::api::views::cluster_api::{Cluster, Kind, Version};
 use crate::api::views::{Machine, MachineHealthCheck};
 use crate::core::facts::Seen;
 use crate::core::machine_api::MachineApi;
@@ -147,4 +147,39 @@ pub(crate) async fn patch(
             None => Err(not_served()),
         },
     }
+}
+
+/// Merges a change into the status of a Machine of Cluster API: that which `change` makes of the Machine as it is,
+/// because lists are written as a whole. Nothing where there is nothing to change, and where the version that is
+/// served changed since: its watch will soon be begun anew.
+///
+/// # Errors
+/// A conflict when it is another by now, or is written to meanwhile; and when the server refuses.
+pub(crate) async fn merge_status(
+    context: &Context,
+    machine: &Machine,
+    change: impl FnOnce(Version, &DynamicObject) -> Option<Value>,
+) -> Result<(), ShellError> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let served = &context.cluster_api;
+    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
+    let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
+    let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
+        return Ok(());
+    };
+    let live = within("reading a Machine", machines.api.get(&name)).await?;
+    if live.metadata.uid != machine.metadata.uid {
+        return Err(ShellError::Conflict { object: "Machine" });
+    }
+    let Some(status) = change(machines.version, &live) else {
+        return Ok(());
+    };
+    let change = json!({
+        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
+        "status": status,
+    });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
+    let written = machines.api.patch_status(&name, &parameters, &patch);
+    within("writing the status of a Machine", written).await?;
+    Ok(())
 }

@@ -70,7 +70,7 @@ pub(crate) use look::watch_for_report;
 pub(crate) use machine_key::machine_key;
 pub(crate) use machine_lists::MachineLists;
 pub(crate) use machine_stores::MachineStores;
-pub(crate) use machines::patch as patch_machine;
+pub(crate) use machines::{merge_status, patch as patch_machine};
 pub(crate) use memory::Memory;
 pub(crate) use node_cluster::NodeCluster;
 

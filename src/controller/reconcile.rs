@@ -131,7 +131,7 @@ async fn to_rest(
         {
             remediation = written.clone();
         }
-        // A server that refuses it has been told so, and is asked again.
+        // One that was refused is tried again after a pause.
         if is_gone(&act) && memory.observed.write_failure.is_none() {
             forget(context, &remediation.uid().unwrap_or_default(), memory).await;
             return Ok(Action::await_change());

@@ -4,14 +4,12 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::conditions::{Stated, field, listed, stands};
 use crate::api::views::Machine;
-use crate::api::views::cluster_api::{Kind, Version};
-use crate::controller::{Context, ShellError, within};
+use crate::api::views::cluster_api::Version;
+use crate::controller::{Context, ShellError, merge_status};
 use crate::core::checker::succeeded::{HEALTH_CHECK_SUCCEEDED, Said};
 use crate::core::health::dialect::Dialect;
 
@@ -59,31 +57,11 @@ pub(in crate::intake::health_check) async fn write(
     said: &Said,
     now: Timestamp,
 ) -> Result<(), ShellError> {
-    let (namespace, name) = (machine.namespace(), machine.name_any());
-    let served = &context.cluster_api;
-    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
-    let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
-    // Else its watch will soon be begun anew, which wakes the checker.
-    let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
-        return Ok(());
-    };
-    // Lists are written as a whole, so they have to be those that stand there.
-    let live = within("reading a Machine", machines.api.get(&name)).await?;
-    if live.metadata.uid != machine.metadata.uid {
-        return Err(ShellError::Conflict { object: "Machine" });
-    }
-    let present = field(&live.data, "status");
-    let Some(status) = changed((machines.version, live.metadata.generation), present, said, now) else {
-        return Ok(());
-    };
-    let change = json!({
-        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
-        "status": status,
-    });
-    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
-    let written = machines.api.patch_status(&name, &parameters, &patch);
-    within("writing the status of a Machine", written).await?;
-    Ok(())
+    merge_status(context, machine, |version, live| {
+        let present = field(&live.data, "status");
+        changed((version, live.metadata.generation), present, said, now)
+    })
+    .await
 }
 
 /// The part of the status that is to be written; `None` if it stands there already.
