@@ -52,7 +52,7 @@ check: ## Formatting, lints, generated files, licences
 
 .PHONY: explore
 explore: ## Explore the core with every three faults at once (minutes)
-	cargo test --release --lib --features deep-exploration exploration
+	cargo test --release -p remediator-core --features deep-exploration exploration
 
 .PHONY: manifests
 manifests: ## Write the CustomResourceDefinitions into deploy/crds

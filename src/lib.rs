@@ -34,12 +34,9 @@
 //!     log, event, object or argument.
 //! 12. Control-plane hosts are refused until quorum can be judged.
 
-pub mod api;
-pub mod bmc;
 pub mod cli;
 pub mod config;
 pub mod controller;
-pub mod core;
 pub mod fencing;
 mod intake;
 mod metal3;

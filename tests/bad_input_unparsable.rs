@@ -13,9 +13,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use world::refusal::{self, Case};

@@ -7,12 +7,12 @@ mod contract;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::bmc::Protocol;
 use bmc_simulator::{
     Delays, Host, HostSpec, IpmiSpec, Oracle, Personality, RedfishSpec, ResetAnswer, Simulator,
 };
 use contract::{Expected, as_expected, power_cycle};
 use futures::future::join_all;
+use remediator_bmc::Protocol;
 
 /// A Cray EX takes 55 s to come on, an iDRAC10 refuses an On for a minute.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -14,10 +14,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::by_hand::ByHandError;
-use baremetal_remediator::bmc::{BmcError, Bmcs, Protocol, Urgency};
 use bmc_simulator::{Fault, Host, HostSpec, MachineSpec, Power, RequestClass, Simulator};
 use contract::{power_cycle, target};
+use remediator_bmc::by_hand::ByHandError;
+use remediator_bmc::{BmcError, Bmcs, Protocol, Urgency};
 
 /// Runs the agent with the BMC's own login. Answers its exit status and what it said.
 async fn fence_redfish(host: &Host, action: &str) -> Result<(Option<i32>, String)> {

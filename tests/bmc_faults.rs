@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::bmc::Protocol;
 use bmc_simulator::{
     CertificateDefect, Delays, Fault, Host, HostSpec, Injection, RequestClass, Simulator, VendorError,
 };
 use contract::Expected::{Cycled, NotProven, OffNotProven, Refused};
 use contract::{Expected, as_expected, power_cycle};
 use futures::future::join_all;
+use remediator_bmc::Protocol;
 
 /// Longer than the deadline of one request and the pause before a command is sent again.
 const PATIENCE: Duration = Duration::from_secs(45);

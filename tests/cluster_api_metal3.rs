@@ -7,9 +7,9 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::api::{Patch, PatchParams};
+use remediator_api::keys;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::{World, cluster_api, command, metal3_provider, objects};

@@ -6,12 +6,12 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{PowerCycleRemediation, keys};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::await_condition;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, hasty};
 use world::escalation::{self, conditions, ending_in, never_boots};

@@ -12,7 +12,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Reason;
 use harness::Cluster;
 use harness::await_condition;
 use harness::process::ChildDaemon;
@@ -20,6 +19,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::command::{bmc, by_name};
 use world::refusal::{self, Case};

@@ -76,7 +76,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn the_core_is_pure() {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/core");
+    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src");
     let mut files = Vec::new();
     sources(&core, &mut files);
     assert!(
@@ -97,13 +97,13 @@ fn the_core_is_pure() {
                 .to_string();
             impure(&source)
                 .into_iter()
-                .map(move |found| format!("src/core/{name}:{found}"))
+                .map(move |found| format!("crates/core/src/{name}:{found}"))
         })
         .collect();
 
     assert!(
         breaches.is_empty(),
-        "src/core decides from facts and `now` alone; do this in the shell instead:\n{}",
+        "crates/core/src decides from facts and `now` alone; do this in the shell instead:\n{}",
         breaches.join("\n")
     );
 }

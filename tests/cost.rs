@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Fault;
 use bounds::{assert_api_cost, assert_bmc_cost, assert_shared_cost};
 use harness::AuditEvent;
+use remediator_core::phase::Phase;
 use world::{HostOptions, World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");

@@ -10,11 +10,11 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::{Journal, Verb};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Command, Event, Fault, IpmiFault, RequestClass};
 use harness::process::Signal;
 use harness::{ControlPlane, Cursor, Options};
+use remediator_core::journal::{Journal, Verb};
+use remediator_core::phase::Phase;
 use world::park::{self, Boundary};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
 

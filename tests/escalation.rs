@@ -6,9 +6,9 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::api::DynamicObject;
+use remediator_api::PowerCycleRemediation;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::create_template;
 use world::escalation::{conditions, ending_in, never_boots};

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{CertificateDefect, Command, Event, Fault, IpmiSpec, RequestClass, Via};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::refusal::{self, PATIENCE};
 use world::{HostOptions, World, WorldHost, conditions, objects, record, truth};
@@ -186,8 +186,7 @@ async fn told_why(world: &World, host: &WorldHost, journal: &Journal) -> Result<
         ensure!(says(entry.bmc_fallback.as_deref()), "{entry:?}");
     }
     let evidence = journal.evidence.as_ref().context("Off was proven")?;
-    let over_ipmi =
-        |read: &baremetal_remediator::core::journal::OffRead| read.system.as_deref() == Some("ipmi");
+    let over_ipmi = |read: &remediator_core::journal::OffRead| read.system.as_deref() == Some("ipmi");
     ensure!(evidence.reads.iter().all(over_ipmi), "{evidence:?}");
     let note = objects::event(world, &host.name, Reason::PowerOffRequested.as_str()).await?;
     ensure!(says(Some(&note)), "{note}");

@@ -8,10 +8,10 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::journal::Verb;
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Power, RequestClass};
 use harness::AuditEvent;
+use remediator_core::journal::Verb;
+use remediator_core::phase::Phase;
 use serde_json::json;
 use world::acts::{hasty, patient};
 use world::{HostOptions, World, WorldHost, objects, record, truth};

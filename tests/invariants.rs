@@ -6,13 +6,13 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Phase;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bmc_simulator::{Fault, Power};
 use harness::Cursor;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{Api, DynamicObject, ListParams};
+use remediator_core::phase::Phase;
 use serde_json::json;
 use world::{HostOptions, World, objects, truth};
 
@@ -137,8 +137,7 @@ async fn invariant_11_the_password_is_nowhere_but_in_its_secret() -> Result<()> 
         if ends(index) {
             return world.remediation_ended(&remediation, LONG).await;
         }
-        let named =
-            |journal: &baremetal_remediator::core::journal::Journal| journal.reason.starts_with("Bmc");
+        let named = |journal: &remediator_core::journal::Journal| journal.reason.starts_with("Bmc");
         world.remediation_until(&remediation, LONG, named).await
     });
     let told = futures::future::try_join_all(plays).await?;

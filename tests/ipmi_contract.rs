@@ -7,13 +7,13 @@ mod contract;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::Protocol;
 use bmc_simulator::{
     Delay, Delays, Host, HostSpec, Injection, IpmiFault, IpmiSpec, Probability, RequestClass, Simulator,
 };
 use contract::Expected::{Cycled, NotProven, Refused};
 use contract::{Expected, as_expected, power_cycle};
 use futures::future::join_all;
+use remediator_bmc::Protocol;
 
 /// Longer than the deadline of one request and the pause before a command is sent again.
 const PATIENCE: Duration = Duration::from_mins(1);

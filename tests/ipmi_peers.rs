@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::{
+use peer::{PASSWORD, Peer, USERNAME, UUID};
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Login, Protocol,
     Reading, ServerTrust, TransportSecurity,
 };
-use baremetal_remediator::core::identity::SystemUuid;
-use baremetal_remediator::core::power::PowerState;
-use peer::{PASSWORD, Peer, USERNAME, UUID};
+use remediator_core::identity::SystemUuid;
+use remediator_core::power::PowerState;
 use tokio::time::{Instant, sleep, timeout};
 
 /// These BMCs start quickly and do what they are told at once; time is for slow machines.

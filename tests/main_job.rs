@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Phase;
+use remediator_core::phase::Phase;
 use serde_json::json;
 use world::{HostOptions, World, objects, truth};
 

@@ -10,12 +10,12 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::{Journal, ReleaseBy};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Power, RequestClass};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::ResourceExt as _;
 use kube::api::Api;
+use remediator_core::journal::{Journal, ReleaseBy};
+use remediator_core::phase::Phase;
 use serde_json::json;
 use world::acts::patient;
 use world::{HostOptions, World, WorldHost, objects, truth};

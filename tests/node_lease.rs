@@ -6,11 +6,11 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::AuditEvent;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::PostParams;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::patient;
 use world::node_health::{NodeHealthCheck, not_ready};

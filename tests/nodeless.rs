@@ -7,12 +7,12 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::{NoNode, NodeOfSubject};
-use baremetal_remediator::core::phase::Phase;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::ChildDaemon;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams};
+use remediator_core::journal::{NoNode, NodeOfSubject};
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use world::nodeless::{self, never_joined};
 use world::{HostOptions, World, command, objects, truth};

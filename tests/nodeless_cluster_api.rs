@@ -7,11 +7,11 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::{NoNode, NodeOfSubject};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::{ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams};
+use remediator_core::journal::{NoNode, NodeOfSubject};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::{World, cluster_api, objects};

@@ -6,9 +6,9 @@ mod world;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{Event, Fault, Via};
 use harness::Cursor;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::refusal::{self, PATIENCE};
 use world::{HostOptions, World, WorldHost, objects, record, truth};

@@ -13,11 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::RemediationPolicy;
-use baremetal_remediator::core::phase::Reason;
 use harness::process::ChildDaemon;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams};
+use remediator_api::RemediationPolicy;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
 use world::{World, conditions, objects};

@@ -7,9 +7,9 @@ mod world;
 use std::time::Duration;
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Phase;
 use emulator::{PASSWORD, Sushy, USERNAME};
 use harness::kubelet::{NodeTemplate, ScriptedKubelet, random_uuid};
+use remediator_core::phase::Phase;
 use serde_json::json;
 use world::{World, objects, truth};
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::phase::Reason;
 use harness::{AuditEvent, Cluster, Cursor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::{World, acts, conditions, objects, refusal};
 

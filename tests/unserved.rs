@@ -5,9 +5,9 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::api::{Api, PostParams};
+use remediator_api::PowerCycleRemediation;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::install::install_with;
 use world::{journal, set_policy};

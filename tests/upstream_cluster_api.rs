@@ -7,10 +7,10 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::{Cluster, ControlPlane, Options};
 use kube::api::ListParams;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::Value;
 use world::acts::{create_template, patient};
 use world::cluster_api_manager::{self, ClusterApiManager};

@@ -7,11 +7,11 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::kubelet::NodeTemplate;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::node_health_operator::{self, NodeHealthOperator};

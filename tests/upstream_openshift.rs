@@ -6,14 +6,14 @@ mod world;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::await_condition;
 use harness::{ControlPlane, Options};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
+use remediator_api::keys;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::machine_api::{CHECK, Leader, MachineApi};

@@ -4,7 +4,7 @@
 //! `cargo +nightly fuzz run bmc_address`. A property test of the crate does the same.
 #![no_main]
 
-use baremetal_remediator::bmc::BmcAddress;
+use remediator_bmc::BmcAddress;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(address) = text.parse::<BmcAddress>() {

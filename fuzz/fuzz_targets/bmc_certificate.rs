@@ -4,7 +4,7 @@
 //! which a test of the crate replays.
 #![no_main]
 
-use baremetal_remediator::bmc::read_bmc_certificate;
+use remediator_bmc::read_bmc_certificate;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     read_bmc_certificate(bytes);

@@ -4,7 +4,7 @@
 //! which a test of the crate replays.
 #![no_main]
 
-use baremetal_remediator::bmc::read_ipmi_datagram;
+use remediator_bmc::read_ipmi_datagram;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     read_ipmi_datagram(bytes);

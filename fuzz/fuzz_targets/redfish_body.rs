@@ -5,7 +5,7 @@
 //! test of the crate replays.
 #![no_main]
 
-use baremetal_remediator::bmc::read_redfish_body;
+use remediator_bmc::read_redfish_body;
 
 const PASSWORD: &str = "canary-Pa55word";
 

@@ -16,14 +16,14 @@ use super::caches::{self, Guarded};
 use super::context::Context;
 use super::stated::state;
 use super::{evaluators, host, readiness};
-use crate::api::guarded::Unreadable;
-use crate::api::remediation_policy::POLICY_NAME;
-use crate::api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
-use crate::bmc::Protocol;
-use crate::core::facts::Obstacle;
-use crate::core::phase::Reason;
-use crate::core::readiness::schedule::{HostKey, HostKind};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
+use remediator_api::guarded::Unreadable;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
+use remediator_bmc::Protocol;
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 /// Looks at one BMCEndpoint.
 pub(super) async fn endpoint(

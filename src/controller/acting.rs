@@ -5,10 +5,10 @@ use super::context::Context;
 use super::host::ResolvedHost;
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
-use crate::api::PowerCycleRemediation;
-use crate::core::decision::{Act, Effect};
-use crate::core::facts::{Facts, Obstacle, Origin, Seen};
-use crate::core::journal::Verb;
+use remediator_api::PowerCycleRemediation;
+use remediator_core::decision::{Act, Effect};
+use remediator_core::facts::{Facts, Obstacle, Origin, Seen};
+use remediator_core::journal::Verb;
 
 /// One remediation in one reconciliation.
 pub(super) struct Acting<'a> {

@@ -11,15 +11,15 @@ use zeroize::Zeroize as _;
 
 use super::api_call::{ShellError, within};
 use super::host::{HostTrust, ResolvedHost, fingerprints};
-use crate::api::bmc_endpoint::{CaSource, CaSourceKind};
-use crate::api::remediation_policy::{self as policy, BmcRules, Transport};
-use crate::bmc::{
+use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
+use remediator_api::remediation_policy::{self as policy, BmcRules, Transport};
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, Protocol, ServerTrust,
     TransportSecurity,
 };
-use crate::core::facts::Obstacle;
-use crate::core::identity::SystemUuid;
-use crate::core::phase::Reason;
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::phase::Reason;
 
 /// Key of a credentials Secret under which the CA of the BMC may stand.
 const CA_KEY: &str = "ca.crt";

@@ -14,15 +14,15 @@ use super::caches;
 use super::context::Context;
 use super::host::ResolvedHost;
 use super::latch::Latched;
-use crate::api::PowerCycleRemediation;
-use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
-use crate::bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
-use crate::core::facts::Obstacle;
-use crate::core::identity::SystemUuid;
-use crate::core::journal::Verb;
-use crate::core::observed::{Answer, PowerRead};
-use crate::core::phase::Reason;
-use crate::core::readiness::Found;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Verb;
+use remediator_core::observed::{Answer, PowerRead};
+use remediator_core::phase::Reason;
+use remediator_core::readiness::Found;
 
 /// An open talk with a BMC.
 #[derive(Debug)]

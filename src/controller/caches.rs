@@ -15,13 +15,13 @@ use super::served::{self, ServedClusterApi};
 use super::shared_cache::{self, SharedCache};
 pub(super) use super::watching::{WATCH_TIMEOUT, drive};
 use super::watching::{drive_own, listener, watch_all};
-pub(crate) use crate::api::guarded::Guarded;
-use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
-use crate::core::facts::Seen;
-use crate::core::machine_api::MachineApi;
 use crate::intake::health_check::wake::Wakes;
+pub(crate) use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
+use remediator_core::facts::Seen;
+use remediator_core::machine_api::MachineApi;
 
 /// The caches of everything that is watched.
 #[derive(Clone)]

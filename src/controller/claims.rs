@@ -13,10 +13,10 @@ use super::journal::is_told_to_stop;
 use super::machine_key::machine_key;
 use super::workload::ClusterKey;
 use super::{others, seen};
-use crate::api::PowerCycleRemediation;
-use crate::core::facts::{Obstacle, Seen};
-use crate::core::journal::Journal;
-use crate::core::phase::{Phase, Reason};
+use remediator_api::PowerCycleRemediation;
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 
 /// Who has what, by remediation UID. Decides between remediations that the caches cannot tell apart
 /// yet; what has begun is found in the caches, also after a restart.

@@ -12,11 +12,11 @@ use super::machine_stores::MachineStores;
 use super::newcomers::{ChangedNode, Newcomers};
 use super::node_of_host::Marks;
 use super::workload::{Change, ClusterKey, WorkloadClusters};
-use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, keys};
-use crate::core::journal::{Journal, Subject};
-use crate::core::phase::{Phase, Reason};
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
+use remediator_core::journal::{Journal, Subject};
+use remediator_core::phase::{Phase, Reason};
 
 /// The Machines of a namespace that carry the trigger.
 pub(super) fn triggered(
@@ -256,8 +256,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{ChangedNode, Guarded, Machine, Node, awaits, cluster_in_use};
-    use crate::api::PowerCycleRemediation;
-    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+    use remediator_api::PowerCycleRemediation;
+    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 
     #[test]
     fn a_cluster_is_in_use_from_the_power_off_until_nothing_is_owed_there() {

@@ -19,12 +19,12 @@ use super::readiness::Findings;
 use super::served::ServedClusterApi;
 use super::stated::Stated;
 use super::workload::WorkloadClusters;
-use crate::api::remediation_policy::BmcRules;
-use crate::bmc::Bmcs;
-use crate::core::facts::Leadership;
 use crate::intake::health_check::Checker;
 use crate::metal3;
 use crate::report::Reporter;
+use remediator_api::remediation_policy::BmcRules;
+use remediator_bmc::Bmcs;
+use remediator_core::facts::Leadership;
 
 /// How long after each look at the lead an effect may still begin.
 const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);

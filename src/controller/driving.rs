@@ -20,11 +20,11 @@ use super::machine_stores::{MachineChanges, MachineStores};
 use super::shared_cache::{self, Changed};
 use super::workload::Change;
 use super::{acceptance, gone, leftover, readiness, reconcile};
-use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use crate::intake::annotation::{self, Intakes};
 use crate::intake::health_check;
 use crate::intake::health_check::wake::{Waker, Woke};
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 
 /// Starts the controllers of remediations, and of triggers on the Machines of each API; and what sets such
 /// triggers.

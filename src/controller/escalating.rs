@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::acting::Acting;
 use super::api_call::{ShellError, within};
 use super::memory::Memory;
-use crate::api::guarded::Guarded;
-use crate::api::views::Machine;
-use crate::api::views::cluster_api::{self, Kind};
-use crate::core::decision::OfMachine;
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::{self, Kind};
+use remediator_core::decision::OfMachine;
+use remediator_core::machine_api::MachineApi;
 
 impl Acting<'_> {
     /// Deletes the Machine, unless it is another one or changed since.

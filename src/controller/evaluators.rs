@@ -1,13 +1,13 @@
 //! What the policy says about who evaluates health checks.
 
-use crate::core::checker::standing::Standing;
-use crate::core::facts::Obstacle;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Reason;
 use crate::intake::health_check::{Stance, Unserved};
 use crate::report::conditions::{
     CLUSTER_API_HEALTH_CHECKER, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, Statement,
 };
+use remediator_core::checker::standing::Standing;
+use remediator_core::facts::Obstacle;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 /// What is to be said; nothing of an API of which nothing is known yet.
 pub(super) fn statements(

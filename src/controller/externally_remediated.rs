@@ -11,11 +11,11 @@ use super::about::{self, Producer};
 use super::api_call::ShellError;
 use super::context::Context;
 use super::{caches, machines};
-use crate::api::PowerCycleRemediation;
-use crate::api::views::Machine;
-use crate::api::views::cluster_api;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Phase;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Phase;
 
 /// The longest that it may hold up the end of a request.
 const DEADLINE: Duration = Duration::from_secs(2);

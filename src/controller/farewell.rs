@@ -7,7 +7,7 @@ use futures::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
 use super::memory::Memories;
-use crate::bmc::Bmcs;
+use remediator_bmc::Bmcs;
 
 /// The longest that all talks together may take to end. The process is killed when it takes too long to
 /// stop (`terminationGracePeriodSeconds` in `deploy/base/deployment.yaml`).

@@ -13,13 +13,13 @@ use super::node_cluster::NodeCluster;
 use super::node_of_host::{self, Marks};
 use super::workload::ClusterKey;
 use super::{node_lease, producers, seen};
-use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, Node};
-use crate::api::{PowerCycleRemediation, keys, remediation_policy};
-use crate::core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Seen, World};
-use crate::core::health::target::ClusterState;
-use crate::core::journal::Subject;
-use crate::core::machine_api::MachineApi;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
+use remediator_core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Seen, World};
+use remediator_core::health::target::ClusterState;
+use remediator_core::journal::Subject;
+use remediator_core::machine_api::MachineApi;
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
 /// where its Node is, and where what is decided on these facts has to be done.

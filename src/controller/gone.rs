@@ -10,12 +10,12 @@ use super::caches::{self, Changes};
 use super::context::Context;
 use super::shared_cache::Changed;
 use super::{externally_remediated, reconcile};
-use crate::api::views::Machine;
-use crate::api::{PowerCycleRemediation, RemediationPolicy};
-use crate::core::facts::Obstacle;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Reason;
 use crate::intake::annotation::Intakes;
+use remediator_api::views::Machine;
+use remediator_api::{PowerCycleRemediation, RemediationPolicy};
+use remediator_core::facts::Obstacle;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 /// Starts what forgets.
 pub(super) fn forget(

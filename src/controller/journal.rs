@@ -4,9 +4,9 @@ use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt as _};
 
 use super::api_call::{ShellError, within};
-use crate::api::{PowerCycleRemediation, PowerCycleRemediationStatus, keys};
-use crate::core::journal::Journal;
 use crate::report::conditions;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationStatus, keys};
+use remediator_core::journal::Journal;
 
 /// Whether its NodeHealthCheck has told a remediation to stop, because its time was over.
 pub(crate) fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {

@@ -15,7 +15,7 @@ const REJECTED_EVERYWHERE: usize = 3;
 const VERSIONS: usize = 3;
 
 /// What this process knows of the Secrets that it has offered. BMCs are told apart by
-/// [`BmcAddress::service`](crate::bmc::BmcAddress::service): all systems behind one count its logins together.
+/// [`BmcAddress::service`](remediator_bmc::BmcAddress::service): all systems behind one count its logins together.
 #[derive(Debug, Default)]
 pub(crate) struct Latch {
     /// The version that was offered first comes first.

@@ -16,9 +16,9 @@ use super::concerned::clusters_in_use;
 use super::context::Context;
 use super::node_cluster::NodeCluster;
 use super::workload::Change;
-use crate::api::views::Node;
-use crate::core::facts::OutOfService;
 use crate::fencing::taint;
+use remediator_api::views::Node;
+use remediator_core::facts::OutOfService;
 
 /// How often a Node that is not back yet is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);

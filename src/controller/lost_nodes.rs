@@ -9,7 +9,7 @@ use kube::runtime::watcher::Event;
 
 use super::caches::Guarded;
 use super::clock::Clock;
-use crate::api::views::Node;
+use remediator_api::views::Node;
 
 /// What makes one loss of a Node the same as when it was seen first: which Node, since when its Ready
 /// is Unknown, and its newest heartbeat. A kubelet that reports changes one of them.

@@ -6,9 +6,9 @@ use kube::ResourceExt as _;
 
 use super::about::{about, begun};
 use super::caches::{self, Caches};
-use crate::api::PowerCycleRemediation;
-use crate::api::views::{Machine, Node};
-use crate::core::machine_api::MachineApi;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::{Machine, Node};
+use remediator_core::machine_api::MachineApi;
 
 /// A Machine by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,10 +5,10 @@ use kube::api::ListParams;
 
 use super::api_call::{ShellError, list, objects, within};
 use super::served::{ServedClusterApi, has_openshift_machines};
-use crate::api::guarded::Guarded;
-use crate::api::views::cluster_api::{Cluster, FromClusterApi};
-use crate::api::views::{Machine, MachineHealthCheck};
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::{Cluster, FromClusterApi};
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::machine_api::MachineApi;
 
 /// Which Machines the server has.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::caches::{Guarded, drive, is_listed};
 use super::shared_cache::{Changes, SharedCache};
-use crate::api::views::{Machine, MachineHealthCheck};
+use remediator_api::views::{Machine, MachineHealthCheck};
 
 /// Machines and their health checks, of one API. Empty where the server has none.
 #[derive(Clone)]

@@ -10,11 +10,11 @@ use super::machine_key::MachineKey;
 use super::seen;
 use super::served::not_served;
 use super::workload::ClusterKey;
-use crate::api::guarded::Guarded;
-use crate::api::views::cluster_api::{Cluster, Kind, Version};
-use crate::api::views::{Machine, MachineHealthCheck};
-use crate::core::facts::Seen;
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::{Cluster, Kind, Version};
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::facts::Seen;
+use remediator_core::machine_api::MachineApi;
 
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use super::bmc_conversation::Conversation;
 use super::host::ResolvedHost;
 use super::producers::Asked;
-use crate::api::PowerCycleRemediation;
-use crate::api::remediation_policy::BmcRules;
-use crate::api::views::Node;
-use crate::core::facts::{Look, Obstacle};
-use crate::core::journal::SavedNode;
-use crate::core::metal3::HostReference;
-use crate::core::observed::Observed;
 use crate::metal3::HostView;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::BmcRules;
+use remediator_api::views::Node;
+use remediator_core::facts::{Look, Obstacle};
+use remediator_core::journal::SavedNode;
+use remediator_core::metal3::HostReference;
+use remediator_core::observed::Observed;
 
 /// The memory of one remediation.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::ResourceExt as _;
 
 use super::caches::Guarded;
-use crate::api::views::Node;
-use crate::core::machine_api::MachineApi;
+use remediator_api::views::Node;
+use remediator_core::machine_api::MachineApi;
 
 /// A Node that has changed. What it says is looked up when it is needed: whoever hears of changes late keeps no
 /// Nodes meanwhile.

@@ -11,10 +11,10 @@ use super::machine_key::machine_key;
 use super::node_of_host::Searches;
 use super::workload::ClusterKey;
 use super::{caches, seen};
-use crate::api::PowerCycleRemediation;
-use crate::api::views::{Machine, Node};
-use crate::core::facts::{Obstacle, Seen};
-use crate::core::phase::Reason;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::{Machine, Node};
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::phase::Reason;
 
 /// How the Nodes of one cluster are read and written.
 #[derive(Clone)]

@@ -13,13 +13,13 @@ use super::host::ResolvedHost;
 use super::look;
 use super::memory::Memory;
 use super::node_of_host;
-use crate::api::PowerCycleRemediation;
-use crate::core::decision::Observation;
-use crate::core::facts::{Facts, Obstacle};
-use crate::core::identity::SystemUuid;
-use crate::core::journal::Subject;
-use crate::core::observed::CleanupRead;
 use crate::fencing::cleanup;
+use remediator_api::PowerCycleRemediation;
+use remediator_core::decision::Observation;
+use remediator_core::facts::{Facts, Obstacle};
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Subject;
+use remediator_core::observed::CleanupRead;
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not

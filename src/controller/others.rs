@@ -6,11 +6,11 @@ use kube::{Resource as _, ResourceExt as _};
 use super::about::owning_machine;
 use super::caches::Guarded;
 use super::context::Context;
-use crate::api::PowerCycleRemediation;
-use crate::core::facts::Obstacle;
-use crate::core::intake::Remediation;
-use crate::core::journal::Journal;
-use crate::core::phase::{Phase, Reason};
+use remediator_api::PowerCycleRemediation;
+use remediator_core::facts::Obstacle;
+use remediator_core::intake::Remediation;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
 /// owner says that it is about another Machine.

@@ -5,10 +5,10 @@ use kube::ResourceExt as _;
 
 use super::acting::Acting;
 use super::memory::Memory;
-use crate::core::facts::Obstacle;
-use crate::core::journal::Verb;
-use crate::core::observed::{Answer, IntentKey, Sent};
-use crate::core::phase::Reason;
+use remediator_core::facts::Obstacle;
+use remediator_core::journal::Verb;
+use remediator_core::observed::{Answer, IntentKey, Sent};
+use remediator_core::phase::Reason;
 
 impl Acting<'_> {
     /// Sends a power command once, unless its time has passed.

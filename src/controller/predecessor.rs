@@ -7,8 +7,8 @@ use super::context::Context;
 use super::host::ResolvedHost;
 use super::memory::Memory;
 use super::observing::expected_uuid;
-use crate::api::PowerCycleRemediation;
-use crate::core::facts::Facts;
+use remediator_api::PowerCycleRemediation;
+use remediator_core::facts::Facts;
 
 /// The longest that ending a predecessor's session may hold up its remediation.
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);

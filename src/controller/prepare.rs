@@ -7,8 +7,8 @@ use kube::Client;
 use super::caches::Served;
 use super::served::{self, ServedClusterApi};
 use super::{api_call, served_schema};
-use crate::api::GROUP;
-use crate::api::views::cluster_api::Version;
+use remediator_api::GROUP;
+use remediator_api::views::cluster_api::Version;
 
 /// How often a group of kinds that is not served yet is asked for again.
 const SERVED_RECHECK: Duration = Duration::from_secs(5);

@@ -9,12 +9,12 @@ use super::api_call::{ShellError, within};
 use super::context::Context;
 use super::memory::Memory;
 use super::seen;
-use crate::api::guarded::Guarded;
-use crate::api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
-use crate::api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
-use crate::core::facts::Seen;
-use crate::core::health::HealthCheck;
-use crate::core::phase::Phase;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
+use remediator_core::facts::Seen;
+use remediator_core::health::HealthCheck;
+use remediator_core::phase::Phase;
 
 /// How old a NodeHealthCheck may be while nothing is under way. It is read anew before a power-off.
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
@@ -135,7 +135,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Guarded, MachineHealthCheck, Producer, may_have_made};
-    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 
     #[test]
     fn a_template_of_another_remediator_with_the_same_name_is_another_template() {

@@ -14,15 +14,15 @@ use super::context::Context;
 use super::memory::Memory;
 use super::predecessor::end_left_session;
 use super::{claims, externally_remediated, gather, host, journal, look, producers, seen};
-use crate::api::PowerCycleRemediation;
-use crate::api::remediation_policy::POLICY_NAME;
-use crate::core::decision::{Act, Decision, Effect};
-use crate::core::facts::Obstacle;
-use crate::core::journal::{Journal, Subject};
-use crate::core::observed::IntentKey;
-use crate::core::phase::{Phase, Reason};
-use crate::core::step::step;
-use crate::core::strategy::FencingMode;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_core::decision::{Act, Decision, Effect};
+use remediator_core::facts::Obstacle;
+use remediator_core::journal::{Journal, Subject};
+use remediator_core::observed::IntentKey;
+use remediator_core::phase::{Phase, Reason};
+use remediator_core::step::step;
+use remediator_core::strategy::FencingMode;
 
 /// Steps in one go before others get their turn; no path through the phases needs as many.
 const STEPS_LIMIT: usize = 32;

@@ -9,10 +9,10 @@ use kube::core::Status;
 use kube::runtime::watcher;
 use tokio::sync::watch;
 
-use crate::core::facts::Obstacle;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Reason;
 use crate::report::conditions::{ROLE_COMPLETE, Statement};
+use remediator_core::facts::Obstacle;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 /// The resource of Machines, in the group of either API.
 pub(super) const MACHINES: &str = "machines";

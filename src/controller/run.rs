@@ -18,9 +18,9 @@ use super::lost_nodes::LostNodes;
 use super::served::ServedClusterApi;
 use super::workload::WorkloadClusters;
 use super::{api_call, farewell, leftover, node_lease, prepare};
-use crate::core::phase::Phase;
 use crate::intake::health_check::wake::Wakes;
 use crate::report::{Metrics, Reporter, serve_metrics};
+use remediator_core::phase::Phase;
 
 /// What the process is told.
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use super::machine_key::MachineKey;
 use super::memory::Memory;
 use super::node_cluster::NodeCluster;
 use super::workload::ClusterKey;
-use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
-use crate::api::{RemediationPolicy, remediation_policy};
-use crate::core::facts::{self, Policy, Seen};
-use crate::core::health::HealthCheck;
-use crate::core::resource_version;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::{RemediationPolicy, remediation_policy};
+use remediator_core::facts::{self, Policy, Seen};
+use remediator_core::health::HealthCheck;
+use remediator_core::resource_version;
 
 /// A Cluster as the cache has it.
 pub(crate) fn cluster(context: &Context, key: &ClusterKey) -> Seen<Cluster> {

@@ -17,9 +17,9 @@ use tokio::task::JoinSet;
 
 use super::api_call::{ShellError, present, within};
 use super::caches::WATCH_TIMEOUT;
-use crate::api::guarded::Guarded;
-use crate::api::views::cluster_api::{FromClusterApi, Kind, Version};
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::{FromClusterApi, Kind, Version};
+use remediator_core::machine_api::MachineApi;
 
 /// How often a group that is not served is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -278,7 +278,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::views::Machine;
+    use remediator_api::views::Machine;
 
     #[tokio::test]
     async fn an_object_is_absent_only_where_its_kind_is_served() {

@@ -6,7 +6,7 @@ use kube::CustomResourceExt as _;
 use serde_json::{Map, Value};
 
 use super::api_call::{ShellError, within};
-use crate::api::{
+use remediator_api::{
     BMCEndpoint, GROUP, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy,
 };
 

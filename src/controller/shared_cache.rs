@@ -14,7 +14,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::Event;
 
-use crate::api::guarded::Guarded;
+use remediator_api::guarded::Guarded;
 
 /// What has changed: as it is now, or as it was last known where it is gone.
 pub(super) type Changed<K> = UnboundedReceiver<Arc<Guarded<K>>>;
@@ -125,7 +125,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::views::Node;
+    use remediator_api::views::Node;
 
     fn node(name: &str) -> Guarded<Node> {
         serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()

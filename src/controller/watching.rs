@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 
 use super::refusals::Refusals;
 use super::shared_cache::SharedCache;
-use crate::api::guarded::Guarded;
 use crate::intake::health_check::wake::Wake;
+use remediator_api::guarded::Guarded;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
 pub(super) const WATCH_TIMEOUT: u32 = 60;

@@ -9,13 +9,13 @@ use super::acting::Acting;
 use super::api_call::{ShellError, within};
 use super::memory::Memory;
 use super::{machines, seen};
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
-use crate::api::{PowerCycleRemediation, keys};
-use crate::core::decision::Effect;
-use crate::core::facts::{Origin, Seen};
-use crate::core::machine_api::MachineApi;
 use crate::fencing::{node_deletion, taint};
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::decision::Effect;
+use remediator_core::facts::{Origin, Seen};
+use remediator_core::machine_api::MachineApi;
 
 impl Acting<'_> {
     pub(super) async fn write(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, Pod, Toleration};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 
-use crate::api::keys;
+use remediator_api::keys;
 
 /// Annotation of static pods, which the API server only mirrors.
 const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";

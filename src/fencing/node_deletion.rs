@@ -4,9 +4,9 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Map, Value, json};
 
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
-use crate::core::journal::{SavedNode, SavedTaint};
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_core::journal::{SavedNode, SavedTaint};
 
 /// Deletes the Node object, unless it is another one or changed since.
 ///

@@ -4,9 +4,9 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::api::guarded::Guarded;
-use crate::api::keys;
-use crate::api::views::Node;
+use remediator_api::guarded::Guarded;
+use remediator_api::keys;
+use remediator_api::views::Node;
 
 /// Puts the taint and our mark on a Node, unless the Node changed since `resource_version`.
 ///

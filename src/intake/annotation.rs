@@ -12,15 +12,15 @@ use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 
 use super::retention;
-use crate::api::remediation_policy::POLICY_NAME;
-use crate::api::strategy_spec::StrategySpec;
-use crate::api::views::Machine;
-use crate::api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{ClusterKey, Context, ShellError, gather, machine_key, others, seen, within};
-use crate::core::facts::{Obstacle, Seen};
-use crate::core::intake::{self, Intake, Remediation, Triggered};
-use crate::core::phase::Reason;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::strategy_spec::StrategySpec;
+use remediator_api::views::Machine;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::intake::{self, Intake, Remediation, Triggered};
+use remediator_core::phase::Reason;
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);

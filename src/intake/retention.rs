@@ -4,11 +4,11 @@
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Preconditions};
 
-use crate::api::views::{Machine, Node};
-use crate::api::{PowerCycleRemediation, keys};
 use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError, about, gather, within};
-use crate::core::facts::Origin;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::facts::Origin;
 
 /// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
 /// that did not. The newest says whether the Machine is in quarantine, and what number the next one gets.

@@ -10,16 +10,16 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use kube::api::Api;
 
-use crate::api::PowerCycleRemediation;
-use crate::api::guarded::Guarded;
-use crate::api::views::{BareMetalHost, Machine};
-use crate::bmc::ServerTrust;
 use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
-use crate::core::facts::{Host, Obstacle};
-use crate::core::journal::Journal;
-use crate::core::metal3::{self, Consumer, HostName, HostReference};
-use crate::core::phase::{Phase, Reason};
-use crate::core::strategy::HostControl;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::{BareMetalHost, Machine};
+use remediator_bmc::ServerTrust;
+use remediator_core::facts::{Host, Obstacle};
+use remediator_core::journal::Journal;
+use remediator_core::metal3::{self, Consumer, HostName, HostReference};
+use remediator_core::phase::{Phase, Reason};
+use remediator_core::strategy::HostControl;
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
 /// read again at the last look before a power-off.

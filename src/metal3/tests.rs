@@ -11,8 +11,8 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::*;
-use crate::core::journal::{Intent, Verb};
 use crate::test_server::served;
+use remediator_core::journal::{Intent, Verb};
 
 fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
     HostView {

@@ -6,9 +6,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::core::facts::Obstacle;
-use crate::core::journal::Journal;
-use crate::core::phase::{Phase, Reason};
+use remediator_core::facts::Obstacle;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 
 /// Whether we are working on it.
 pub const PROCESSING: &str = "Processing";

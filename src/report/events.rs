@@ -11,12 +11,12 @@ use tokio::sync::Semaphore;
 use super::conditions::Statement;
 use super::metrics::Metrics;
 use super::recorder::Notes;
-use crate::api::PowerCycleRemediation;
-use crate::api::views::Machine;
-use crate::api::views::cluster_api::Version;
-use crate::core::facts::Obstacle;
-use crate::core::journal::{Journal, Subject};
-use crate::core::phase::{Phase, Reason};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::Version;
+use remediator_core::facts::Obstacle;
+use remediator_core::journal::{Journal, Subject};
+use remediator_core::phase::{Phase, Reason};
 
 /// The longest an event may hold up its remediation.
 const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);

@@ -5,10 +5,10 @@ use kube::runtime::events::EventType;
 
 use super::Reporter;
 use super::metrics::{CheckLabels, Metrics};
-use crate::core::checker::notice::{Notice, Weight};
-use crate::core::checker::pass::Numbers;
-use crate::core::checker::standing::Standing;
-use crate::core::machine_api::MachineApi;
+use remediator_core::checker::notice::{Notice, Weight};
+use remediator_core::checker::pass::Numbers;
+use remediator_core::checker::standing::Standing;
+use remediator_core::machine_api::MachineApi;
 
 impl Reporter {
     /// Tells people of something that a pass over a health check found.

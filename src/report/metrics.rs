@@ -16,7 +16,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::core::readiness::schedule::HostKey;
+use remediator_core::readiness::schedule::HostKey;
 
 /// Begins every name.
 const PREFIX: &str = "baremetal_remediator";
@@ -237,7 +237,7 @@ impl Collector for Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::readiness::schedule::HostKind;
+    use remediator_core::readiness::schedule::HostKind;
 
     #[test]
     fn names_units_and_labels_are_as_prometheus_expects() {

@@ -8,9 +8,9 @@ use kube::runtime::events::EventType;
 
 use super::Reporter;
 use super::metrics::host_labels;
-use crate::core::facts::Obstacle;
-use crate::core::phase::Reason;
-use crate::core::readiness::schedule::HostKey;
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::HostKey;
 
 /// How a host stood before a check.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! BMCs that answer nonsense, or not at all.
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::phase::Reason;
 use bmc_simulator::{Fault, Injection, RequestClass};
 use futures::FutureExt as _;
 use futures::future::join_all;
+use remediator_core::phase::Reason;
 use serde_json::json;
 
 use crate::daemon;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::api::{DeleteParams, Patch, PatchParams};
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::daemon;

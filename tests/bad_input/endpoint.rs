@@ -1,11 +1,11 @@
 //! BMCEndpoints that lead nowhere, or to somewhere else.
 
 use anyhow::Result;
-use baremetal_remediator::api::BMCEndpoint;
-use baremetal_remediator::core::phase::Reason;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use kube::api::{Api, DeleteParams};
+use remediator_api::BMCEndpoint;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::daemon;

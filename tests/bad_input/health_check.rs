@@ -1,9 +1,9 @@
 //! Health checks that do not vouch for a trigger. Each case has a namespace of its own.
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::phase::Reason;
 use futures::future::join_all;
+use remediator_api::keys;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::daemon;

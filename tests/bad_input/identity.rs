@@ -1,9 +1,9 @@
 //! BMCs of another host, or of a host that nothing proves.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{DecoySpec, Fault, Host};
 use futures::FutureExt as _;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 
 use crate::daemon;

@@ -1,11 +1,11 @@
 //! Machines that must not be touched, whoever asks.
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use kube::api::DeleteParams;
+use remediator_api::keys;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 
 use crate::daemon;

@@ -1,10 +1,10 @@
 //! Hosts that metal3 knows: what its BareMetalHost says comes first.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::api::{Patch, PatchParams, PostParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::daemon;
@@ -178,7 +178,7 @@ async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> Result<()> {
     hosts.patch(&host.name, &PatchParams::default(), &online).await?;
 
     let reason = Reason::HostManagedByMetal3.as_str();
-    let is_managed = |journal: &baremetal_remediator::core::journal::Journal| journal.reason == reason;
+    let is_managed = |journal: &remediator_core::journal::Journal| journal.reason == reason;
     world
         .remediation_until(&host.remediation(), refusal::PATIENCE, is_managed)
         .await?;

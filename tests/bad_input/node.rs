@@ -1,9 +1,9 @@
 //! Nodes that do not fit their Machine, or are not there.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Reason;
 use futures::future::join_all;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
+use remediator_core::phase::Reason;
 use serde_json::json;
 
 use crate::daemon;

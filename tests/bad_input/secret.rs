@@ -1,7 +1,7 @@
 //! Secrets that cannot be used, and logins that the BMC rejects.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Reason;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::daemon;
@@ -85,7 +85,7 @@ async fn a_rejected_login_is_tried_once_and_again_when_the_secret_changes() -> R
 
     // The next round knows that this version was rejected, and does not even connect.
     let connections = host.bmc.counters().tcp_connections;
-    let latched = |journal: &baremetal_remediator::core::journal::Journal| {
+    let latched = |journal: &remediator_core::journal::Journal| {
         journal.message.contains("this version is not tried again")
     };
     world

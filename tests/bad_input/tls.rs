@@ -1,9 +1,9 @@
 //! BMCs whose certificate is not the one that was stated.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Reason;
 use futures::FutureExt as _;
 use futures::future::join_all;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::daemon;

@@ -21,11 +21,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::{
+use futures::future::join_all;
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, Protocol, ServerTrust, TransportSecurity,
     Urgency,
 };
-use futures::future::join_all;
 use serde_json::Value;
 
 const ROUNDS: usize = 60;

@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcTarget, Credentials, Protocol, ServerTrust, TransportSecurity,
-};
-use baremetal_remediator::core::power::PowerState;
 use bmc_simulator::{Host, HostSpec, IpmiFault, IpmiSpec, Simulator};
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use remediator_bmc::{
+    AllowedNetworks, AuthMethod, Bmc, BmcTarget, Credentials, Protocol, ServerTrust, TransportSecurity,
+};
+use remediator_core::power::PowerState;
 
 const USERNAME: &str = "admin";
 /// Of simulated BMCs that live as long as this program.

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::bmc::TlsFailure;
 use rcgen::{BasicConstraints, IsCa, date_time_ymd};
+use remediator_bmc::TlsFailure;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};

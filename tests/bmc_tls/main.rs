@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use anyhow::{Result, bail, ensure};
-use baremetal_remediator::bmc::{
+use openssl::{Identity, SYSTEM};
+use rcgen::{CertificateParams, IsCa, KeyPair};
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Inspection, Protocol, ServerTrust,
     TlsFailure, TransportSecurity,
 };
-use baremetal_remediator::core::power::PowerState;
-use openssl::{Identity, SYSTEM};
-use rcgen::{CertificateParams, IsCa, KeyPair};
+use remediator_core::power::PowerState;
 
 const TLS_1_3: &[&str] = &["-tls1_3"];
 const TLS_1_2: &[&str] = &["-tls1_2"];

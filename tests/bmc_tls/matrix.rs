@@ -1,8 +1,8 @@
 //! Row by row, what a certificate or a protocol of a BMC leads to.
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::{Fingerprint, ServerTrust, TlsFailure};
 use rcgen::{BasicConstraints, IsCa, date_time_ymd};
+use remediator_bmc::{Fingerprint, ServerTrust, TlsFailure};
 
 use super::middle::Middle;
 use super::openssl::Identity;

@@ -1,8 +1,8 @@
 //! The simulator's certificates, to the daemon and to OpenSSL.
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::bmc::{ServerTrust, TlsFailure};
 use bmc_simulator::{CertificateDefect, Fault, HostSpec, Simulator};
+use remediator_bmc::{ServerTrust, TlsFailure};
 
 use super::openssl::presented_by;
 use super::refused;

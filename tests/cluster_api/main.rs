@@ -12,14 +12,14 @@ mod unreachable;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::machine_api::MachineApi;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::Cluster;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
+use remediator_api::keys;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::{World, cluster_api, command, leader, objects};

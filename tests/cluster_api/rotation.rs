@@ -1,11 +1,11 @@
 //! Who may ask the workload cluster is somebody else half way through.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, DeleteParams, PostParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::world::{self, World, cluster_api};

@@ -1,13 +1,13 @@
 //! Workload clusters that cannot be asked, or are the wrong ones, before and while a host is off.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Change;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::Signal;
 use harness::{AUDITED_GROUP, AuditEvent, ControlPlane, Options};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, PostParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 
 use crate::world::{self, cluster_api};

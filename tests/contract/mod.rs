@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::by_hand::{self, ByHandError};
-use baremetal_remediator::bmc::{
+use bmc_simulator::{Host, Oracle, Power};
+use remediator_bmc::by_hand::{self, ByHandError};
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, Protocol, ServerTrust, TransportSecurity,
     Urgency,
 };
-use baremetal_remediator::core::identity::SystemUuid;
-use baremetal_remediator::core::journal::Verb;
-use bmc_simulator::{Host, Oracle, Power};
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Verb;
 
 /// What is to come of power-cycling a host.
 #[derive(Debug, PartialEq)]

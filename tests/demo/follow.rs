@@ -5,7 +5,6 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 
-use baremetal_remediator::api::keys;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -13,6 +12,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Resource, ResourceExt as _};
+use remediator_api::keys;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::watch;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use baremetal_remediator::api::keys;
 use jiff::{SignedDuration, Timestamp};
+use remediator_api::keys;
 use tokio::sync::watch;
 use tokio::time::interval;
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{Command, Event, Fault};
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 
 use crate::checks::{expect, pod_runs_on, released, untouched};
 use crate::cost::Baseline;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baremetal_remediator::core::journal::{Journal, TimelineEntry};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
+use remediator_core::journal::{Journal, TimelineEntry};
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Fault, RequestClass};
+use remediator_core::phase::Phase;
 
 use crate::checks::{expect, pod_runs_on, released};
 use crate::cost::Baseline;

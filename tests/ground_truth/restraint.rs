@@ -1,8 +1,8 @@
 //! When a host is left alone: its Node recovered in time, or something is unknown.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Event, Fault, Injection};
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 
 use super::world::{self, HostOptions, WorldHost, objects, record, truth};

@@ -1,13 +1,13 @@
 //! Where the platform's controller evaluates health checks, or nobody does.
 
 use anyhow::Result;
-use baremetal_remediator::api::keys;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
+use remediator_api::keys;
 use serde_json::json;
 
 use crate::world::daemon::policies;

@@ -1,9 +1,9 @@
 //! MachineHealthChecks of Cluster API where its manager does not run, and where it does.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Phase;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 
 use crate::machines::machine_says;

@@ -1,7 +1,7 @@
 //! What is unhealthy and gets no trigger all the same, and who is told why.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
+use remediator_api::keys;
 use serde_json::{Value, json};
 
 use crate::world::{HostOptions, World, objects};

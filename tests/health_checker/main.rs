@@ -21,11 +21,11 @@ mod workload_clusters;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::views::MachineHealthCheck;
-use baremetal_remediator::api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use harness::await_condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
+use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
 use world::daemon::policies;

@@ -1,7 +1,7 @@
 //! Where nobody else evaluates health checks.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Phase;
+use remediator_core::phase::Phase;
 use serde_json::json;
 
 use crate::world::{self, HostOptions, World, objects, truth};

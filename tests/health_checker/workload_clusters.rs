@@ -11,7 +11,7 @@ use crate::cluster_api::{healthy, unconnected, world_of};
 use crate::world::cluster_api::{self, health_check_says};
 use crate::world::{self, World, objects};
 use crate::{CLUSTER, LONG};
-use baremetal_remediator::core::phase::Phase;
+use remediator_core::phase::Phase;
 
 /// Merges annotations into a Node of the workload cluster.
 async fn annotate(world: &World, node: &str, annotations: Value) -> Result<()> {

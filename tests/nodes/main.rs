@@ -8,11 +8,11 @@ mod node_health_check;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Fault;
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams, PostParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{hasty, patient};
 use world::node_health::{NodeHealthCheck, not_ready};

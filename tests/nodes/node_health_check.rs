@@ -1,9 +1,9 @@
 //! Requests of a NodeHealthCheck, as the medik8s operator makes them.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::world::node_health::{NodeHealthCheck, not_ready};

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::bmc::Fingerprint;
+use remediator_bmc::Fingerprint;
 
 /// The resource that the servers answer with.
 pub(crate) const SYSTEM: &str = "/redfish/v1/Systems/1";

@@ -1,10 +1,10 @@
 //! Who evaluates a health check decides whether anything follows from it.
 
 use anyhow::Result;
-use baremetal_remediator::core::machine_api::MachineApi;
 use jiff::SignedDuration;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Api, PostParams};
+use remediator_core::machine_api::MachineApi;
 use serde_json::json;
 
 use crate::world::{HostOptions, World, cluster_api, leader};

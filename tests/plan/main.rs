@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::machine_api::MachineApi;
 use harness::{AUDITED_GROUP, Cursor};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
+use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use world::{HostOptions, World, WorldHost, command, install, leader, node_lease, objects};

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::views::MachineHealthCheck;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use remediator_api::views::MachineHealthCheck;
 use serde_json::{Value, json};
 
 use crate::world::acts::create_template;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use baremetal_remediator::core::machine_api::MachineApi;
 use kube::api::{Patch, PatchParams, PostParams};
+use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
 
 use crate::world::acts::create_template;

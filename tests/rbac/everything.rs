@@ -1,11 +1,11 @@
 //! A run of everything that the daemon can do.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use harness::await_condition;
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::LONG;

@@ -1,9 +1,9 @@
 //! Certificates with dates: what is refused soon is said before, and what nobody judges by dates is not.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Reason;
 use bmc_simulator::{CertificateDefect, Fault};
 use jiff::{SignedDuration, Timestamp};
+use remediator_core::phase::Reason;
 use serde_json::json;
 
 use crate::findings::faulty;

@@ -1,11 +1,11 @@
 //! What is found: each failure by its reason, and the recovery once it is corrected.
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::core::phase::Reason;
 use bmc_simulator::{CertificateDefect, DecoySpec, Fault, Injection, RequestClass};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::world::refusal::{self, Case};

@@ -20,8 +20,8 @@ mod scrape;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::phase::Reason;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use tokio::sync::{OnceCell, RwLock};
 use world::metered::Daemon;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{Event, Fault, Host, Snapshot};
 use harness::AuditEvent;
 use harness::kubelet::NodeTemplate;
 use kube::api::{Api, DeleteParams};
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use crate::world::{self, HostOptions, World, objects};
@@ -98,7 +98,7 @@ async fn a_host_under_remediation_is_left_alone_and_checked_again_afterwards() -
     is_ready(&world, &host.name).await?;
 
     let remediation = world.falls_silent_and_is_reported(host).await?;
-    let booting = |journal: &baremetal_remediator::core::journal::Journal| journal.phase == Phase::Booting;
+    let booting = |journal: &remediator_core::journal::Journal| journal.phase == Phase::Booting;
     world.remediation_until(&remediation, PATIENCE, booting).await?;
     let no_session = |now: &Snapshot| now.sessions.is_empty();
     tokio::time::timeout(PATIENCE, host.bmc.wait_for(no_session)).await??;
@@ -139,7 +139,7 @@ async fn a_host_whose_node_a_remediation_has_deleted_is_left_alone_too() -> Resu
     world.falls_silent(host).await?;
     let spec = json!({"nodeName": host.name, "fencingMode": "NodeDeletion"});
     objects::create_remediation(&world, "by-node", spec).await?;
-    let booting = |journal: &baremetal_remediator::core::journal::Journal| journal.phase == Phase::Booting;
+    let booting = |journal: &remediator_core::journal::Journal| journal.phase == Phase::Booting;
     world.remediation_until("by-node", PATIENCE, booting).await?;
     let no_session = |now: &Snapshot| now.sessions.is_empty();
     tokio::time::timeout(PATIENCE, host.bmc.wait_for(no_session)).await??;
@@ -191,8 +191,7 @@ async fn a_host_that_vanishes_is_not_measured_any_more() -> Result<()> {
     daemon.metric_becomes(&metric, Some("1")).await?;
     ensure!(daemon.metric(&expiry).await?.is_some());
 
-    let endpoints =
-        Api::<baremetal_remediator::api::BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
+    let endpoints = Api::<remediator_api::BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
     endpoints.delete(&host.name, &DeleteParams::default()).await?;
 
     daemon.metric_becomes(&metric, None).await?;

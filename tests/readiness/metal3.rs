@@ -1,7 +1,7 @@
 //! Hosts that a BareMetalHost describes have no object of ours: they are reported by event and metric.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Reason;
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
 use crate::world::{HostOptions, World, objects, refusal};

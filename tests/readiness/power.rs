@@ -1,8 +1,8 @@
 //! Power states: a host that is off is no contradiction to a Node that is silent.
 
 use anyhow::Result;
-use baremetal_remediator::core::phase::Reason;
 use bmc_simulator::Power;
+use remediator_core::phase::Reason;
 
 use crate::world::{HostOptions, World, objects};
 use crate::{POLICY, daemon, is_ready};

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::api::{PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::Event;
 use harness::await_condition;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 
 use super::{World, WorldHost, objects};

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use harness::Cluster;
 use harness::await_condition;
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_api::{PowerCycleRemediation, keys};
 use serde_json::{Value, json};
 
 use super::{HostOptions, World, WorldHost, objects};

@@ -6,13 +6,13 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
 use harness::await_condition;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::ChildDaemon;
 use harness::{Cluster, Cursor, ForeignCrd};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_api::PowerCycleRemediation;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use baremetal_remediator::api::PowerCycleRemediation;
 use harness::await_condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DynamicObject};
+use remediator_api::PowerCycleRemediation;
 use serde_json::Value;
 
 /// Waits until the condition of a type is as wanted.

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use baremetal_remediator::api::RemediationPolicy;
 use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
+use remediator_api::RemediationPolicy;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 

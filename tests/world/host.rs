@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::bmc::Protocol;
 use bmc_simulator::{Change, Delays, Host, HostSpec, IpmiSpec};
 use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid};
+use remediator_bmc::Protocol;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::RemediationPolicy;
 use harness::{Cluster, ForeignCrd};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use remediator_api::RemediationPolicy;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;

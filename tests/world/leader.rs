@@ -2,11 +2,11 @@
 //! Sources: machine-api-operator `cmd/machine-healthcheck/main.go`, cluster-api `main.go`.
 
 use anyhow::Result;
-use baremetal_remediator::core::machine_api::MachineApi;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use remediator_core::machine_api::MachineApi;
 use serde_json::json;
 
 use super::ensure_namespace;

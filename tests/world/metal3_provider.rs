@@ -4,9 +4,9 @@
 #![allow(clippy::indexing_slicing, reason = "what is indexed was built here")]
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::keys;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_api::keys;
 use serde_json::{Value, json};
 
 use super::{HostOptions, World, WorldHost, cluster_api, objects};

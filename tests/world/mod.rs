@@ -44,9 +44,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::Simulator;
 use harness::Cluster;
 use harness::await_condition;
@@ -55,6 +52,9 @@ use harness::process::ChildDaemon;
 use kube::api::Api;
 use kube::runtime::wait::Condition;
 use kube::{Client, ResourceExt as _};
+use remediator_api::PowerCycleRemediation;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 
 #[allow(unused_imports)]
 pub use daemon::set_policy;

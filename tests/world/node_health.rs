@@ -2,8 +2,8 @@
 //! Source of their form: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`.
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::PowerCycleRemediation;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use remediator_api::PowerCycleRemediation;
 use serde_json::{Value, json};
 
 use super::acts::patient;

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::api::{PowerCycleRemediation, keys};
 use futures::StreamExt as _;
 use harness::await_condition;
 use harness::process::ChildDaemon;
@@ -15,6 +14,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use remediator_api::{PowerCycleRemediation, keys};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 

@@ -1,12 +1,12 @@
 //! The objects of a world, and what is done to them.
 
 use anyhow::Result;
-use baremetal_remediator::api::views::{Machine, MachineHealthCheck};
-use baremetal_remediator::api::{BMCEndpoint, keys};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_api::{BMCEndpoint, keys};
 use serde_json::{Map, Value, json};
 
 #[allow(unused_imports)]

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::Phase;
 use bmc_simulator::{Command, Event, Fault, Injection, RequestClass};
 use harness::Cursor;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use remediator_core::journal::Journal;
+use remediator_core::phase::Phase;
 use serde_json::json;
 
 use super::{DAEMON_USER, HostOptions, World, WorldHost, objects};

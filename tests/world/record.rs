@@ -1,10 +1,10 @@
 //! What was written down: the journal as the API server got it, next to what the BMCs were told.
 
 use anyhow::Result;
-use baremetal_remediator::core::journal::{Intent, Journal, Verb};
 use bmc_simulator::{Command, Event};
 use harness::{AuditEvent, Cursor};
 use jiff::{SignedDuration, Timestamp};
+use remediator_core::journal::{Intent, Journal, Verb};
 use serde_json::Value;
 
 use super::{DAEMON_USER, World, WorldHost, truth};
@@ -139,7 +139,7 @@ pub async fn unproven_releases(world: &World, cursor: Cursor) -> Result<Vec<Stri
             let before = written.iter().rev().find(|written| written.at <= at);
             let evidence = before.and_then(|written| written.journal.evidence.as_ref());
             let told = evidence.is_some_and(|evidence| {
-                let good = |read: &&baremetal_remediator::core::journal::OffRead| {
+                let good = |read: &&remediator_core::journal::OffRead| {
                     read.said == "Off" && read.began >= evidence.acknowledged
                 };
                 evidence.reads.iter().filter(good).count() >= 2

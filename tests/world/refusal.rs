@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use baremetal_remediator::api::keys;
-use baremetal_remediator::core::journal::Journal;
-use baremetal_remediator::core::phase::{Phase, Reason};
 use bmc_simulator::{Event as SimulatorEvent, Host};
 use futures::future::{BoxFuture, join_all};
 use harness::process::ChildDaemon;
+use remediator_api::keys;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 
 use super::{HostOptions, World, WorldHost, objects};

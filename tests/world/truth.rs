@@ -1,10 +1,10 @@
 //! The judge: joins what the API server wrote down with what the hosts were in truth.
 
 use anyhow::Result;
-use baremetal_remediator::api::keys;
 use bmc_simulator::{Change, Event as SimulatorEvent};
 use harness::{AuditEvent, Cursor};
 use jiff::Timestamp;
+use remediator_api::keys;
 
 use super::{DAEMON_USER, World, WorldHost};
 

@@ -11,13 +11,13 @@ use super::cluster::Cluster;
 use super::cluster_host::ClusterHost;
 use super::farewell;
 use super::interruption::{Interrupted, Interruption};
-use crate::bmc::{BmcLine, BmcTarget, Bmcs, Inspection, Urgency};
 use crate::controller::{Latch, obstacle, rejected_before};
-use crate::core::facts::Obstacle;
-use crate::core::identity::SystemUuid;
-use crate::core::phase::Reason;
-use crate::core::power::PowerState;
-use crate::core::readiness::{self, Expected};
+use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Inspection, Urgency};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::phase::Reason;
+use remediator_core::power::PowerState;
+use remediator_core::readiness::{self, Expected};
 
 /// One host and what the check found.
 pub(super) struct Checked {

@@ -10,8 +10,8 @@ use super::asking::{Asker, Checked};
 use super::cluster::Cluster;
 use super::{direct, show};
 use crate::cli::show::{Output, table};
-use crate::core::phase::Reason;
-use crate::core::readiness::Expected;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::Expected;
 
 /// Checks one host or all.
 ///

@@ -7,18 +7,18 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::cluster_host::ClusterHost;
-use crate::api::guarded::Guarded;
-use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
-use crate::api::views::{Machine, Node};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use crate::bmc::{AllowedNetworks, BmcTarget, ReservedRange};
 use crate::controller::{
     ClusterKey, MachineLists, ShellError, bmc_access, client_of, cluster_networks, reference,
     resolve_endpoint, within,
 };
-use crate::core::facts::{NodeReport, Obstacle};
-use crate::core::phase::Reason;
 use crate::metal3;
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_api::views::{Machine, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use remediator_bmc::{AllowedNetworks, BmcTarget, ReservedRange};
+use remediator_core::facts::{NodeReport, Obstacle};
+use remediator_core::phase::Reason;
 
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {

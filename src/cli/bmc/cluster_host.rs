@@ -2,11 +2,11 @@
 
 use kube::{Client, ResourceExt};
 
-use crate::api::PowerCycleRemediation;
-use crate::api::views::{Machine, Node};
 use crate::controller::{ResolvedHost, begun, is_meant};
-use crate::core::facts::Obstacle;
-use crate::core::identity::SystemUuid;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::{Machine, Node};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
 
 /// A host of the cluster.
 pub(super) struct ClusterHost {

@@ -9,11 +9,11 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use zeroize::Zeroizing;
 
 use super::arguments::DirectArguments;
-use crate::bmc::{
+use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Credentials, Fingerprint, ServerTrust, Transport,
     TransportSecurity,
 };
-use crate::core::identity::SystemUuid;
+use remediator_core::identity::SystemUuid;
 
 /// Where a password may stand besides a file: not in an argument, which every user of the machine sees.
 const PASSWORD_VARIABLE: &str = "BMC_PASSWORD";
@@ -27,7 +27,7 @@ const LONGEST_FILE: u64 = 4096;
 /// # Errors
 /// Names the argument.
 pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Result<BmcTarget> {
-    let address: crate::bmc::BmcAddress = address.parse().context("--address")?;
+    let address: remediator_bmc::BmcAddress = address.parse().context("--address")?;
     let (transport, protocol) = (address.transport, address.protocol);
     let trust = trust(arguments)?;
     Ok(BmcTarget {

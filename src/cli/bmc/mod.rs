@@ -19,8 +19,8 @@ use cluster::Cluster;
 pub use interruption::Interrupted;
 use interruption::Interruption;
 
-use crate::bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
-use crate::core::journal::Verb;
+use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
+use remediator_core::journal::Verb;
 
 /// The longest that the farewell to a BMC may take.
 const FAREWELL: Duration = Duration::from_secs(10);

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::bmc::{Inspection, Login, Reading};
 use crate::cli::show::Output;
+use remediator_bmc::{Inspection, Login, Reading};
 
 /// Says on standard error what happens, with its time.
 pub(super) fn tell(text: &str) {

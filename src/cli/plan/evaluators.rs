@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
 
-use crate::api::RemediationPolicy;
-use crate::api::guarded::Guarded;
-use crate::core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
-use crate::core::checker::platform::{LeaseRead, Platform, Sighting, platform};
-use crate::core::checker::standing::{Standing, standing};
-use crate::core::machine_api::MachineApi;
 use crate::intake::health_check::look_out::wanted_by;
 use crate::intake::health_check::platform::{is_switched_off, lease};
+use remediator_api::RemediationPolicy;
+use remediator_api::guarded::Guarded;
+use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
+use remediator_core::checker::platform::{LeaseRead, Platform, Sighting, platform};
+use remediator_core::checker::standing::{Standing, standing};
+use remediator_core::machine_api::MachineApi;
 
 /// What tells whether the platform's controllers run.
 pub(super) struct Leases {

@@ -8,17 +8,17 @@ use super::course::{Asks, Claim, Says};
 use super::evaluators::EvaluatedBy;
 use super::said::{Said, limit, said};
 use super::world::{OfApi, World, within_namespace};
-use crate::api::PowerCycleRemediation;
-use crate::api::guarded::Guarded;
-use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::{ClusterKey, Producer, is_meant};
-use crate::core::checker::evaluator::{self, Evaluator};
-use crate::core::facts::Seen;
-use crate::core::health::assess::{Exempt, Judged};
-use crate::core::health::overlap::{Assessed, Check, Evaluation, evaluate};
-use crate::core::health::target::{NodeState, Target};
-use crate::core::health::verdict::Verdict;
 use crate::intake::health_check::judged;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::checker::evaluator::{self, Evaluator};
+use remediator_core::facts::Seen;
+use remediator_core::health::assess::{Exempt, Judged};
+use remediator_core::health::overlap::{Assessed, Check, Evaluation, evaluate};
+use remediator_core::health::target::{NodeState, Target};
+use remediator_core::health::verdict::Verdict;
 
 /// A check that asks for a remediation.
 struct Listed {

@@ -6,13 +6,13 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
-use crate::api::guarded::Guarded;
-use crate::api::views::{MachineHealthCheck, NodeHealthCheck};
 use crate::controller::{MachineLists, ShellError, list, within};
-use crate::core::facts::Seen;
-use crate::core::health::HealthCheck;
-use crate::core::health::node_health_check::rivals::Rivals;
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
+use remediator_core::facts::Seen;
+use remediator_core::health::HealthCheck;
+use remediator_core::health::node_health_check::rivals::Rivals;
+use remediator_core::machine_api::MachineApi;
 
 /// The NodeHealthChecks of the cluster.
 pub(super) struct NodeChecks {

@@ -11,19 +11,19 @@ use super::health::OfMachine;
 use super::node_checks::unreadable;
 use super::said::{Said, template, verdict};
 use super::world::World;
-use crate::api::views::node_health_check::TemplateReference;
-use crate::api::views::{Node, NodeHealthCheck};
 use crate::controller::{Producer, about, producer};
-use crate::core::checker::evaluator::Evaluator;
-use crate::core::facts::Obstacle;
-use crate::core::health::dialect::Dialect;
-use crate::core::health::node_health_check::assess::{
+use remediator_api::views::node_health_check::TemplateReference;
+use remediator_api::views::{Node, NodeHealthCheck};
+use remediator_core::checker::evaluator::Evaluator;
+use remediator_core::facts::Obstacle;
+use remediator_core::health::dialect::Dialect;
+use remediator_core::health::node_health_check::assess::{
     Circumstances, EXCLUDED, EXCLUDED_LABEL, Held, JudgedNode, NodeAssessment, NodeTarget, NodesStopped,
     assess_nodes,
 };
-use crate::core::health::node_health_check::rivals::Rivals;
-use crate::core::health::verdict::Verdict;
-use crate::core::phase::Reason;
+use remediator_core::health::node_health_check::rivals::Rivals;
+use remediator_core::health::verdict::Verdict;
+use remediator_core::phase::Reason;
 
 const KIND: &str = "NodeHealthCheck";
 

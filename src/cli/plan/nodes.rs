@@ -6,14 +6,14 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
 use crate::controller::{
     ClusterKey, NODES_PAGE, ShellError, client_of, list, supports_out_of_service, within,
 };
-use crate::core::facts::Obstacle;
-use crate::core::node_lease;
-use crate::core::phase::Reason;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_core::facts::Obstacle;
+use remediator_core::node_lease;
+use remediator_core::phase::Reason;
 
 /// The Nodes of one cluster.
 pub(super) struct Nodes {

@@ -13,13 +13,13 @@ use super::steps::steps;
 use super::subject::{self, Subject};
 use super::world::{OfApi, World, within_namespace};
 use super::{node_claims, said};
-use crate::api::PowerCycleRemediation;
-use crate::api::guarded::Guarded;
-use crate::api::views::Machine;
 use crate::controller::{ClusterKey, Producer, is_told_to_stop, producer};
-use crate::core::facts::Origin;
-use crate::core::strategy::HostControl;
 use crate::intake::health_check::judged;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Machine;
+use remediator_core::facts::Origin;
+use remediator_core::strategy::HostControl;
 
 /// What is to be said of one Machine, or of a Node without one.
 #[derive(Debug, Default, Serialize)]

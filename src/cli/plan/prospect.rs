@@ -10,24 +10,24 @@ use super::course::Asked;
 use super::nodes::Nodes;
 use super::subject::Subject;
 use super::world::{World, within_namespace};
-use crate::api::remediation_policy::RemediationPolicySpec;
-use crate::api::views::{Machine, Node};
-use crate::bmc::{AllowedNetworks, Host as BmcHost};
 use crate::controller::node_of_host::{self, Marks};
 use crate::controller::producers::of_machine;
 use crate::controller::{
     self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others, seen,
 };
-use crate::core::decision::{Act, Observation};
-use crate::core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
-use crate::core::health::HealthCheck;
-use crate::core::intake::{self, Intake, Remediation, Triggered};
-use crate::core::journal::Journal;
-use crate::core::machine_api::MachineApi;
-use crate::core::node_lease::{self, Holders, NodeLease};
-use crate::core::observed::{NodeLeaseRead, Observed};
-use crate::core::phase::Reason;
-use crate::core::step::step;
+use remediator_api::remediation_policy::RemediationPolicySpec;
+use remediator_api::views::{Machine, Node};
+use remediator_bmc::{AllowedNetworks, Host as BmcHost};
+use remediator_core::decision::{Act, Observation};
+use remediator_core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
+use remediator_core::health::HealthCheck;
+use remediator_core::intake::{self, Intake, Remediation, Triggered};
+use remediator_core::journal::Journal;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::node_lease::{self, Holders, NodeLease};
+use remediator_core::observed::{NodeLeaseRead, Observed};
+use remediator_core::phase::Reason;
+use remediator_core::step::step;
 
 /// What a remediation would come to.
 pub(super) enum Prospect {
@@ -184,7 +184,7 @@ fn node_of_host(
     machine: &Machine,
     nodes: &Result<&Nodes, Obstacle>,
     host: &Result<Host, Obstacle>,
-) -> Seen<crate::core::facts::Node> {
+) -> Seen<remediator_core::facts::Node> {
     let marks = Marks::of_stated(host, Some(machine));
     let (nodes, marks) = match node_of_host::both(nodes, &marks) {
         Ok(known) => known,
@@ -204,7 +204,7 @@ fn node_of_host(
 
 /// What decisions about a Node are based on, with the Machine of the right API that it speaks of. One that is asked
 /// for without a Machine may speak of one elsewhere.
-fn facts_of(world: &World, subject: &Subject<'_>, node: &Node) -> crate::core::facts::Node {
+fn facts_of(world: &World, subject: &Subject<'_>, node: &Node) -> remediator_core::facts::Node {
     let link = match subject.machine {
         Some(machine) => node.machine_link(machine.api()),
         None => {
@@ -212,7 +212,7 @@ fn facts_of(world: &World, subject: &Subject<'_>, node: &Node) -> crate::core::f
             annotated.or_else(|| world.machine_of(&node.name_any()))
         }
     };
-    crate::core::facts::Node {
+    remediator_core::facts::Node {
         machine_link: link,
         ..node.facts()
     }

@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::course::{Asks, Claim};
 use super::evaluators::EvaluatedBy;
 use super::templates::KIND;
-use crate::core::health::assess::{Assessment, Stopped};
-use crate::core::health::dialect::Dialect;
-use crate::core::health::overlap::Assessed;
-use crate::core::health::verdict::{Unknown, Verdict};
+use remediator_core::health::assess::{Assessment, Stopped};
+use remediator_core::health::dialect::Dialect;
+use remediator_core::health::overlap::Assessed;
+use remediator_core::health::verdict::{Unknown, Verdict};
 
 /// What one health check says of a Machine or Node.
 #[derive(Debug, Serialize)]

@@ -4,8 +4,8 @@ use super::course::Asked;
 use super::subject::Subject;
 use super::world::World;
 use crate::controller::ResolvedHost;
-use crate::core::facts::Origin;
-use crate::core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Strategy};
+use remediator_core::facts::Origin;
+use remediator_core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Strategy};
 
 /// What a remediation would do to a Machine or Node, step by step.
 pub(super) fn steps(world: &World, subject: &Subject<'_>, host: &ResolvedHost, asked: &Asked) -> Vec<String> {

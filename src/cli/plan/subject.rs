@@ -6,11 +6,11 @@ use kube::ResourceExt as _;
 use super::course::Asked;
 use super::nodes::Nodes;
 use super::world::{World, within_namespace};
-use crate::api::views::Machine;
 use crate::controller::{Producer, ResolvedHost, among_endpoints, reference};
-use crate::core::facts::Obstacle;
-use crate::core::strategy::HostControl;
 use crate::metal3;
+use remediator_api::views::Machine;
+use remediator_core::facts::Obstacle;
+use remediator_core::strategy::HostControl;
 
 /// Whose host it is about.
 #[derive(Clone)]

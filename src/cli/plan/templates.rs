@@ -4,10 +4,10 @@ use anyhow::anyhow;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 
-use crate::api::PowerCycleRemediationTemplate;
-use crate::api::guarded::Guarded;
 use crate::controller::{list, objects, within};
-use crate::core::strategy::Strategy;
+use remediator_api::PowerCycleRemediationTemplate;
+use remediator_api::guarded::Guarded;
+use remediator_core::strategy::Strategy;
 
 /// Kind of the templates that are ours.
 pub(super) const KIND: &str = "PowerCycleRemediationTemplate";
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::strategy::FencingMode;
+    use remediator_core::strategy::FencingMode;
 
     fn template(name: &str, spec: &Value) -> Guarded<PowerCycleRemediationTemplate> {
         serde_json::from_value(json!({

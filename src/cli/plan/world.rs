@@ -13,15 +13,15 @@ use super::evaluators::{Evaluators, Leases};
 use super::node_checks::NodeChecks;
 use super::nodes::Nodes;
 use super::templates::Templates;
-use crate::api::guarded::Guarded;
-use crate::api::remediation_policy::POLICY_NAME;
-use crate::api::views::cluster_api::Cluster;
-use crate::api::views::{Machine, MachineHealthCheck};
-use crate::api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use crate::controller::{ClusterKey, MachineLists, ShellError, client, list, objects, seen, within};
-use crate::core::facts::{Obstacle, Seen};
-use crate::core::machine_api::MachineApi;
 use crate::metal3;
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::machine_api::MachineApi;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{About, MachineApi, Producer, about, producer};
 
-fn remediation(metadata: &Value, spec: &Value) -> crate::api::PowerCycleRemediation {
+fn remediation(metadata: &Value, spec: &Value) -> remediator_api::PowerCycleRemediation {
     let mut object = json!({
         "apiVersion": "baremetal-remediator.io/v1alpha1",
         "kind": "PowerCycleRemediation",

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::bmc::{CredentialsError, NotAllowed, PowerCommand, Protocol, TlsFailure, TransportSecurity};
-use crate::core::identity::SystemUuid;
+use remediator_bmc::{CredentialsError, NotAllowed, PowerCommand, Protocol, TlsFailure, TransportSecurity};
+use remediator_core::identity::SystemUuid;
 
 struct Row {
     error: BmcError,

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::bmc::NotAllowed;
+use remediator_bmc::NotAllowed;
 
 /// What a server answers, by path; 404 for every other.
 type Answers = Vec<(&'static str, StatusCode, Value)>;

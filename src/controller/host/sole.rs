@@ -3,11 +3,11 @@
 use kube::ResourceExt as _;
 
 use super::{among_endpoints, bmc_address, speaks_of};
-use crate::api::BMCEndpoint;
-use crate::api::guarded::Guarded;
-use crate::core::facts::{Host, Obstacle};
-use crate::core::identity::SystemUuid;
-use crate::core::phase::Reason;
+use remediator_api::BMCEndpoint;
+use remediator_api::guarded::Guarded;
+use remediator_core::facts::{Host, Obstacle};
+use remediator_core::identity::SystemUuid;
+use remediator_core::phase::Reason;
 
 /// Whether an endpoint has a part in what [`still_sole`] says of a host.
 pub(in crate::controller) fn is_of_interest(

@@ -4,14 +4,14 @@
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 
-use crate::api::BMCEndpoint;
-use crate::api::guarded::Guarded;
-use crate::api::views::Machine;
 use crate::controller::api_call::{ShellError, list};
 use crate::controller::context::Context;
 use crate::controller::host::{self, Whose};
 use crate::controller::shared_read::SharedRead;
-use crate::core::facts::{Host, Obstacle};
+use remediator_api::BMCEndpoint;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Machine;
+use remediator_core::facts::{Host, Obstacle};
 
 /// What is listed.
 pub(crate) const LISTING: &str = "listing the BMCEndpoints";

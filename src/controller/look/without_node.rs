@@ -4,16 +4,16 @@ use kube::Client;
 use kube::api::Api;
 
 use super::{OfNodes, around, endpoints, joined};
-use crate::api::PowerCycleRemediation;
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
 use crate::controller::api_call::{ShellError, present, within};
 use crate::controller::context::Context;
 use crate::controller::machine_key::machine_key;
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::node_of_host::{self, Marks, Searched};
 use crate::controller::{gather, seen};
-use crate::core::facts::{Host, Look, Obstacle, Seen};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_core::facts::{Host, Look, Obstacle, Seen};
 
 /// Reads the same where the Machine had no Node: whether it has one by now, whether any Node of the cluster has the
 /// system UUID of the host, and what the BMCEndpoints say. No Lease is looked at, for there is no Node that could have one.

@@ -4,15 +4,15 @@ use jiff::Timestamp;
 use kube::api::{Api, ListParams};
 
 use super::{Marks, Search, is_witness};
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
 use crate::controller::api_call::{ShellError, each};
 use crate::controller::context::Context;
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::shared_read::SharedRead;
 use crate::controller::workload::NODES_PAGE;
-use crate::core::facts::{self, Seen};
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_core::facts::{self, Seen};
+use remediator_core::machine_api::MachineApi;
 
 /// A cluster that was searched live.
 #[derive(Clone, Debug)]

@@ -65,7 +65,7 @@ fn nodes_of_nobody_knows_which_cluster_prove_nothing() {
 }
 
 fn machine_of(cluster: &str) -> Machine {
-    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
     let object = json!({
         "metadata": {"name": "w", "namespace": "metal"}, "spec": {"clusterName": cluster},
     });

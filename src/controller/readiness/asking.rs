@@ -11,11 +11,11 @@ use crate::controller::context::Context;
 use crate::controller::host::ResolvedHost;
 use crate::controller::look;
 use crate::controller::node_cluster::NodeCluster;
-use crate::core::facts::Obstacle;
-use crate::core::identity::SystemUuid;
-use crate::core::power::PowerState;
-use crate::core::readiness::schedule::HostKey;
-use crate::core::readiness::{Expected, judge, off_is_believable};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::power::PowerState;
+use remediator_core::readiness::schedule::HostKey;
+use remediator_core::readiness::{Expected, judge, off_is_believable};
 
 /// What came of asking.
 pub(super) struct Seen {

@@ -8,8 +8,6 @@ use kube::{Resource as _, ResourceExt as _};
 
 use super::asking::ask;
 use super::findings::NodeSeen;
-use crate::api::BMCEndpoint;
-use crate::api::views::Machine;
 use crate::controller::about::about;
 use crate::controller::api_call::ShellError;
 use crate::controller::context::Context;
@@ -17,10 +15,12 @@ use crate::controller::host::{self, ResolvedHost};
 use crate::controller::machine_key::{MachineKey, machine_name};
 use crate::controller::node_cluster::NodeCluster;
 use crate::controller::{acceptance, caches, others, seen};
-use crate::core::facts::{Obstacle, Seen};
-use crate::core::phase::Reason;
-use crate::core::readiness::schedule::{HostKey, HostKind};
 use crate::metal3;
+use remediator_api::BMCEndpoint;
+use remediator_api::views::Machine;
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 /// How long a host with a remediation under way is left alone before the next look.
 pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::core::facts::Obstacle;
-use crate::core::phase::Reason;
-use crate::core::readiness::schedule::HostKey;
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::HostKey;
 
 /// What was found out about one host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,12 +21,12 @@ pub(crate) use self::findings::{Finding, Findings};
 use self::sight::standing;
 use super::caches::{self, Guarded};
 use super::context::Context;
-use crate::api::BMCEndpoint;
-use crate::api::remediation_policy::{BmcRules, POLICY_NAME};
-use crate::core::facts::Obstacle;
-use crate::core::phase::Reason;
-use crate::core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
 use crate::report::{HostCheck, Standing};
+use remediator_api::BMCEndpoint;
+use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
 
 /// How often hosts are compared with what is known of them.
 const ROUND: Duration = Duration::from_secs(5);
@@ -150,7 +150,7 @@ impl Checker {
             let _ = self.tell.all.unbounded_send(());
         }
         // Another interval is no reason to check everything anew.
-        rules.readiness = crate::api::readiness_rules::ReadinessRules::default();
+        rules.readiness = remediator_api::readiness_rules::ReadinessRules::default();
         let begins = self.schedule.is_none();
         let mut schedule = self.schedule.take().unwrap_or_else(|| Schedule::new(interval));
         if schedule.interval() != interval {

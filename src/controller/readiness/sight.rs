@@ -2,13 +2,13 @@
 
 use kube::ResourceExt as _;
 
-use crate::api::{BMCEndpoint, keys};
 use crate::controller::context::Context;
 use crate::controller::host;
-use crate::core::readiness::schedule::{First, HostKey, HostKind, Schedule};
-use crate::core::readiness::slot::stable_hash;
 use crate::report::Standing;
 use crate::report::conditions::READY;
+use remediator_api::{BMCEndpoint, keys};
+use remediator_core::readiness::schedule::{First, HostKey, HostKind, Schedule};
+use remediator_core::readiness::slot::stable_hash;
 
 /// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
 pub(super) fn endpoints(context: &Context, schedule: &mut Schedule, begins: bool) {

@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::runtime::watcher::Event;
 
-use crate::api::guarded::Guarded;
-use crate::api::views::Node;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
 
 /// The most that the Nodes of one cluster may take, in bytes. As they are kept, a Node is 1 to 2 kB, and
 /// Kubernetes supports 5,000 of them (kubernetes.io, "Considerations for large clusters").

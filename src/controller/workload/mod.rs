@@ -28,12 +28,12 @@ use super::clock::Clock;
 use super::lost_nodes::LostNodes;
 use super::newcomers::{ChangedNode, Newcomers};
 use super::node_cluster::NodeCluster;
-use crate::api::guarded::Guarded;
-use crate::api::keys;
-use crate::api::views::{Machine, Node};
-use crate::core::facts::Obstacle;
-use crate::core::phase::Reason;
 use crate::intake::health_check::wake::{Wake, Waker, Woke};
+use remediator_api::guarded::Guarded;
+use remediator_api::keys;
+use remediator_api::views::{Machine, Node};
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
 
 /// How long after it was asked for last a cluster is still watched.
 const KEPT_FOR: Duration = Duration::from_mins(30);

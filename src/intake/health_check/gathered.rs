@@ -8,20 +8,20 @@ use kube::ResourceExt as _;
 
 use super::judged::{self, UnderWay};
 use super::state::{CheckKey, Remediations};
-use crate::api::PowerCycleRemediation;
-use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{
     ClusterKey, Context, NodeCluster, about, begun, gather, host_by_statement, others, seen,
 };
-use crate::core::facts::{Obstacle, Origin};
-use crate::core::health::overlap::Check;
-use crate::core::health::rules::CLUSTER_NAME_LABEL;
-use crate::core::health::target::{NodeState, Target};
-use crate::core::health::vouching;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Phase;
-use crate::core::step::{
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::facts::{Obstacle, Origin};
+use remediator_core::health::overlap::Check;
+use remediator_core::health::rules::CLUSTER_NAME_LABEL;
+use remediator_core::health::target::{NodeState, Target};
+use remediator_core::health::vouching;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Phase;
+use remediator_core::step::{
     machine_obstacle, node_obstacle, not_yet_missed, pause_obstacle, trigger_obstacle, unnamed_host,
     without_node_obstacle,
 };

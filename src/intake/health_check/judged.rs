@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 
-use crate::api::PowerCycleRemediation;
-use crate::api::guarded::Guarded;
-use crate::api::keys;
-use crate::api::views::{Machine, MachineHealthCheck, Node};
 use crate::controller::{ClusterKey, about, begun};
-use crate::core::facts::Seen;
-use crate::core::health::overlap::Check;
-use crate::core::health::problem::{Problem, RuleError};
-use crate::core::health::rules::{Malformed, Scope};
-use crate::core::health::target::{ClusterState, NodeState, Target};
-use crate::core::machine_api::MachineApi;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
+use remediator_api::keys;
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_core::facts::Seen;
+use remediator_core::health::overlap::Check;
+use remediator_core::health::problem::{Problem, RuleError};
+use remediator_core::health::rules::{Malformed, Scope};
+use remediator_core::health::target::{ClusterState, NodeState, Target};
+use remediator_core::machine_api::MachineApi;
 
 /// Whether a check asks for power cycles by the strategy, which is what our health checker evaluates. Of one
 /// that cannot be read nobody knows.
@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 
     fn of_cluster(cluster: &str, name: &str) -> Guarded<Machine> {
         let machine = json!({

@@ -11,15 +11,15 @@ use super::state::{CheckKey, Stance};
 use super::unserved::{NodeChecks, Unserved};
 use super::wake::{Waker, Woke};
 use super::{judged, platform, unserved};
-use crate::api::RemediationPolicy;
-use crate::api::remediation_policy::{HealthChecker, POLICY_NAME};
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{ClusterKey, Context, seen};
-use crate::core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
-use crate::core::checker::platform::{Platform, Sighting, platform};
-use crate::core::checker::standing::{Standing, Wanted, standing};
-use crate::core::facts::Seen;
-use crate::core::machine_api::MachineApi;
+use remediator_api::RemediationPolicy;
+use remediator_api::remediation_policy::{HealthChecker, POLICY_NAME};
+use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
+use remediator_core::checker::platform::{Platform, Sighting, platform};
+use remediator_core::checker::standing::{Standing, Wanted, standing};
+use remediator_core::facts::Seen;
+use remediator_core::machine_api::MachineApi;
 
 /// How often the Lease of the platform's controller is read while it decides something.
 const LOOK: Duration = Duration::from_secs(10);

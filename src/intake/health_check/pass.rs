@@ -16,18 +16,18 @@ use super::saying::say;
 use super::state::CheckKey;
 use super::telling::tell;
 use super::{judged, status, trigger, with_template};
-use crate::api::views::{Machine, MachineHealthCheck};
 use crate::controller::caches::Guarded;
 use crate::controller::{Context, ShellError};
-use crate::core::checker::notice::{Notice, On, Weight};
-use crate::core::checker::notices::{
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::checker::notice::{Notice, On, Weight};
+use remediator_core::checker::notices::{
     EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, malformed,
 };
-use crate::core::checker::pass::{Outcome, outcome};
-use crate::core::checker::succeeded::{Said, unsaid};
-use crate::core::facts::Seen;
-use crate::core::health::overlap::{Evaluation, evaluate};
-use crate::core::machine_api::MachineApi;
+use remediator_core::checker::pass::{Outcome, outcome};
+use remediator_core::checker::succeeded::{Said, unsaid};
+use remediator_core::facts::Seen;
+use remediator_core::health::overlap::{Evaluation, evaluate};
+use remediator_core::machine_api::MachineApi;
 
 /// The passes over the health checks of one API.
 pub(super) struct Passes {

@@ -5,12 +5,12 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::{Api, ListParams};
 
-use crate::api::views::FeatureGate;
-use crate::api::views::feature_gate::{FEATURE_GATE_NAME, NO_HEALTH_CHECK_CONTROLLER};
 use crate::controller::caches::Guarded;
 use crate::controller::{list, within};
-use crate::core::checker::platform::{LeaseRead, LeaseRecord};
-use crate::core::machine_api::MachineApi;
+use remediator_api::views::FeatureGate;
+use remediator_api::views::feature_gate::{FEATURE_GATE_NAME, NO_HEALTH_CHECK_CONTROLLER};
+use remediator_core::checker::platform::{LeaseRead, LeaseRecord};
+use remediator_core::machine_api::MachineApi;
 
 /// Namespace of the Lease: that of the controller's own ServiceAccount, for none is named when it is
 /// started. Source: machine-api-operator `pkg/operator/sync.go`, `cmd/machine-healthcheck/main.go`.

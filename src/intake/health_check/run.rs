@@ -17,11 +17,11 @@ use super::pass::{Passes, forget_numbers};
 use super::state::CheckKey;
 use super::wake::{Waker, Woke};
 use super::{judged, pass, unserved};
-use crate::api::views::MachineHealthCheck;
 use crate::controller::caches::{self, Guarded};
 use crate::controller::{Context, MachineStores};
-use crate::core::checker::evaluator::Asks;
-use crate::core::machine_api::MachineApi;
+use remediator_api::views::MachineHealthCheck;
+use remediator_core::checker::evaluator::Asks;
+use remediator_core::machine_api::MachineApi;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
 const TOGETHER: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use super::state::CheckKey;
 use super::status;
 use super::status::machine::Turn;
 use crate::controller::Context;
-use crate::core::checker::succeeded::Said;
+use remediator_core::checker::succeeded::Said;
 
 /// Writes the conditions for as long as one turn takes: then others are looked at first.
 pub(super) async fn say(

@@ -8,9 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tokio::sync::Notify;
 
 use super::unserved::Unserved;
-use crate::core::checker::notice::{Notice, Told};
-use crate::core::checker::standing::Standing;
-use crate::core::machine_api::MachineApi;
+use remediator_core::checker::notice::{Notice, Told};
+use remediator_core::checker::standing::Standing;
+use remediator_core::machine_api::MachineApi;
 
 /// A health check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,11 +7,11 @@ use kube::Resource;
 
 use super::gathered::Gathered;
 use super::state::CheckKey;
-use crate::api::views::MachineHealthCheck;
 use crate::controller::Context;
 use crate::controller::caches::Guarded;
-use crate::core::checker::notice::{Notice, On};
-use crate::core::machine_api::MachineApi;
+use remediator_api::views::MachineHealthCheck;
+use remediator_core::checker::notice::{Notice, On};
+use remediator_core::machine_api::MachineApi;
 
 /// Tells people what they were not told in the pass before, without holding up the next one.
 pub(super) fn tell(

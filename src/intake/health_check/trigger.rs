@@ -3,9 +3,9 @@
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use crate::api::keys;
-use crate::api::views::Machine;
 use crate::controller::{Context, ShellError, patch_machine, within};
+use remediator_api::keys;
+use remediator_api::views::Machine;
 
 /// Puts the trigger on the Machine as it was judged: not on another of its name, and not if anybody has
 /// written to it since.

@@ -7,13 +7,13 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 
 use super::telling::reference;
-use crate::api::views::{MachineHealthCheck, NodeHealthCheck};
 use crate::controller::caches::{self, Caches, Guarded};
 use crate::controller::{Context, list};
-use crate::core::checker::evaluator::Asks;
-use crate::core::facts::Obstacle;
-use crate::core::machine_api::MachineApi;
-use crate::core::phase::Reason;
+use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
+use remediator_core::checker::evaluator::Asks;
+use remediator_core::facts::Obstacle;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 /// Names in one message.
 const NAMED: usize = 5;

@@ -12,12 +12,12 @@ use kube::runtime::controller::Action;
 use super::again::RETRY;
 use super::state::CheckKey;
 use super::telling::tell;
-use crate::api::views::MachineHealthCheck;
 use crate::controller::Context;
 use crate::controller::caches::{self, Guarded};
-use crate::core::checker::notice::Notice;
-use crate::core::checker::notices::{malformed, unusable_template};
-use crate::core::health::overlap::Check;
+use remediator_api::views::MachineHealthCheck;
+use remediator_core::checker::notice::Notice;
+use remediator_core::checker::notices::{malformed, unusable_template};
+use remediator_core::health::overlap::Check;
 
 /// How old a check is before a template is missed: both may be of one file, which is applied from top to bottom.
 const YOUNG: Duration = Duration::from_secs(30);

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 
 use super::templates::Unusable;
 use crate::controller::Producer;
-use crate::core::checker::evaluator::Evaluator;
-use crate::core::facts::{Obstacle, Origin};
-use crate::core::phase::Reason;
-use crate::core::strategy::Strategy;
+use remediator_core::checker::evaluator::Evaluator;
+use remediator_core::facts::{Obstacle, Origin};
+use remediator_core::phase::Reason;
+use remediator_core::strategy::Strategy;
 
 /// What one health check has to do with a Machine or Node.
 #[derive(Clone, Debug, PartialEq)]

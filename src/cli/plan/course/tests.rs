@@ -1,7 +1,7 @@
 //! What follows from what the health checks of a Machine say.
 
 use super::*;
-use crate::core::strategy::{FencingMode, HostControl};
+use remediator_core::strategy::{FencingMode, HostControl};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

@@ -8,11 +8,11 @@ mod unreadable;
 
 use jiff::Timestamp;
 
-use crate::api::guarded::Guarded;
-use crate::api::views::MachineHealthCheck;
 use crate::controller::{Context, ShellError};
-use crate::core::checker::pass::Outcome;
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::MachineHealthCheck;
+use remediator_core::checker::pass::Outcome;
+use remediator_core::machine_api::MachineApi;
 
 /// The condition of both APIs. Sources: openshift/api `machine/v1beta1/types_machinehealthcheck.go`;
 /// cluster-api `api/core/v1beta2/machinehealthcheck_types.go`.

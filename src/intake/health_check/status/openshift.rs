@@ -7,11 +7,11 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::REMEDIATION_ALLOWED;
-use crate::api::views::MachineHealthCheck;
-use crate::api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use crate::controller::caches::Guarded;
 use crate::controller::{ShellError, within};
-use crate::core::checker::pass::Status;
+use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
+use remediator_core::checker::pass::Status;
 
 /// Writes the status by a patch that only fits the check as it was read.
 ///
@@ -93,7 +93,7 @@ fn condition(wanted: &Status, before: Option<&OpenShiftCondition>, now: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::checker::pass::{Denied, StatusCounts};
+    use remediator_core::checker::pass::{Denied, StatusCounts};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

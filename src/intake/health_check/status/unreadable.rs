@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::cluster_api::changed;
 use super::conditions::field;
-use crate::api::guarded::{Guarded, Unreadable};
-use crate::api::views::MachineHealthCheck;
-use crate::api::views::cluster_api::{Kind, Version};
 use crate::controller::{Context, ShellError, within};
-use crate::core::checker::pass::Outcome;
-use crate::core::machine_api::MachineApi;
+use remediator_api::guarded::{Guarded, Unreadable};
+use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::cluster_api::{Kind, Version};
+use remediator_core::checker::pass::Outcome;
+use remediator_core::machine_api::MachineApi;
 
 /// What is awaited, for the error that says that it took too long.
 const WRITING: &str = "writing the status of a MachineHealthCheck";

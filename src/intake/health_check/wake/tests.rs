@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::keys;
-use crate::api::views::cluster_api::{FromClusterApi as _, Version};
+use remediator_api::keys;
+use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 
 fn node_with(heartbeat: &str, status: &str) -> Guarded<Node> {
     serde_json::from_value(json!({

@@ -2,9 +2,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{changed, version_of};
-use crate::api::views::MachineHealthCheck;
-use crate::api::views::cluster_api::{FromClusterApi as _, Version};
-use crate::core::checker::pass::{Denied, Outcome, Status, StatusCounts};
+use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
+use remediator_core::checker::pass::{Denied, Outcome, Status, StatusCounts};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

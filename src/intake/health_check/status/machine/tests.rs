@@ -3,11 +3,11 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::{changed, says};
-use crate::api::views::Machine;
-use crate::api::views::cluster_api::{FromClusterApi as _, Kind, Version};
-use crate::core::checker::succeeded::{Failure, Said};
-use crate::core::health::dialect::Dialect;
-use crate::core::health::verdict::UnhealthyReason;
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::{FromClusterApi as _, Kind, Version};
+use remediator_core::checker::succeeded::{Failure, Said};
+use remediator_core::health::dialect::Dialect;
+use remediator_core::health::verdict::UnhealthyReason;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

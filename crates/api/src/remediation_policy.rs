@@ -1,0 +1,195 @@
+//! RemediationPolicy: the administrator's limits.
+
+use ipnet::IpNet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::readiness_rules::ReadinessRules;
+use super::strategy_spec::StrategySpec;
+use remediator_core::facts::Obstacle;
+use remediator_core::strategy::Strategy;
+
+/// Name of the one policy that counts.
+pub const POLICY_NAME: &str = "default";
+
+/// The administrator's limits. Without a policy named `default`, nothing is powered.
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "baremetal-remediator.io",
+    version = "v1alpha1",
+    kind = "RemediationPolicy",
+    plural = "remediationpolicies",
+    status = "RemediationPolicyStatus",
+    shortname = "rpol",
+    category = "remediation",
+    doc = "RemediationPolicy holds the administrator's limits. The one named default counts; without it nothing is powered.",
+    printcolumn(
+        name = "Paused",
+        type_ = "boolean",
+        json_path = ".spec.paused",
+        description = "Whether new remediations wait"
+    ),
+    printcolumn(
+        name = "Networks",
+        type_ = "string",
+        json_path = ".spec.bmc.allowedNetworks",
+        description = "Where BMCs may be"
+    ),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].status",
+        description = "Whether the policy is valid"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RemediationPolicySpec {
+    /// Nothing new is begun while true. Hosts that are off are still brought back.
+    #[schemars(default)]
+    pub paused: bool,
+    /// Rules for talking to BMCs.
+    #[schemars(default)]
+    pub bmc: BmcRules,
+    /// Whether the daemon itself evaluates MachineHealthChecks that ask for power cycles.
+    #[schemars(default)]
+    pub health_checker: HealthChecker,
+    /// What a remediation does that is made for a trigger, as of the moment at which it is made. Requests do what
+    /// they, or the templates that they are made from, say themselves.
+    #[schemars(default)]
+    pub triggers: StrategySpec,
+}
+
+impl RemediationPolicySpec {
+    /// What a remediation does that is made for a trigger.
+    ///
+    /// # Errors
+    /// [`Reason::SpecInvalid`](remediator_core::phase::Reason::SpecInvalid), naming the field.
+    pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
+        self.triggers.validated_at("spec.triggers")
+    }
+}
+
+/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`, `cluster.x-k8s.io`) with the
+/// strategy external-baremetal and without a template, as machine-api-operator does: it puts the trigger on
+/// unhealthy Machines and writes the status of the checks. Decided for each API by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HealthChecker {
+    /// While the platform's controller does not run: the Lease of its leader is absent or not renewed, or a
+    /// feature gate removes it. While nobody knows, nothing is evaluated.
+    #[default]
+    Auto,
+    /// Whether or not the platform's controller runs.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Rules for talking to BMCs.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "!has(self.fallbackToIPMI) || (has(self.protocols) && 'IPMI' in self.protocols)", "message": "fallbackToIPMI needs IPMI among protocols"}]))]
+#[serde(rename_all = "camelCase", default)]
+pub struct BmcRules {
+    /// Networks, in CIDR form, in which BMC addresses must lie. Empty allows none. Loopback,
+    /// link-local and similar ranges, and what the cluster uses for Services, pods, Nodes and its API
+    /// server, are only allowed by networks that lie within them.
+    #[schemars(with = "Vec<Cidr>", length(max = 256), default)]
+    pub allowed_networks: Vec<IpNet>,
+    /// The protocols that BMCs may be spoken to with. Which one is used is up to the BMC's address;
+    /// none is tried instead of another unless `fallbackToIPMI` says so.
+    #[serde(default = "redfish_only")]
+    #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
+    pub protocols: Vec<Protocol>,
+    /// Speaks IPMI to a BMC whose address names Redfish while its Redfish service is silent: does not take
+    /// connections or does not answer, twice in a row. Not when it answers anything, rejects the login, or
+    /// fails in TLS. The same credentials are used, of which IPMI carries a user name of 16 bytes and a
+    /// password of 20; the system GUID has to be the Node's UUID, or nothing is done. Who can silence
+    /// the Redfish port of a BMC makes the daemon speak the weaker protocol by that: who listens can then
+    /// try passwords offline (CVE-2013-4786), and who knows the password can play the BMC. Absent: IPMI
+    /// is never tried instead of Redfish.
+    #[serde(rename = "fallbackToIPMI", skip_serializing_if = "Option::is_none")]
+    pub fallback_to_ipmi: Option<FallbackToIpmi>,
+    /// The weakest transport over which credentials may be sent to a Redfish service.
+    #[schemars(default)]
+    pub minimum_transport: Transport,
+    /// Checks whether remediations would work, before they are needed.
+    #[schemars(default)]
+    pub readiness: ReadinessRules,
+}
+
+impl Default for BmcRules {
+    fn default() -> Self {
+        Self {
+            allowed_networks: Vec::new(),
+            protocols: redfish_only(),
+            fallback_to_ipmi: None,
+            minimum_transport: Transport::default(),
+            readiness: ReadinessRules::default(),
+        }
+    }
+}
+
+fn redfish_only() -> Vec<Protocol> {
+    vec![Protocol::Redfish]
+}
+
+/// How IPMI is spoken in place of Redfish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FallbackToIpmi {
+    /// UDP port of IPMI at the host that the address names.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+}
+
+impl Default for FallbackToIpmi {
+    fn default() -> Self {
+        Self { port: 623 }
+    }
+}
+
+/// A protocol of BMCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Protocol {
+    /// DMTF Redfish.
+    Redfish,
+    /// IPMI 2.0 over LAN with cipher suite 17 or 3. Both sides prove that they know the password; beyond
+    /// that it is not known who the BMC is, and a BMC that speaks it lets anybody who reaches it try
+    /// passwords offline (CVE-2013-4786).
+    IPMI,
+}
+
+/// Text of a network in CIDR form, checked by the API server.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+#[allow(dead_code)]
+struct Cidr(#[schemars(length(min = 3, max = 49), regex(pattern = r"^[0-9a-fA-F.:]+/[0-9]{1,3}$"))] String);
+
+/// How well the BMC at the other end must be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Transport {
+    /// TLS, and the certificate is verified by a CA or by its fingerprint.
+    #[default]
+    VerifiedTLS,
+    /// TLS without verification where the host asks for that. Anybody on the network can read the
+    /// credentials.
+    UnverifiedTLS,
+    /// Plain HTTP where the address asks for that. Everybody on the network can read the credentials.
+    PlainHTTP,
+}
+
+/// What became of the policy.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemediationPolicyStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the policy is valid and in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}

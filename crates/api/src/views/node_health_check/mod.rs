@@ -1,0 +1,238 @@
+//! NodeHealthCheck, as far as it is read.
+//! Source: medik8s/node-healthcheck-operator `api/v1alpha1/nodehealthcheck_types.go`.
+
+mod plan;
+
+use kube::{CustomResource, ResourceExt as _};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lenient;
+use crate::go_duration::DurationText;
+use remediator_core::facts::Seen;
+use remediator_core::health::{HealthCheck, UnhealthyCondition};
+
+/// What is read of the spec.
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
+#[kube(
+    group = "remediation.medik8s.io",
+    version = "v1alpha1",
+    kind = "NodeHealthCheck",
+    plural = "nodehealthchecks",
+    status = "NodeHealthCheckStatus",
+    schema = "disabled"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeHealthCheckSpec {
+    /// Any of these makes a Node unhealthy. The API server fills in Ready=False and Ready=Unknown for 300 s.
+    #[serde(default)]
+    pub unhealthy_conditions: Vec<UnhealthyConditionView>,
+    /// Who asked for a pause, and why; any entry pauses.
+    #[serde(default)]
+    pub pause_requests: Vec<String>,
+    /// What it makes requests from.
+    #[serde(default)]
+    pub remediation_template: Option<TemplateReference>,
+    /// The same, one after another.
+    #[serde(default)]
+    pub escalating_remediations: Vec<EscalatingRemediation>,
+    /// Which Nodes. This and what follows decides nothing here, so it is read only where people are told of it.
+    #[serde(default)]
+    pub selector: Value,
+    /// How many Nodes have to be healthy.
+    #[serde(default)]
+    pub min_healthy: Value,
+    /// How many may be unhealthy.
+    #[serde(default)]
+    pub max_unhealthy: Value,
+    /// For how long enough Nodes have to be healthy again after too few were.
+    #[serde(default)]
+    pub storm_cooldown_duration: Value,
+}
+
+/// One rung of a ladder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EscalatingRemediation {
+    /// Its place; the least comes first.
+    #[serde(default)]
+    pub order: i64,
+    /// What it makes requests from.
+    #[serde(default)]
+    pub remediation_template: Option<TemplateReference>,
+}
+
+/// A reference to a template, as far as it tells whose it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateReference {
+    /// `group/version`.
+    #[serde(default)]
+    pub api_version: String,
+    /// Kind.
+    #[serde(default)]
+    pub kind: String,
+    /// Namespace.
+    #[serde(default)]
+    pub namespace: String,
+    /// Name.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// What is read of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeHealthCheckStatus {
+    /// Conditions. Nothing that is done depends on them, so what cannot be read is as if it were not there.
+    #[serde(default, deserialize_with = "lenient")]
+    pub conditions: Option<Vec<NodeHealthCheckCondition>>,
+}
+
+/// One condition of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeHealthCheckCondition {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, in CamelCase.
+    pub reason: String,
+}
+
+/// One unhealthy condition.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnhealthyConditionView {
+    /// Condition type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Condition status.
+    pub status: String,
+    /// For how long, in Go's syntax.
+    pub duration: DurationText,
+}
+
+impl NodeHealthCheck {
+    /// Whether it would have us remediate Nodes: some template of it is of our kind.
+    pub fn uses_our_template(&self) -> bool {
+        self.templates().into_iter().any(TemplateReference::is_ours)
+    }
+
+    /// Whether its operator has disabled it because of MachineHealthChecks.
+    /// Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`.
+    pub fn is_disabled_by_machine_health_checks(&self) -> bool {
+        self.disabled() == Some("ConflictingMachineHealthCheckDetected")
+    }
+
+    /// What decisions about a request of this check are based on.
+    pub fn facts(&self) -> Seen<HealthCheck> {
+        let name = self.name_any();
+        let mut conditions = Vec::new();
+        for condition in &self.spec.unhealthy_conditions {
+            let read = condition.duration.read();
+            let Some(timeout) = read.ok().filter(|timeout| !timeout.is_negative()) else {
+                let detail = format!(
+                    "spec.unhealthyConditions[].duration of NodeHealthCheck {name} has to be a duration such as 5m"
+                );
+                return Seen::Unreadable(detail);
+            };
+            conditions.push(UnhealthyCondition {
+                kind: condition.kind.clone(),
+                status: condition.status.clone(),
+                timeout,
+            });
+        }
+        Seen::Present(HealthCheck {
+            name,
+            external_baremetal: false,
+            paused: !self.spec.pause_requests.is_empty(),
+            has_template: true,
+            conditions,
+            machine_conditions: Vec::new(),
+            rules: None,
+            malformed: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{NodeHealthCheck, Seen};
+
+    fn read(spec: &Value, status: &Value) -> NodeHealthCheck {
+        serde_json::from_value(json!({
+            "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck",
+            "metadata": {"name": "workers"}, "spec": spec, "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn our_template_is_known_by_group_and_kind_wherever_it_stands() {
+        let template = |group: &str, kind: &str| json!({"apiVersion": format!("{group}/v1alpha1"), "kind": kind, "name": "a"});
+        let ours = template("baremetal-remediator.io", "PowerCycleRemediationTemplate");
+        let others = template(
+            "fence-agents-remediation.medik8s.io",
+            "FenceAgentsRemediationTemplate",
+        );
+        let table = [
+            (json!({"remediationTemplate": ours}), true),
+            (json!({"remediationTemplate": others}), false),
+            (json!({}), false),
+            (
+                json!({"escalatingRemediations": [
+                    {"remediationTemplate": others, "order": 1, "timeout": "60s"},
+                    {"remediationTemplate": ours, "order": 2, "timeout": "60s"},
+                ]}),
+                true,
+            ),
+            (
+                json!({"escalatingRemediations": [{"remediationTemplate": others, "order": 1, "timeout": "60s"}]}),
+                false,
+            ),
+        ];
+        for (spec, expected) in table {
+            assert_eq!(read(&spec, &json!({})).uses_our_template(), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_duration_that_is_none_is_named() {
+        for duration in ["99999999999999999999h", "", "0m-3s", "-5m"] {
+            let conditions = json!([{"type": "Ready", "status": "Unknown", "duration": duration}]);
+            let check = read(&json!({"unhealthyConditions": conditions}), &json!({}));
+            let Seen::Unreadable(detail) = check.facts() else {
+                panic!("{duration} was read");
+            };
+            assert!(
+                detail.contains("spec.unhealthyConditions[].duration of NodeHealthCheck workers"),
+                "{detail}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_conflict_with_machine_health_checks_counts() {
+        let conflict = "ConflictingMachineHealthCheckDetected";
+        let table = [
+            ("Disabled", "True", conflict, true),
+            ("Disabled", "False", conflict, false),
+            ("Disabled", "True", "RemediationTemplateNotFound", false),
+            ("Enabled", "True", conflict, false),
+        ];
+        for (kind, status, reason, expected) in table {
+            let conditions = json!({"conditions": [{"type": kind, "status": status, "reason": reason}]});
+            let read = read(&json!({}), &conditions);
+            assert_eq!(
+                read.is_disabled_by_machine_health_checks(),
+                expected,
+                "{conditions}"
+            );
+        }
+        assert!(!read(&json!({}), &Value::Null).is_disabled_by_machine_health_checks());
+    }
+}

@@ -1,0 +1,22 @@
+//! The examples of the documents that users of health checks know, read as the daemon reads them from an API
+//! server, and judged by the core.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::arithmetic_side_effects,
+    reason = "a test that fails says so"
+)]
+
+// The paths of the shared fixtures begin at the root of the core.
+use remediator_core::{facts, health};
+
+mod machine_health_checks;
+#[allow(dead_code, reason = "the core's own tests use all of it")]
+#[path = "../../../core/src/health/tests/node_checks.rs"]
+mod node_checks;
+mod node_health_check;
+#[allow(dead_code, reason = "the core's own tests use all of it")]
+#[path = "../../../core/src/health/tests/objects.rs"]
+mod objects;

@@ -1,0 +1,314 @@
+//! The driver: readings and commands over sessions that come and go.
+//!
+//! # Power commands are sent once
+//!
+//! UDP may deliver a datagram late, and a power-down that arrives after a later power-up would be a
+//! disaster. So Chassis Control is never sent again by itself, and a command that was not answered
+//! ends its session: until the BMC has confirmed that this session is closed, or must have ended it
+//! by itself, no other power command is sent. What is then still under way belongs to a session that
+//! does not exist. Repeating the same rqSeq instead would rest on the BMC remembering answered requests,
+//! which the specification does not demand of it (section 6.12.14 speaks of a time-out only) and
+//! OpenIPMI's simulator does not do.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout};
+
+use super::crypto::CipherSuite;
+use super::error::IpmiError;
+use super::link::{Repeat, Unanswered, after};
+use super::power::{chassis_status, verdict};
+use super::session::Session;
+use super::wire::Request;
+use super::wire::net_fn::CHASSIS;
+use crate::address::{Privilege, Protocol};
+use crate::credentials::Credentials;
+use crate::error::BmcError;
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerCommand, Reading};
+use remediator_core::identity::SystemUuid;
+use remediator_core::power::IPMI_SYSTEM;
+
+/// How long the end of a session is waited for at most.
+const CLOSING: Duration = Duration::from_secs(3);
+
+const GET_CHASSIS_STATUS: Request<'static> = Request {
+    net_fn: CHASSIS,
+    command: 0x01,
+    data: &[],
+};
+const CHASSIS_CONTROL: u8 = 0x02;
+
+/// A conversation with one BMC about the one system behind it.
+pub(crate) struct Ipmi {
+    /// Of the one address that answered, once one did.
+    pub(super) peers: Vec<SocketAddr>,
+    pub(super) credentials: Credentials,
+    pub(super) privilege: Privilege,
+    pub(super) expected: Option<SystemUuid>,
+    pub(super) deadlines: Deadlines,
+    /// The one that worked last.
+    pub(super) suite: Option<CipherSuite>,
+    /// What the BMC said when it rejected the login, which is not tried again.
+    pub(super) rejected: Option<String>,
+    live: Option<Live>,
+    /// Whom commands reach: out of the last reading, gone when a reading failed.
+    control: Option<Control>,
+    /// A command was sent in the live session and not answered.
+    unanswered: bool,
+    /// A session in which a command may still be under way, and when the BMC will have ended it by
+    /// itself.
+    suspect: Option<(Session, Instant)>,
+}
+
+/// What a reading said about commanding the system it came from.
+struct Control {
+    uuid: Option<SystemUuid>,
+}
+
+/// An open session and what was read in it once.
+pub(super) struct Live {
+    pub(super) session: Session,
+    pub(super) uuid: Option<String>,
+}
+
+impl fmt::Debug for Ipmi {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Ipmi")
+            .field("peers", &self.peers)
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ipmi {
+    /// Checks the credentials against IPMI's limits, resolves and checks addresses. Sends nothing to
+    /// the BMC.
+    pub(crate) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
+        check(&target.credentials)?;
+        let peers = target
+            .allowed
+            .resolve(&target.address.host, target.address.port)
+            .await?;
+        Self::prepare_at(target, peers, deadlines)
+    }
+
+    /// The same with addresses that were resolved and checked before.
+    pub(crate) fn prepare_at(
+        target: BmcTarget,
+        peers: Vec<SocketAddr>,
+        deadlines: Deadlines,
+    ) -> Result<Self, BmcError> {
+        check(&target.credentials)?;
+        Ok(Self {
+            peers,
+            credentials: target.credentials,
+            privilege: target.address.privilege,
+            expected: target.expected_uuid,
+            deadlines,
+            suite: None,
+            rejected: None,
+            live: None,
+            control: None,
+            unanswered: false,
+            suspect: None,
+        })
+    }
+
+    /// Reads the chassis status, after logging in and reading the GUID if that has not happened yet.
+    pub(crate) async fn read(&mut self) -> Result<Reading, BmcError> {
+        // Until this reading has succeeded, no command has anything to stand on.
+        self.control = None;
+        let limit = self.deadlines.operation;
+        let reading = timeout(limit, self.read_now())
+            .await
+            .map_err(|_| BmcError::NoAnswer {
+                cause: format!("reading it took longer than {limit:?}"),
+            })??;
+        let uuid = reading.uuid.as_deref();
+        self.control = Some(Control {
+            uuid: uuid.and_then(|uuid| SystemUuid::parse(uuid).ok()),
+        });
+        Ok(reading)
+    }
+
+    /// A reading, and how it came about. What may be commanded is not asked: power down and up are not
+    /// optional (section 28.3), and the login has raised the privilege for them.
+    pub(crate) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
+        let reading = self.read().await?;
+        let suite = self.suite.ok_or(BmcError::NotRead)?;
+        Ok(Inspection {
+            reading,
+            login: Login::CipherSuite(suite.id()),
+            certificate: None,
+            tls_version: None,
+            offers: None,
+        })
+    }
+
+    async fn read_now(&mut self) -> Result<Reading, BmcError> {
+        if self.doubt() && self.settle(after(CLOSING)).await.is_err() {
+            tracing::debug!("the session of an unanswered power command could not be closed yet");
+        }
+        if self.live.as_ref().is_some_and(|live| live.session.is_stale()) {
+            self.live = None;
+        }
+        if let Some(live) = self.live.take() {
+            // Its BMC may have restarted since, and answers nothing then.
+            let soon = self.deadlines.request.checked_div(3).unwrap_or_default();
+            match self.read_in(live, after(soon)).await {
+                Err(BmcError::NoAnswer { .. }) => {}
+                other => return other,
+            }
+        }
+        let live = self.log_in().await?;
+        self.read_in(live, after(self.deadlines.request)).await
+    }
+
+    /// One reading. A session in which there was no answer is not kept.
+    async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<Reading, BmcError> {
+        let began = Timestamp::now();
+        let answer = live
+            .session
+            .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered)
+            .await
+            .map_err(lost)?;
+        let ended = Timestamp::now();
+        let uuid = live.uuid.clone();
+        self.live = Some(live);
+        let (power, literal) = chassis_status(&answer)?;
+        Ok(Reading {
+            command_failure: None,
+            source: Protocol::Ipmi,
+            power,
+            literal: Some(literal.to_owned()),
+            uuid,
+            serial: None,
+            system: IPMI_SYSTEM.to_owned(),
+            session: None,
+            fallback: None,
+            began,
+            ended,
+        })
+    }
+
+    /// Sends a command once to the BMC of the last reading, in its session.
+    pub(crate) async fn command(
+        &mut self,
+        command: PowerCommand,
+        not_after: Instant,
+    ) -> Result<CommandAnswer, BmcError> {
+        self.not_rejected()?;
+        self.doubt();
+        let control = self.control.as_ref().ok_or(BmcError::NotRead)?;
+        if let (Some(expected), Some(found)) = (&self.expected, &control.uuid)
+            && expected.matches(found).is_none()
+        {
+            return Err(BmcError::IdentityMismatch {
+                expected: expected.clone(),
+                found: found.clone(),
+            });
+        }
+        self.settle(not_after).await?;
+        // An ended session answers nothing, and then nobody would know what became of the command.
+        let live = self.live.as_mut().filter(|live| !live.session.is_stale());
+        let live = live.ok_or(BmcError::NotRead)?;
+        if Instant::now() >= not_after {
+            return Err(BmcError::TooLate);
+        }
+        let request = Request {
+            net_fn: CHASSIS,
+            command: CHASSIS_CONTROL,
+            data: match command {
+                PowerCommand::ForceOff => &[0x00],
+                PowerCommand::On => &[0x01],
+            },
+        };
+        // Before the first await: this future may be dropped at any of them.
+        self.unanswered = true;
+        let deadline = after(self.deadlines.request);
+        let answer = live.session.ask(&request, deadline, Repeat::Never).await;
+        self.unanswered = matches!(answer, Err(Unanswered::Silent(_)));
+        let outcome = match answer {
+            Ok(answer) => verdict(answer.completion),
+            Err(Unanswered::NotSent(cause)) => Err(BmcError::Unreachable { cause }),
+            Err(Unanswered::Silent(cause)) => Err(BmcError::UnknownOutcome { cause }),
+        };
+        if outcome.is_err() {
+            self.control = None;
+        }
+        outcome
+    }
+
+    /// Until when a command that was not answered may still arrive, unless its session is closed before.
+    pub(crate) fn under_way_until(&self) -> Option<Instant> {
+        let live = self.live.as_ref().filter(|_| self.unanswered);
+        let suspect = self.suspect.as_ref().map(|(_, ends)| *ends);
+        live.map(|live| live.session.ends_by_itself()).max(suspect)
+    }
+
+    /// Ends the session, if there is one. Answers whether there was one.
+    pub(crate) async fn close(mut self) -> Result<bool, BmcError> {
+        self.doubt();
+        let live = self.live.take().map(|live| live.session);
+        let mut closed = Ok(false);
+        let suspect = self.suspect.take().map(|(session, _)| session);
+        for session in [live, suspect].into_iter().flatten() {
+            let outcome = self.end(session).await;
+            closed = closed.and_then(|_| outcome.map(|()| true));
+        }
+        closed
+    }
+
+    async fn end(&self, mut session: Session) -> Result<(), BmcError> {
+        let limit = self.deadlines.request.min(CLOSING);
+        session.close(after(limit)).await
+    }
+
+    /// Puts the session aside in which a command was not answered. Answers whether there was one.
+    fn doubt(&mut self) -> bool {
+        let unanswered = std::mem::take(&mut self.unanswered);
+        if unanswered {
+            self.suspect = self.live.take().map(|live| {
+                let ends = live.session.ends_by_itself();
+                (live.session, ends)
+            });
+        }
+        unanswered
+    }
+
+    /// Makes sure that no earlier command can still arrive.
+    async fn settle(&mut self, not_after: Instant) -> Result<(), BmcError> {
+        let Some((session, ends)) = &mut self.suspect else {
+            return Ok(());
+        };
+        let limit = self.deadlines.request.min(CLOSING);
+        if Instant::now() < *ends && session.close(after(limit).min(not_after)).await.is_err() {
+            return Err(IpmiError::EarlierCommandUnderWay.into());
+        }
+        self.suspect = None;
+        Ok(())
+    }
+
+    pub(super) fn not_rejected(&self) -> Result<(), BmcError> {
+        match &self.rejected {
+            Some(text) => Err(IpmiError::LoginRejected { text: text.clone() }.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check(credentials: &Credentials) -> Result<(), BmcError> {
+    let unusable = |error| BmcError::CredentialsUnusable { error };
+    credentials.check_for_ipmi().map_err(unusable)
+}
+
+pub(super) fn lost(unanswered: Unanswered) -> BmcError {
+    match unanswered {
+        Unanswered::NotSent(cause) => BmcError::Unreachable { cause },
+        Unanswered::Silent(cause) => BmcError::NoAnswer { cause },
+    }
+}

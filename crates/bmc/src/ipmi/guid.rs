@@ -1,0 +1,107 @@
+//! The system's GUID, in whatever order of bytes a BMC sends it.
+//!
+//! IPMI 2.0 (section 20.8) wants the whole of it reversed, and OpenBMC does so
+//! (openbmc/phosphor-host-ipmid `apphandler.cpp`, `rfc4122ToIpmi`); most others send it as SMBIOS has
+//! it, with the first three groups reversed, and some as RFC 4122 does (ipmitool
+//! `include/ipmitool/ipmi_mc.h`, `ipmi_guid_mode_t`).
+
+use remediator_core::identity::{SystemUuid, UnusableUuid};
+
+/// The GUID as the text of a UUID; `None` where the BMC has none to give.
+///
+/// The order in which it is the expected UUID wins: 16 bytes do not match by accident. Else it is
+/// the first order in which it carries a version (RFC 9562, section 4.2) that is in use, in
+/// ipmitool's order of precedence.
+pub(super) fn uuid_of(bytes: [u8; 16], expected: Option<&SystemUuid>) -> Option<String> {
+    if bytes == [0; 16] {
+        return None;
+    }
+    let orders = [smbios(bytes), reversed(bytes), bytes];
+    let matching = orders.into_iter().map(text).find(|text| {
+        let found = SystemUuid::parse(text);
+        // Said as it is: whoever compares finds the placeholder in it.
+        found == Err(UnusableUuid::Placeholder) || found.is_ok() && found.as_ref().ok() == expected
+    });
+    let plausible = || orders.into_iter().find(has_version).map(text);
+    Some(matching.or_else(plausible).unwrap_or_else(|| text(bytes)))
+}
+
+fn reversed(mut bytes: [u8; 16]) -> [u8; 16] {
+    bytes.reverse();
+    bytes
+}
+
+fn smbios(mut bytes: [u8; 16]) -> [u8; 16] {
+    for group in [0..4, 4..6, 6..8] {
+        if let Some(group) = bytes.get_mut(group) {
+            group.reverse();
+        }
+    }
+    bytes
+}
+
+fn has_version([_, _, _, _, _, _, version, _, variant, ..]: &[u8; 16]) -> bool {
+    (1..=8).contains(&(version >> 4)) && variant >> 6 == 0b10
+}
+
+fn text(bytes: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    for place in [20, 16, 12, 8] {
+        text.insert(place, '-');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const UUID: &str = "61a39523-78f2-11e5-9862-e6402cfc3223";
+
+    fn bytes(text: &str) -> [u8; 16] {
+        u128::from_str_radix(&text.replace('-', ""), 16)
+            .unwrap()
+            .to_be_bytes()
+    }
+
+    #[test]
+    fn it_is_found_in_all_three_orders() {
+        // The reversed one is the example in OpenBMC's `rfc4122ToIpmi`.
+        assert_eq!(reversed(bytes(UUID)), bytes("2332fc2c40e66298e511f2782395a361"));
+        for order in [bytes(UUID), reversed(bytes(UUID)), smbios(bytes(UUID))] {
+            assert_eq!(uuid_of(order, None).as_deref(), Some(UUID));
+        }
+    }
+
+    #[test]
+    fn one_without_a_version_is_found_if_it_is_expected() {
+        let wanted = "a1234567-89ab-cdef-0123-456789abcdef";
+        let expected = SystemUuid::parse(wanted).unwrap();
+        for order in [bytes(wanted), reversed(bytes(wanted)), smbios(bytes(wanted))] {
+            assert_eq!(uuid_of(order, Some(&expected)).as_deref(), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn no_guid_is_none_and_a_placeholder_is_said() {
+        assert_eq!(uuid_of([0; 16], None), None);
+        let placeholder = "03000200-0400-0500-0006-000700080009";
+        for order in [bytes(placeholder), reversed(bytes(placeholder))] {
+            let said = uuid_of(order, None).unwrap();
+            assert_eq!(SystemUuid::parse(&said), Err(UnusableUuid::Placeholder));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn another_hosts_guid_never_becomes_the_expected_one(said: [u8; 16], wanted: [u8; 16]) {
+            let same = [said, reversed(said), smbios(said), smbios(reversed(said))].contains(&wanted);
+            if let Ok(expected) = SystemUuid::parse(&text(wanted)) && !same {
+                let found = uuid_of(said, Some(&expected)).and_then(|text| SystemUuid::parse(&text).ok());
+                prop_assert!(found.is_none_or(|found| found != expected));
+            }
+        }
+    }
+}

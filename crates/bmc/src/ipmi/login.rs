@@ -1,0 +1,138 @@
+//! From no session to one in which commands can be given.
+
+use std::net::SocketAddr;
+
+use super::crypto::CipherSuite;
+use super::driver::{Ipmi, Live, lost};
+use super::error::IpmiError;
+use super::handshake::{self, Login, Opening};
+use super::link::{Repeat, after};
+use super::session::Session;
+use super::wire::Request;
+use super::wire::net_fn::APP;
+use super::{guid, status};
+use crate::address::Privilege;
+use crate::error::BmcError;
+
+const SET_SESSION_PRIVILEGE: u8 = 0x3b;
+const GET_SYSTEM_GUID: Request<'static> = Request {
+    net_fn: APP,
+    command: 0x37,
+    data: &[],
+};
+
+impl Ipmi {
+    /// Opens a session with the best suite that the BMC agrees to, and reads what stays the same in it.
+    pub(super) async fn log_in(&mut self) -> Result<Live, BmcError> {
+        self.not_rejected()?;
+        let session = match self.open_session().await {
+            Err(BmcError::Ipmi(IpmiError::LoginRejected { text })) => {
+                self.rejected = Some(text.clone());
+                return Err(IpmiError::LoginRejected { text }.into());
+            }
+            other => other?,
+        };
+        self.equip(session).await
+    }
+
+    async fn open_session(&mut self) -> Result<Session, BmcError> {
+        let count = u32::try_from(self.peers.len()).unwrap_or(u32::MAX).max(1);
+        let connect = self.deadlines.connect;
+        let share = connect.checked_div(count).unwrap_or(connect);
+        let mut failure = BmcError::Unreachable {
+            cause: "it has no address".to_owned(),
+        };
+        for peer in self.peers.clone() {
+            let login = Login {
+                credentials: &self.credentials,
+                privilege: level(self.privilege),
+                deadline: after(share),
+                patience: self.deadlines.patience,
+            };
+            match agree(peer, self.suite, &login).await {
+                Err(unreachable @ BmcError::Unreachable { .. }) => failure = unreachable,
+                other => {
+                    // Another address of the name may be another BMC: a command goes where the
+                    // reading before it came from.
+                    self.peers = vec![peer];
+                    let (suite, session) = other?;
+                    self.suite = Some(suite);
+                    return Ok(session);
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    /// Raises the privilege, because a session begins at USER (section 6.8) and Chassis Control needs
+    /// OPERATOR, and reads the GUID. Here and not before the first command, so that an account that may
+    /// not power anything is found out before it has to.
+    async fn equip(&self, mut session: Session) -> Result<Live, BmcError> {
+        let wanted = level(self.privilege);
+        let set_privilege = Request {
+            net_fn: APP,
+            command: SET_SESSION_PRIVILEGE,
+            data: &[wanted],
+        };
+        let deadline = after(self.deadlines.request);
+        let answer = session.ask(&set_privilege, deadline, Repeat::UntilAnswered);
+        let answer = answer.await.map_err(lost)?;
+        let step = "Set Session Privilege Level";
+        match (answer.completion, answer.data.first()) {
+            (0x00, Some(given)) if given & 0x0f < wanted => {
+                let text = format!("{step}: level {given} was given instead of {wanted}");
+                return Err(IpmiError::PrivilegeDenied { text }.into());
+            }
+            (0x00, _) => {}
+            // Not available for this user, above its limit, not to be changed (section 22.18).
+            (code @ 0x80..=0x82, _) => {
+                let text = status::completed(step, code);
+                return Err(IpmiError::PrivilegeDenied { text }.into());
+            }
+            (code, _) => return Err(status::complaint(step, code).into()),
+        }
+        let deadline = after(self.deadlines.request);
+        let answer = session.ask(&GET_SYSTEM_GUID, deadline, Repeat::UntilAnswered);
+        let answer = answer.await.map_err(lost)?;
+        let uuid = match answer.completion {
+            0x00 => {
+                let bytes = answer.data.first_chunk().copied();
+                bytes.and_then(|bytes| guid::uuid_of(bytes, self.expected.as_ref()))
+            }
+            code if status::is_busy(code) => return Err(status::complaint("Get System GUID", code).into()),
+            // Not every BMC has one.
+            _ => None,
+        };
+        Ok(Live { session, uuid })
+    }
+}
+
+/// Agrees on a suite, from the one that worked before or the best on, and logs in with it.
+async fn agree(
+    peer: SocketAddr,
+    known: Option<CipherSuite>,
+    login: &Login<'_>,
+) -> Result<(CipherSuite, Session), BmcError> {
+    let others = CipherSuite::ALL.into_iter().filter(|suite| Some(*suite) != known);
+    let mut refusals = Vec::new();
+    for suite in known.into_iter().chain(others) {
+        match handshake::open(peer, suite, login).await? {
+            Opening::Ready(half) => return Ok((suite, half.log_in(login).await?)),
+            Opening::OtherSuite(said) => refusals.push(format!("{}: {said}", suite.id())),
+        }
+    }
+    Err(IpmiError::NoCipherSuite {
+        refusals: refusals.join(", "),
+    }
+    .into())
+}
+
+/// Table 13-11, requested maximum privilege level.
+fn level(privilege: Privilege) -> u8 {
+    match privilege {
+        Privilege::Callback => 1,
+        Privilege::User => 2,
+        Privilege::Operator => 3,
+        Privilege::Administrator => 4,
+    }
+}

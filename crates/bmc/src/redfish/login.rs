@@ -1,0 +1,271 @@
+//! Who we are to the BMC (DSP0266, "Redfish session login authentication" and "HTTP Basic").
+//!
+//! BMCs lock accounts and client addresses after a few wrong logins, and the next try prolongs it.
+//! So a rejection is kept: this conversation never offers the same credentials again.
+
+use http::{HeaderName, HeaderValue, Method, header};
+use hyper::body::Bytes;
+use zeroize::Zeroizing;
+
+use super::said::Said;
+use super::wire::{Answer, Call};
+use super::{Redfish, read_failure, resource};
+use crate::AuthMethod;
+use crate::address::ResourcePath;
+use crate::error::BmcError;
+use crate::redact::basic_token;
+
+/// Where sessions are created: the standard's place, and iDRAC 7 and 8's
+/// (mrlhansen/idrac_exporter issue 132).
+const SESSIONS: [&str; 2] = ["/redfish/v1/SessionService/Sessions", "/redfish/v1/Sessions"];
+
+/// Whether a path is that of a session, by the name of its collection (DSP0268, `Session`, "URIs").
+pub(super) fn is_session(path: &ResourcePath) -> bool {
+    let path = path.as_str();
+    let mut segments = path.trim_end_matches('/').rsplit('/');
+    !path.contains(['?', '%']) && segments.next().is_some() && segments.next() == Some("Sessions")
+}
+
+/// Readable without a login (DSP0266, "Resources that do not require authentication").
+const SERVICE_ROOT: &str = "/redfish/v1/";
+
+/// How we stand with the BMC.
+pub(super) enum Standing {
+    /// Not logged in yet, or not any more.
+    New,
+    /// Credentials go with every request.
+    Basic {
+        /// One of them was answered: a refusal from then on is not about the login.
+        accepted: bool,
+    },
+    /// A token does.
+    Session(Session),
+    /// The BMC rejected the credentials.
+    Rejected {
+        /// HTTP status.
+        status: u16,
+        /// What it said.
+        text: String,
+    },
+}
+
+/// A session on the BMC.
+pub(super) struct Session {
+    token: Zeroizing<String>,
+    /// To end it with; `None` if the BMC named no place on itself.
+    pub(super) path: Option<ResourcePath>,
+}
+
+/// `Session`, as it is asked for.
+#[derive(serde::Serialize)]
+struct LoginBody<'a> {
+    #[serde(rename = "Password")]
+    password: &'a str,
+    #[serde(rename = "UserName")]
+    username: &'a str,
+}
+
+/// What one attempt to create a session came to.
+enum Attempt {
+    Open(Session),
+    /// There are no sessions at this place.
+    NoSuchPlace,
+    /// There are sessions, and all are taken.
+    Full(Answer),
+}
+
+impl Redfish {
+    /// Logs in if that has not happened yet.
+    pub(super) async fn log_in(&mut self) -> Result<(), BmcError> {
+        match &self.standing {
+            Standing::Basic { .. } | Standing::Session(_) => return Ok(()),
+            Standing::Rejected { status, text } => {
+                return Err(BmcError::AuthenticationRejected {
+                    status: *status,
+                    text: text.clone(),
+                });
+            }
+            Standing::New => {}
+        }
+        let may_fall_back = match self.auth {
+            AuthMethod::Basic => {
+                self.standing = Standing::Basic { accepted: false };
+                return Ok(());
+            }
+            AuthMethod::Auto => true,
+            AuthMethod::Session => false,
+        };
+        for (index, place) in SESSIONS.into_iter().enumerate() {
+            let attempt = match self.open_session(&ResourcePath::fixed(place)).await {
+                // A service without sessions may demand Basic before it looks at the path at all
+                // (sushy-emulator). Its root, read without credentials, tells that from a wrong
+                // password, which is not offered a second time.
+                Err(BmcError::AuthenticationRejected { status: 401, .. })
+                    if may_fall_back && self.has_no_sessions().await =>
+                {
+                    break;
+                }
+                attempt => attempt?,
+            };
+            match attempt {
+                Attempt::Open(session) => {
+                    self.redactor.add(&session.token);
+                    let left = self
+                        .left
+                        .take()
+                        .filter(|left| Some(left) != session.path.as_ref());
+                    self.standing = Standing::Session(session);
+                    if let Some(left) = left
+                        && let Err(error) = self.delete(&left).await
+                    {
+                        tracing::debug!(%error, "a session that the BMC refused could not be deleted");
+                    }
+                    return Ok(());
+                }
+                // The password is not offered at another place before the root says that there is one.
+                Attempt::NoSuchPlace if may_fall_back && index == 0 && self.has_no_sessions().await => break,
+                Attempt::NoSuchPlace => {}
+                // The other place is the same table.
+                Attempt::Full(_) if may_fall_back => break,
+                Attempt::Full(answer) => return Err(self.complaint(&answer)),
+            }
+        }
+        if !may_fall_back {
+            return Err(BmcError::SessionsUnsupported);
+        }
+        self.standing = Standing::Basic { accepted: false };
+        Ok(())
+    }
+
+    /// Whether the service root says that there are no sessions. Sends no credentials.
+    async fn has_no_sessions(&mut self) -> bool {
+        let call = Call {
+            method: Method::GET,
+            path: &ResourcePath::fixed(SERVICE_ROOT),
+            authorization: None,
+            body: None,
+            not_after: None,
+        };
+        let Ok(answer) = self.wire.exchange(&call).await else {
+            return false;
+        };
+        let root = answer
+            .body
+            .as_ref()
+            .ok()
+            .and_then(|body| resource::decode::<resource::Root>(body).ok());
+        answer.status.is_success()
+            && root.is_some_and(|root| root.systems.is_some() && !root.offers_sessions())
+    }
+
+    /// One POST, never repeated: it carries the password, and may have created a session.
+    async fn open_session(&mut self, place: &ResourcePath) -> Result<Attempt, BmcError> {
+        let body = self.login_body()?;
+        let call = Call {
+            method: Method::POST,
+            path: place,
+            authorization: None,
+            body: Some(body),
+            not_after: None,
+        };
+        let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
+        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        if answer.status.is_success() {
+            return match self.session_of(&answer) {
+                Some(session) => Ok(Attempt::Open(session)),
+                None => Err(BmcError::NotRedfish {
+                    found: "a login without X-Auth-Token".to_owned(),
+                }),
+            };
+        }
+        let status = answer.status.as_u16();
+        if matches!(status, 404 | 405) {
+            Ok(Attempt::NoSuchPlace)
+        } else if said.says_sessions_full() {
+            Ok(Attempt::Full(answer))
+        } else if matches!(status, 401 | 403) || said.says_bad_login() {
+            Err(self.reject(&answer))
+        } else {
+            Err(self.complaint(&answer))
+        }
+    }
+
+    /// What a session is asked for with, without a copy of the password that nobody wipes: a vector that
+    /// grows would leave one.
+    fn login_body(&self) -> Result<Bytes, BmcError> {
+        let [password, username] = [self.credentials.password(), self.credentials.username()];
+        // JSON writes a byte as six at most.
+        let letters = password.len().saturating_add(username.len());
+        let mut body = Zeroizing::new(Vec::with_capacity(letters.saturating_mul(6).saturating_add(40)));
+        let login = LoginBody { password, username };
+        serde_json::to_writer(&mut *body, &login).map_err(|error| BmcError::NotRedfish {
+            found: format!("a login that cannot be written ({error})"),
+        })?;
+        Ok(Bytes::from_owner(body))
+    }
+
+    fn session_of(&self, answer: &Answer) -> Option<Session> {
+        let token = answer.headers.get("X-Auth-Token")?.to_str().ok()?.trim();
+        if token.is_empty() {
+            return None;
+        }
+        let location = answer
+            .headers
+            .get(header::LOCATION)
+            .and_then(|location| location.to_str().ok());
+        // The body repeats the place, for BMCs whose Location names an address of their own.
+        let body: Option<resource::Reference> = answer
+            .body
+            .as_ref()
+            .ok()
+            .and_then(|body| resource::decode(body).ok());
+        let path = location
+            .and_then(|location| self.wire.own_path(location))
+            .or_else(|| self.wire.own_path(body?.id.as_deref()?));
+        Some(Session {
+            token: Zeroizing::new(token.to_owned()),
+            path,
+        })
+    }
+
+    /// Notes that the BMC does not want these credentials.
+    pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
+        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let status = answer.status.as_u16();
+        let text = said.text(&self.redactor);
+        self.standing = Standing::Rejected {
+            status,
+            text: text.clone(),
+        };
+        BmcError::AuthenticationRejected { status, text }
+    }
+
+    /// Forgets a session that the BMC does not take any more. Some say so in error: it is deleted once
+    /// the next one is open, so that they do not add up.
+    pub(super) fn forget_session(&mut self) {
+        if let Standing::Session(session) = std::mem::replace(&mut self.standing, Standing::New) {
+            self.left = session.path;
+        }
+        self.redactor.forget_added();
+    }
+
+    /// The header that says who we are.
+    pub(super) fn authorization(&self) -> Result<Option<(HeaderName, HeaderValue)>, BmcError> {
+        let (name, text) = match &self.standing {
+            Standing::Basic { .. } => {
+                let token = basic_token(&self.credentials);
+                (
+                    header::AUTHORIZATION,
+                    Zeroizing::new(format!("Basic {}", token.as_str())),
+                )
+            }
+            Standing::Session(session) => (HeaderName::from_static("x-auth-token"), session.token.clone()),
+            Standing::New | Standing::Rejected { .. } => return Ok(None),
+        };
+        let mut value = HeaderValue::from_str(&text).map_err(|_| BmcError::NotRedfish {
+            found: "an unusable X-Auth-Token".to_owned(),
+        })?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}

@@ -1,0 +1,208 @@
+//! Tasks (DSP0266, "Asynchronous operations"): what became of a command that was accepted and not yet
+//! carried out when it was answered.
+//!
+//! A task proves no power state: only readings do. Some never end, some are gone as soon as they have ended
+//! (ironcore-dev/metal-operator issue 668), and some BMCs accept without one. So a task is asked only while
+//! the power is not what the command wanted, and all that is taken from it is that the command failed, and
+//! why. Whatever else it says, or does not say, means nothing.
+
+use std::time::Duration;
+
+use http::{StatusCode, header};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use super::said::Said;
+use super::wire::Answer;
+use super::{Redfish, resource};
+use crate::address::ResourcePath;
+use crate::redact::Redactor;
+use crate::{PowerCommand, Reading};
+use remediator_core::power::PowerState;
+
+/// The longest that a `Retry-After` of a task is obeyed.
+const LONGEST_WISH: Duration = Duration::from_mins(1);
+
+/// `Task`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Task {
+    #[serde(rename = "@odata.id", deserialize_with = "resource::text")]
+    id: Option<String>,
+    #[serde(rename = "TaskState", deserialize_with = "resource::text")]
+    state: Option<String>,
+    #[serde(rename = "TaskMonitor", deserialize_with = "resource::text")]
+    monitor: Option<String>,
+    #[serde(rename = "Messages")]
+    messages: Value,
+}
+
+/// How a task stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Not at its end, as far as is known.
+    Running,
+    /// At its end without what was asked for; why, in the words of the BMC.
+    Failed(String),
+    /// There is nothing more to learn from it.
+    Over,
+}
+
+/// The last command that was accepted, until the power is what it wanted.
+pub(super) struct Followed {
+    command: PowerCommand,
+    /// Where its task is asked for; `None` when nothing more is to be learned there.
+    monitor: Option<ResourcePath>,
+    /// The task is not asked for before.
+    not_before: Option<Instant>,
+    /// Why it failed.
+    failure: Option<String>,
+}
+
+impl Task {
+    /// The task in a body, if it is one.
+    fn of(body: &[u8]) -> Option<Self> {
+        let task: Self = resource::decode(body).ok()?;
+        task.state.is_some().then_some(task)
+    }
+
+    /// How it stands. `Interrupted` is not an end: such a task is expected to go on (DSP0268,
+    /// `Task.TaskState`).
+    fn course(&self, redactor: &Redactor) -> Course {
+        match self.state.as_deref() {
+            Some("Completed") => Course::Over,
+            Some(end @ ("Exception" | "Killed" | "Cancelled")) => {
+                let said = Said::of_messages(&self.messages);
+                Course::Failed(redactor.clean(&format!("its task ended in {end}: {}", said.text(redactor))))
+            }
+            // Words that nobody knows are no end.
+            Some(_) | None => Course::Running,
+        }
+    }
+}
+
+/// How the task stands that is in the answer to a command, if one is.
+pub(super) fn in_answer(body: &[u8], redactor: &Redactor) -> Option<Course> {
+    Some(Task::of(body)?.course(redactor))
+}
+
+/// What an answer of a task monitor means. While the task runs it is 202, then what the operation itself
+/// would have been answered; some BMCs name the task itself in place of its monitor, and that is 200 whatever
+/// its state.
+pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Course {
+    let said = Said::of(body);
+    let failed = || {
+        let text = format!(
+            "its task monitor answered HTTP {}: {}",
+            status.as_u16(),
+            said.text(redactor)
+        );
+        Course::Failed(redactor.clean(&text))
+    };
+    if status.is_success() {
+        return match in_answer(body, redactor) {
+            Some(course) => course,
+            None if said.denies_success() && said.says_not_ready() => Course::Running,
+            None if said.denies_success() && !said.says_already() => failed(),
+            None if status == StatusCode::ACCEPTED => Course::Running,
+            None => Course::Over,
+        };
+    }
+    match status.as_u16() {
+        // It is not the operation that is refused here, but the question.
+        300..=399 | 401 | 403..=406 | 410 => Course::Over,
+        408 | 425 | 429 | 502..=504 => Course::Running,
+        _ if said.says_not_ready() => Course::Running,
+        _ if said.is_error() && !said.says_already() => failed(),
+        500..=599 => Course::Running,
+        _ => Course::Over,
+    }
+}
+
+impl Redfish {
+    /// Remembers where the task of a command that was just accepted is asked for.
+    pub(super) fn follow(&mut self, command: PowerCommand, answer: &Answer) {
+        let task = answer.body.as_deref().ok().and_then(Task::of);
+        let running = task
+            .as_ref()
+            .is_some_and(|task| task.course(&self.redactor) == Course::Running);
+        if answer.status != StatusCode::ACCEPTED && !running {
+            return;
+        }
+        let location = answer.headers.get(header::LOCATION);
+        let location = location
+            .and_then(|location| location.to_str().ok())
+            .map(str::to_owned);
+        let of_body = task.and_then(|task| task.monitor.or(task.id));
+        let named = [location, of_body];
+        let monitor = named.iter().flatten().find_map(|place| self.wire.own_path(place));
+        if monitor.is_none() && named.iter().any(Option::is_some) {
+            tracing::debug!(%command, "the task of a command is named at no plain path on the BMC and is not followed");
+        }
+        self.followed = monitor.map(|monitor| Followed {
+            command,
+            monitor: Some(monitor),
+            not_before: not_before(answer),
+            failure: None,
+        });
+    }
+
+    /// Adds to a reading that the command before it failed, if that is known. Asks for its task at most
+    /// once, and only while the power is not what the command wanted.
+    pub(super) async fn tell_failure(&mut self, reading: &mut Reading) {
+        let Some(mut followed) = self.followed.take() else {
+            return;
+        };
+        if reading.power == followed.wanted() {
+            return;
+        }
+        let due = followed.not_before.is_none_or(|at| at <= Instant::now());
+        if let Some(path) = followed.monitor.take_if(|_| due) {
+            match self.ask(&path, &mut followed).await {
+                Course::Running => followed.monitor = Some(path),
+                Course::Failed(why) => followed.failure = Some(format!("{} failed: {why}", followed.command)),
+                Course::Over => {}
+            }
+        }
+        reading.command_failure.clone_from(&followed.failure);
+        if followed.monitor.is_some() || followed.failure.is_some() {
+            self.followed = Some(followed);
+        }
+    }
+
+    /// Asks how a task stands. One that cannot be asked is not asked again: it would only delay the
+    /// readings, which decide.
+    async fn ask(&mut self, path: &ResourcePath, followed: &mut Followed) -> Course {
+        let limit = self.deadlines.request;
+        let answer = match timeout(limit, self.fetch(path)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the task of a command cannot be asked for");
+                return Course::Over;
+            }
+            Err(_) => {
+                tracing::debug!(?limit, "asking for the task of a command took too long");
+                return Course::Over;
+            }
+        };
+        followed.not_before = not_before(&answer);
+        let body = answer.body.as_deref().unwrap_or_default();
+        course(answer.status, body, &self.redactor)
+    }
+}
+
+impl Followed {
+    fn wanted(&self) -> PowerState {
+        match self.command {
+            PowerCommand::ForceOff => PowerState::Off,
+            PowerCommand::On => PowerState::On,
+        }
+    }
+}
+
+/// Until when a task wants to be left alone.
+fn not_before(answer: &Answer) -> Option<Instant> {
+    let wish = answer.retry_after()?.min(LONGEST_WISH);
+    Instant::now().checked_add(wish)
+}

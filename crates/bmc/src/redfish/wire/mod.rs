@@ -1,0 +1,294 @@
+//! The one HTTP connection to a BMC.
+//!
+//! Built directly on hyper's connection and not on a pooling client, for two reasons that matter
+//! to fencing: hyper hands an unsent request back, so that "certainly not executed" and "unknown"
+//! are told apart exactly, and nothing below us may send a POST a second time (pooling clients do
+//! when a kept connection turns out to be dead). It also makes "one TLS handshake" true by
+//! construction: no second connection is raced against the first.
+
+mod connecting;
+mod metered;
+mod secured;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Bytes, Incoming};
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::connecting::Live;
+use self::secured::{Protection, Secured};
+use crate::Deadlines;
+use crate::address::{BmcAddress, Host, ResourcePath, Transport};
+use crate::error::BmcError;
+use crate::tls::ClientSide;
+
+/// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB, a collection of a thousand
+/// members 60. What many BMCs could make us hold at once is bounded by this.
+pub(super) const MAX_BODY: usize = 256 * 1024;
+/// Largest head, in bytes, and most header fields.
+const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEADERS: usize = 128;
+
+/// One request.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a ResourcePath,
+    pub(super) authorization: Option<(HeaderName, HeaderValue)>,
+    pub(super) body: Option<Bytes>,
+    /// Not sent later than this: connecting may have taken its time.
+    pub(super) not_after: Option<Instant>,
+}
+
+/// A status line came. The body may still have failed.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Result<Vec<u8>, BmcError>,
+    pub(super) began: Timestamp,
+    pub(super) ended: Timestamp,
+}
+
+impl Answer {
+    /// When the BMC wants to be asked again (RFC 9110, section 10.2.3): seconds, or a date, which is
+    /// measured from now. What cannot be read, or lies in the past, says nothing.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let text = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+        if let Ok(seconds) = text.parse::<u64>() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+        Duration::try_from(date.duration_since(self.ended)).ok()
+    }
+}
+
+/// No status line came.
+pub(super) enum SendFailure {
+    /// Not one byte of the request was written.
+    NotSent {
+        error: BmcError,
+        /// On a connection that had served before.
+        reused: bool,
+    },
+    /// Some of it was written, then the connection broke.
+    Broken { cause: String, reused: bool },
+    /// It was written, and the deadline passed.
+    TimedOut { cause: String },
+    /// What came back is not HTTP.
+    Garbage { cause: String },
+}
+
+/// A peer whose addresses were checked, and the connection to it while there is one.
+pub(super) struct Wire {
+    /// Of the one address that answered, once one did.
+    pub(super) peers: Vec<SocketAddr>,
+    host: Host,
+    port: u16,
+    host_header: HeaderValue,
+    tls: Option<Secured>,
+    pub(super) deadlines: Deadlines,
+    live: Option<Live>,
+    /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
+    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own, so that
+    /// no command is lost to that.
+    keeps_none: bool,
+    /// Of the last connection, if it was over TLS.
+    pub(super) protection: Option<Protection>,
+}
+
+impl Wire {
+    pub(super) fn new(
+        address: &BmcAddress,
+        peers: Vec<SocketAddr>,
+        tls: Option<ClientSide>,
+        deadlines: Deadlines,
+    ) -> Result<Self, BmcError> {
+        let standard = match address.transport {
+            Transport::Https => 443,
+            Transport::Http => 80,
+        };
+        let authority = if address.port == standard {
+            address.host.bracketed()
+        } else {
+            format!("{}:{}", address.host.bracketed(), address.port)
+        };
+        Ok(Self {
+            peers,
+            host: address.host.clone(),
+            port: address.port,
+            host_header: HeaderValue::try_from(authority).map_err(|error| BmcError::TrustUnusable {
+                cause: error.to_string(),
+            })?,
+            tls: tls
+                .map(|client| Secured::new(client, &address.host))
+                .transpose()?,
+            deadlines,
+            live: None,
+            keeps_none: false,
+            protection: None,
+        })
+    }
+
+    /// The path that a reference of the BMC names, if it is one on this very origin.
+    pub(super) fn own_path(&self, reference: &str) -> Option<ResourcePath> {
+        if let Ok(path) = ResourcePath::parse(reference) {
+            return Some(path);
+        }
+        let (scheme, default) = if self.tls.is_some() {
+            ("https://", 443)
+        } else {
+            ("http://", 80)
+        };
+        let rest = reference.strip_prefix(scheme)?;
+        let (authority, path) = rest.split_at_checked(rest.find('/')?)?;
+        let authority: http::uri::Authority = authority.parse().ok()?;
+        let same = !authority.as_str().contains('@')
+            && self.host.is_written(authority.host())
+            && authority.port_u16().unwrap_or(default) == self.port;
+        if same {
+            ResourcePath::parse(path).ok()
+        } else {
+            None
+        }
+    }
+
+    /// Sends one request, once.
+    pub(super) async fn exchange(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
+        let answer = self.exchange_now(call).await;
+        if let Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) =
+            &answer
+        {
+            self.keeps_none = true;
+        }
+        if self.keeps_none {
+            self.live = None;
+        }
+        answer
+    }
+
+    async fn exchange_now(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
+        let began = Timestamp::now();
+        let kept = self.kept().await;
+        let reused = kept.is_some();
+        let mut live = match kept {
+            Some(live) => live,
+            None => self
+                .open()
+                .await
+                .map_err(|error| SendFailure::NotSent { error, reused })?,
+        };
+        if call
+            .not_after
+            .is_some_and(|not_after| Instant::now() >= not_after)
+        {
+            self.live = Some(live);
+            let error = BmcError::TooLate;
+            return Err(SendFailure::NotSent { error, reused });
+        }
+        let request = self.request(call);
+        live.meter.restart();
+        let now = Instant::now();
+        let deadline = now.checked_add(self.deadlines.request).unwrap_or(now);
+        let late = || format!("nothing came within {:?}", self.deadlines.request);
+        let response = match timeout_at(deadline, live.sender.try_send_request(request)).await {
+            Err(_) => return Err(SendFailure::TimedOut { cause: late() }),
+            Ok(Ok(response)) => response,
+            Ok(Err(mut failure)) => {
+                let unsent = failure.take_message().is_some();
+                let error = failure.into_error();
+                let cause = with_source(&error);
+                return Err(if unsent {
+                    SendFailure::NotSent {
+                        error: BmcError::Unreachable { cause },
+                        reused,
+                    }
+                } else if error.is_parse() {
+                    SendFailure::Garbage { cause }
+                } else {
+                    SendFailure::Broken { cause, reused }
+                });
+            }
+        };
+        let (head, body) = response.into_parts();
+        let body = match timeout_at(deadline, collect(body)).await {
+            Err(_) => Err(BmcError::NoAnswer { cause: late() }),
+            Ok(body) => body,
+        };
+        // A connection with an unread rest is of no more use; it is closed by being dropped.
+        if body.is_ok() {
+            self.live = Some(live);
+        }
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+            began,
+            ended: Timestamp::now(),
+        })
+    }
+
+    /// The kept connection, if it is still usable. Waits for hyper to finish with the answer
+    /// before, which is what keeps us from opening a second connection for nothing.
+    async fn kept(&mut self) -> Option<Live> {
+        let mut live = self.live.take()?;
+        match timeout(Duration::from_secs(1), live.sender.ready()).await {
+            Ok(Ok(())) => Some(live),
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
+    fn request(&self, call: &Call<'_>) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(call.body.clone().unwrap_or_default()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.path.to_uri();
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, self.host_header.clone());
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static("baremetal-remediator"),
+        );
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        // Compression weakens ETags on some BMCs and bodies may explode on decompression.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert("OData-Version", HeaderValue::from_static("4.0"));
+        if call.body.is_some() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some((name, value)) = &call.authorization {
+            headers.insert(name.clone(), value.clone());
+        }
+        request
+    }
+}
+
+async fn collect(mut body: Incoming) -> Result<Vec<u8>, BmcError> {
+    let too_large = || BmcError::TooLarge { limit: MAX_BODY };
+    let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
+    if body.size_hint().lower() > limit {
+        return Err(too_large());
+    }
+    let mut collected = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| BmcError::NoAnswer {
+            cause: format!("its answer breaks off: {}", with_source(&error)),
+        })?;
+        if let Ok(data) = frame.into_data() {
+            if collected.len().saturating_add(data.len()) > MAX_BODY {
+                return Err(too_large());
+            }
+            collected.extend_from_slice(&data);
+        }
+    }
+    Ok(collected)
+}
+
+/// An error of hyper with its source, which says what the operating system said.
+fn with_source(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

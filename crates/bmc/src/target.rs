@@ -1,0 +1,105 @@
+//! Whom to speak to, as whom, under which rules and how patiently.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::{AllowedNetworks, BmcAddress, Credentials, IpmiFallback, Protocol, ServerTrust, Transport};
+use remediator_core::identity::SystemUuid;
+
+/// How to log in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AuthMethod {
+    /// A session if the BMC has sessions to give, else Basic.
+    #[default]
+    Auto,
+    /// A session (DSP0266, "Redfish session login authentication") or nothing.
+    Session,
+    /// HTTP Basic (RFC 7617) with every request.
+    Basic,
+}
+
+/// How well the way to a BMC is protected, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransportSecurity {
+    /// Clear text.
+    PlainHttp,
+    /// Encrypted towards whoever answers.
+    UnverifiedTls,
+    /// Encrypted towards a peer that proved its identity.
+    VerifiedTls,
+}
+
+impl fmt::Display for TransportSecurity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::PlainHttp => "clear-text HTTP",
+            Self::UnverifiedTls => "unverified TLS",
+            Self::VerifiedTls => "verified TLS",
+        })
+    }
+}
+
+/// Everything needed to speak to one BMC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BmcTarget {
+    /// Where it is.
+    pub address: BmcAddress,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// Who it has to prove to be.
+    pub trust: ServerTrust,
+    /// How to log in.
+    pub auth: AuthMethod,
+    /// The UUID of the node. Chooses among several systems; where it and a usable UUID of the
+    /// BMC contradict each other, commands are refused.
+    pub expected_uuid: Option<SystemUuid>,
+    /// Where BMCs may be.
+    pub allowed: AllowedNetworks,
+    /// Which protocols may be used. Which one is used is up to the address.
+    pub protocols: Vec<Protocol>,
+    /// Whether IPMI stands in for a Redfish service that is silent. Counts only where both may be used and
+    /// [`BmcTarget::expected_uuid`] is known.
+    pub fallback: Option<IpmiFallback>,
+    /// The least protection under which credentials are sent over HTTP. IPMI has its own, which
+    /// allowing the protocol accepts.
+    pub minimum_transport: TransportSecurity,
+}
+
+impl BmcTarget {
+    pub(super) fn transport_security(&self) -> TransportSecurity {
+        match (self.address.transport, &self.trust) {
+            (Transport::Http, _) => TransportSecurity::PlainHttp,
+            (Transport::Https, ServerTrust::Unverified) => TransportSecurity::UnverifiedTls,
+            (
+                Transport::Https,
+                ServerTrust::CertificateAuthority(_)
+                | ServerTrust::Fingerprints(_)
+                | ServerTrust::SystemRoots,
+            ) => TransportSecurity::VerifiedTls,
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadlines {
+    /// TCP and TLS together; over IPMI agreeing on a cipher suite and logging in.
+    pub(super) connect: Duration,
+    /// From the first byte of a request to the last byte of its answer.
+    pub(super) request: Duration,
+    /// One reading with everything it needs: login, choosing the system, the read itself.
+    pub(super) operation: Duration,
+    /// Over IPMI, before a datagram that is not answered is sent again; then twice as long, and so on.
+    pub(super) patience: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            request: Duration::from_secs(15),
+            operation: Duration::from_secs(45),
+            patience: Duration::from_millis(500),
+        }
+    }
+}

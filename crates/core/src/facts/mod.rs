@@ -1,0 +1,245 @@
+//! Everything a decision may be based on, as plain data.
+
+mod objects;
+
+pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
+
+use jiff::Timestamp;
+
+use super::health::HealthCheck;
+use super::health::target::ClusterState;
+use super::identity::SystemUuid;
+use super::journal::SavedNode;
+use super::journal::Subject;
+use super::node_lease::{Holders, NodeLease};
+use super::observed::Observed;
+use super::phase::Reason;
+use super::strategy::Strategy;
+
+/// Something we looked for. Unreadable is never absent, and absent is never healthy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seen<T> {
+    /// It is there and could be read.
+    Present(T),
+    /// It is not there.
+    Absent,
+    /// It is there, but a field is not what it should be; the text names the field.
+    Unreadable(String),
+}
+
+impl<T> Seen<T> {
+    /// What is there and could be read, where it makes no difference why there is nothing else.
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Turns what is there into something else.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Self::Present(value) => Seen::Present(convert(value)),
+            Self::Absent => Seen::Absent,
+            Self::Unreadable(detail) => Seen::Unreadable(detail),
+        }
+    }
+}
+
+/// Bytes of a detail that are kept. It may quote the API server of a workload cluster, which anybody may run,
+/// and goes into the journal, which has to fit into its object.
+const LONGEST_DETAIL: usize = 4096;
+
+/// Why something cannot go on, with the detail a person needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The named reason.
+    pub reason: Reason,
+    /// What exactly, without secrets.
+    pub detail: String,
+}
+
+impl Obstacle {
+    /// Names an obstacle. The advice follows the detail as the next sentence, so the detail has no full stop.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        let mut detail = detail.into();
+        detail.truncate(detail.trim_end_matches('.').len());
+        if detail.len() > LONGEST_DETAIL {
+            detail.truncate(detail.floor_char_boundary(LONGEST_DETAIL));
+            detail.push_str(" ...");
+        }
+        Self { reason, detail }
+    }
+
+    /// The detail, and what to do about it.
+    pub fn for_people(&self) -> String {
+        format!("{}. {}", self.detail, self.reason.advice())
+    }
+}
+
+/// The facts of one remediation at one moment.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The validated spec, or what is wrong with it.
+    pub strategy: Result<Strategy, Obstacle>,
+    /// How the remediation came to be.
+    pub origin: Origin,
+    /// When the remediation object was created.
+    pub created: Timestamp,
+    /// Whether the remediation object is being deleted.
+    pub deletion_requested: bool,
+    /// Whether the health checker that made the request has told it to stop: its time is over, and the next
+    /// remediator of its ladder may be at work already.
+    pub told_to_stop: bool,
+    /// Whether our finalizer is on the remediation object.
+    pub has_finalizer: bool,
+    /// The UID that the Machine must have, when the remediation was made for a certain one.
+    pub expected_machine_uid: Option<String>,
+    /// The Node that the request names, where it names one. It has to be the Machine's, if there is a
+    /// Machine; where Nodes have none, the Node alone is the subject.
+    pub named_node: Option<String>,
+    /// This process's right to act.
+    pub leadership: Leadership,
+    /// Machine, Node, health checks and policy as the caches have them.
+    pub world: World,
+    /// The same, read live, the last time that was asked for.
+    pub look: Option<Look>,
+    /// The host behind the Machine, or why it cannot be named.
+    pub host: Result<Host, Obstacle>,
+    /// Another remediation that is or may be at work on the same Machine, Node or BMC, or that has failed there while
+    /// this one waited ([`Reason::Quarantined`]). Nothing is begun then; a
+    /// host that we may have left off is seen to all the same. Only looked for while an attempt has to begin or an
+    /// escalation is open.
+    pub another_at_work: Option<Obstacle>,
+    /// In whose names the Lease of medik8s may be held on the Node.
+    pub lease_holders: Holders,
+    /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a
+    /// read; the last look before a power-off reads it anew.
+    pub leases_were_unused: bool,
+    /// Whether the server knows the out-of-service taint (Kubernetes 1.28 and newer).
+    pub out_of_service_supported: bool,
+    /// What the Node carries, to be saved before it is deleted.
+    pub node_metadata: Option<SavedNode>,
+    /// What this process saw and did for this remediation. Lost in a crash.
+    pub observed: Observed,
+}
+
+/// How a remediation came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the annotation `host.metal3.io/external-remediation` on a Machine: the trigger has to
+    /// stay, an unpaused MachineHealthCheck has to vouch for it, and we remove it when done.
+    Annotation,
+    /// Made by a person or a producer that clones our template: the object itself is the request.
+    Request,
+}
+
+/// This process's right to act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// Term of the leader, for the journal.
+    pub epoch: i64,
+    /// No effect is begun after this time. `None`: this process does not lead.
+    pub act_until: Option<Timestamp>,
+}
+
+impl Leadership {
+    /// Whether this process may act now.
+    pub fn leads(&self, now: Timestamp) -> bool {
+        self.act_until.is_some_and(|until| until > now)
+    }
+}
+
+/// Machine, Node, health checks and policy.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The administrator's limits.
+    pub policy: Seen<Policy>,
+    /// The Machine.
+    pub machine: Seen<Machine>,
+    /// Its Node.
+    pub node: Seen<Node>,
+    /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
+    /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began;
+    /// else it is not known.
+    pub node_of_host: Seen<Node>,
+    /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
+    pub node_cluster: Option<Obstacle>,
+    /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.
+    pub cluster: Seen<ClusterState>,
+    /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
+    /// request, the health checks that made it: none where a person did.
+    pub health_checks: Vec<Seen<HealthCheck>>,
+}
+
+impl World {
+    /// The Node that reports if the host is not off: where there was none, the one that has joined since.
+    pub fn may_report(&self, subject: &Subject) -> Option<&Node> {
+        let node = if subject.had_no_node() {
+            &self.node_of_host
+        } else {
+            &self.node
+        };
+        node.present()
+    }
+
+    /// resourceVersions of Machine and Node, as far as they can be read.
+    pub fn versions(&self) -> (Option<String>, Option<String>) {
+        let machine = self.machine.present();
+        let machine = machine.map(|machine| machine.resource_version.clone());
+        let node = self.node.present().map(|node| node.resource_version.clone());
+        (machine, node)
+    }
+}
+
+/// A live read of the world.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// When it was begun; everything in it is at least as new.
+    pub began: Timestamp,
+    /// What was read.
+    pub world: World,
+    /// What the Node last reported.
+    pub report: NodeReport,
+    /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.
+    pub host: Result<(), Obstacle>,
+    /// By whom the Lease of medik8s on the Node is held, or why that is not known.
+    pub node_lease: Result<NodeLease, Obstacle>,
+}
+
+/// The administrator's limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Nothing new is begun. Recovery of hosts that are off goes on.
+    pub paused: bool,
+}
+
+/// The host behind a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// `BMCEndpoint/name` or `BareMetalHost/name`.
+    pub reference: String,
+    /// Address of its BMC, without credentials.
+    pub bmc: String,
+    /// The system UUID an administrator stated for it.
+    pub stated_uuid: Option<SystemUuid>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_DETAIL, Obstacle};
+    use crate::phase::Reason;
+
+    #[test]
+    fn a_detail_is_kept_short_enough_for_a_journal() {
+        for (detail, expected) in [
+            ("short.".to_owned(), "short".to_owned()),
+            (
+                "\u{e9}".repeat(LONGEST_DETAIL),
+                "\u{e9}".repeat(LONGEST_DETAIL / 2) + " ...",
+            ),
+        ] {
+            assert_eq!(Obstacle::new(Reason::NodeUnreadable, detail).detail, expected);
+        }
+    }
+}

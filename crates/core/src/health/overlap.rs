@@ -1,0 +1,185 @@
+//! All health checks of a namespace that have the strategy external-baremetal, together.
+//!
+//! Upstream respects a limit only for the check that is being reconciled, so that of two checks over one
+//! Machine the more generous decides. Here the strictest one does: a Machine that some check wants remediated
+//! is remediated only if every check that selects it and is not paused would let it be.
+//!
+//! A paused check begins nothing and forbids nothing, as if it were not there. A paused Cluster forbids. A
+//! malformed check begins nothing, and forbids for the Machines that it was meant for as far as that can be
+//! told ([`super::rules::Scope`]).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::assess::{Assessment, Judged, Stopped, assess};
+use super::rules::{Malformed, Rules};
+use super::selector::{Labels, Selector};
+use super::target::{ClusterState, Target};
+use crate::facts::Seen;
+
+/// A MachineHealthCheck with the strategy external-baremetal and without a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Name.
+    pub name: String,
+    /// Annotation `cluster.x-k8s.io/paused`, whatever its value.
+    pub paused: bool,
+    /// What it asks for, or what is wrong with it.
+    pub rules: Result<Rules, Malformed>,
+    /// Cluster API: its Cluster.
+    pub cluster: Seen<ClusterState>,
+}
+
+/// What all health checks of a namespace say together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation<'a> {
+    /// What each says for itself, for the status of each.
+    pub checks: Vec<Assessed<'a>>,
+    /// The Machines to remediate, those first that need it most.
+    pub remediate: Vec<Wanted>,
+    /// The Machines that would be remediated if another check did not forbid it.
+    pub forbidden: Vec<Forbidden>,
+    /// The first instant at which something is different if nothing else changes.
+    pub look_again: Option<Timestamp>,
+}
+
+/// One health check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessed<'a> {
+    /// The check.
+    pub check: &'a Check,
+    /// What it says of what it selects, or what is wrong with it.
+    pub assessment: Result<(&'a Selector, Assessment), &'a Malformed>,
+}
+
+/// A Machine that is to be remediated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Name of the Machine.
+    pub machine: String,
+    /// Names of the checks that want it.
+    pub checks: Vec<String>,
+    /// Since when, if a time-out tells.
+    pub since: Option<Timestamp>,
+}
+
+/// A Machine that is not remediated because of a check that does not want it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forbidden {
+    /// Name of the Machine.
+    pub machine: String,
+    /// Names of the checks that want it remediated.
+    pub wanted_by: Vec<String>,
+    /// Name of the check that forbids it.
+    pub check: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Evaluates all checks of a namespace over all its Machines. Neither's order matters.
+pub fn evaluate<'a>(checks: &'a [Check], targets: &[Target], now: Timestamp) -> Evaluation<'a> {
+    let mut assessed: Vec<Assessed<'a>> = checks
+        .iter()
+        .map(|check| Assessed::new(check, targets, now))
+        .collect();
+    assessed.sort_by(|one, other| one.check.name.cmp(&other.check.name));
+    let labels: BTreeMap<&str, &Labels> = targets
+        .iter()
+        .map(|target| (target.name.as_str(), &target.labels))
+        .collect();
+    let mut remediate = Vec::new();
+    let mut forbidden = Vec::new();
+    for wanted in wanted(&assessed) {
+        let labels = labels.get(wanted.machine.as_str());
+        let objection = labels.and_then(|labels| objection(&assessed, labels));
+        match objection {
+            None => remediate.push(wanted),
+            Some((check, why)) => forbidden.push(Forbidden {
+                machine: wanted.machine,
+                wanted_by: wanted.checks,
+                check,
+                why,
+            }),
+        }
+    }
+    remediate.sort_by(|one, other| (one.since, &one.machine).cmp(&(other.since, &other.machine)));
+    let looks = assessed.iter().filter_map(Assessed::look_again);
+    let look_again = looks.min();
+    Evaluation {
+        checks: assessed,
+        remediate,
+        forbidden,
+        look_again,
+    }
+}
+
+impl<'a> Assessed<'a> {
+    fn new(check: &'a Check, targets: &[Target], now: Timestamp) -> Self {
+        let assessment = check.rules.as_ref().map(|rules| {
+            let selected = targets
+                .iter()
+                .filter(|target| rules.selector.matches(&target.labels));
+            let selected: Vec<&Target> = selected.collect();
+            let assessment = assess(rules, check.paused, &check.cluster, &selected, now);
+            (&rules.selector, assessment)
+        });
+        Self { check, assessment }
+    }
+
+    fn look_again(&self) -> Option<Timestamp> {
+        match &self.assessment {
+            Ok((_, assessment)) if !self.check.paused => assessment.look_again,
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Why it forbids to remediate a Machine with these labels, if it does.
+    fn forbids(&self, labels: &Labels) -> Option<String> {
+        if self.check.paused {
+            return None;
+        }
+        let (selector, assessment) = match &self.assessment {
+            Ok((selector, assessment)) => (selector, assessment),
+            Err(malformed) => return malformed.scope.holds(labels).then(|| malformed.to_string()),
+        };
+        let selects = selector.matches(labels);
+        Some(match assessment.stopped.as_ref().filter(|_| selects)? {
+            Stopped::CheckPaused => return None,
+            Stopped::ClusterPaused => "spec.paused of the Cluster is true".to_owned(),
+            Stopped::ClusterUnreadable(detail) => detail.clone(),
+            Stopped::TooManyUnhealthy => assessment.allowance.message.clone(),
+        })
+    }
+}
+
+/// What the checks want, each for itself.
+fn wanted(assessed: &[Assessed<'_>]) -> Vec<Wanted> {
+    let mut wanted: BTreeMap<&str, Wanted> = BTreeMap::new();
+    for one in assessed {
+        let Ok((_, assessment)) = &one.assessment else {
+            continue;
+        };
+        for judged in assessment.remediate() {
+            let since = judged.verdict.since();
+            let entry = wanted.entry(&judged.name).or_insert_with(|| first(judged, since));
+            entry.checks.push(one.check.name.clone());
+            entry.since = entry.since.min(since);
+        }
+    }
+    wanted.into_values().collect()
+}
+
+fn first(judged: &Judged, since: Option<Timestamp>) -> Wanted {
+    Wanted {
+        machine: judged.name.clone(),
+        checks: Vec::new(),
+        since,
+    }
+}
+
+/// The first check, by name, that forbids to remediate a Machine.
+fn objection(assessed: &[Assessed<'_>], labels: &Labels) -> Option<(String, String)> {
+    let forbids = |one: &Assessed<'_>| one.forbids(labels).map(|why| (one.check.name.clone(), why));
+    assessed.iter().find_map(forbids)
+}

@@ -1,0 +1,190 @@
+//! Whom a malformed check holds up, and whom it does not.
+
+use super::objects::labels;
+use crate::facts::{Obstacle, Seen};
+use crate::health::dialect::Dialect;
+use crate::health::limit::IntOrText;
+use crate::health::rules::{RawCondition, RawRules, Rules};
+use crate::health::selector::{RawRequirement, RawSelector};
+use crate::health::{HealthCheck, heard, vouching};
+use crate::phase::Reason;
+use jiff::SignedDuration;
+
+/// What a check has to do with a Machine.
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    /// It is followed.
+    Followed,
+    /// Nothing.
+    Nothing,
+    /// Unknown: whatever else is said, the Machine is left alone.
+    Unknown,
+    /// It selects none, and is only named where nobody else speaks.
+    Named,
+}
+
+fn selecting(match_labels: &[(&str, &str)], operators: &[(&str, &str)]) -> RawRules {
+    RawRules {
+        selector: RawSelector {
+            match_labels: labels(match_labels),
+            match_expressions: operators
+                .iter()
+                .map(|(key, operator)| RawRequirement {
+                    key: (*key).to_owned(),
+                    operator: (*operator).to_owned(),
+                    values: Vec::new(),
+                })
+                .collect(),
+        },
+        node_conditions: vec![RawCondition {
+            kind: "Ready".to_owned(),
+            status: "False".to_owned(),
+            timeout: Ok(SignedDuration::from_mins(5)),
+        }],
+        ..RawRules::default()
+    }
+}
+
+/// The same with something wrong besides the selector.
+fn with(rules: RawRules, spoil: impl FnOnce(&mut RawRules)) -> RawRules {
+    let mut rules = rules;
+    spoil(&mut rules);
+    rules
+}
+
+#[test]
+fn a_check_that_provably_does_not_select_a_machine_has_nothing_to_do_with_it() {
+    let workers: &[(&str, &str)] = &[("role", "worker")];
+    let others: &[(&str, &str)] = &[("role", "infra")];
+    let limit = |rules: &mut RawRules| rules.max_unhealthy = Some(IntOrText::Text("a few".to_owned()));
+    let timeout = |rules: &mut RawRules| {
+        rules.node_conditions[0].timeout = Ok(SignedDuration::from_secs(-1));
+    };
+    let no_conditions = |rules: &mut RawRules| rules.node_conditions.clear();
+    for (what, rules, expected) in [
+        ("its own", selecting(workers, &[]), Heard::Followed),
+        ("of others", selecting(others, &[]), Heard::Nothing),
+        ("all of OpenShift", selecting(&[], &[]), Heard::Followed),
+        (
+            "its own, bad limit",
+            with(selecting(workers, &[]), limit),
+            Heard::Unknown,
+        ),
+        (
+            "of others, bad limit",
+            with(selecting(others, &[]), limit),
+            Heard::Nothing,
+        ),
+        (
+            "its own, bad timeout",
+            with(selecting(workers, &[]), timeout),
+            Heard::Unknown,
+        ),
+        (
+            "of others, bad timeout",
+            with(selecting(others, &[]), timeout),
+            Heard::Nothing,
+        ),
+        (
+            "all, bad timeout",
+            with(selecting(&[], &[]), timeout),
+            Heard::Unknown,
+        ),
+        (
+            "its own, no conditions",
+            with(selecting(workers, &[]), no_conditions),
+            Heard::Unknown,
+        ),
+        (
+            "half of a selector, its own",
+            selecting(workers, &[("rack", "Near")]),
+            Heard::Unknown,
+        ),
+        (
+            "half of a selector, of others",
+            selecting(others, &[("rack", "Near")]),
+            Heard::Nothing,
+        ),
+        (
+            "no values",
+            selecting(others, &[("rack", "NotIn")]),
+            Heard::Nothing,
+        ),
+        (
+            "nothing of a selector",
+            selecting(&[], &[("role", "Near")]),
+            Heard::Named,
+        ),
+    ] {
+        let read = Rules::read(Dialect::OpenShift, &rules);
+        let found = match heard("one", read, &labels(workers)) {
+            Seen::Present(Ok(_)) => Heard::Followed,
+            Seen::Absent => Heard::Nothing,
+            Seen::Unreadable(why) | Seen::Present(Err(why)) if !why.contains("MachineHealthCheck one") => {
+                panic!("{what}: {why}")
+            }
+            Seen::Unreadable(_) => Heard::Unknown,
+            Seen::Present(Err(_)) => Heard::Named,
+        };
+        assert_eq!(found, expected, "{what}");
+    }
+}
+
+fn check(name: &str) -> HealthCheck {
+    HealthCheck {
+        name: name.to_owned(),
+        external_baremetal: true,
+        paused: false,
+        has_template: false,
+        conditions: Vec::new(),
+        machine_conditions: Vec::new(),
+        rules: None,
+        malformed: None,
+    }
+}
+
+#[test]
+fn one_that_cannot_be_read_stops_and_one_that_selects_nothing_is_named_where_no_other_vouches() {
+    let good = || Seen::Present(check("good"));
+    let paused = || {
+        Seen::Present(HealthCheck {
+            paused: true,
+            ..check("paused")
+        })
+    };
+    let malformed = || {
+        Seen::Present(HealthCheck {
+            malformed: Some("what is wrong".to_owned()),
+            ..check("malformed")
+        })
+    };
+    let unreadable = || Seen::Unreadable("what is wrong".to_owned());
+    let wrong = Some((Reason::HealthCheckUnreadable, "what is wrong"));
+    for (checks, expected) in [
+        (vec![good(), Seen::Absent], None),
+        (vec![good(), malformed()], None),
+        (vec![malformed(), good(), malformed()], None),
+        (vec![good(), unreadable()], wrong),
+        (vec![unreadable(), malformed()], wrong),
+        (vec![malformed()], wrong),
+        (
+            vec![malformed(), paused()],
+            Some((Reason::HealthCheckPaused, "MachineHealthCheck paused")),
+        ),
+        (
+            vec![Seen::Absent],
+            Some((Reason::NoHealthCheck, "no MachineHealthCheck")),
+        ),
+    ] {
+        let found: Result<Vec<&str>, Obstacle> =
+            vouching(&checks).map(|found| found.iter().map(|check| check.name.as_str()).collect());
+        match expected {
+            None => assert_eq!(found, Ok(vec!["good"]), "{checks:?}"),
+            Some((reason, detail)) => {
+                let obstacle = found.expect_err("nobody vouches");
+                assert_eq!(obstacle.reason, reason, "{checks:?}");
+                assert!(obstacle.detail.starts_with(detail), "{}", obstacle.detail);
+            }
+        }
+    }
+}

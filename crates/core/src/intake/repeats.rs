@@ -1,0 +1,55 @@
+//! How soon a host may be power-cycled once more: a condition that a reboot does not clear must not
+//! power-cycle it again and again, whoever puts the trigger back and however many attempts each remediation took.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Remediation;
+use crate::facts::Obstacle;
+use crate::phase::Reason;
+
+/// Pause after the first power cycle; each further one within [`WINDOW`] doubles it.
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
+
+/// For how long a power cycle is counted.
+const WINDOW: SignedDuration = SignedDuration::from_hours(24);
+
+/// Power cycles of one host within [`WINDOW`].
+const MOST: usize = 3;
+
+/// What forbids another power cycle now, and the first instant at which it does not any more.
+///
+/// Only remediations that still exist count: who deletes them lifts this.
+pub(super) fn obstacle(
+    machine: &str,
+    remediations: &[Remediation],
+    now: Timestamp,
+) -> Option<(Obstacle, Timestamp)> {
+    let counted = |ended: &Timestamp| after(*ended, WINDOW) > now;
+    let mut ended: Vec<Timestamp> = remediations
+        .iter()
+        .flat_map(|one| one.power_cycles.iter().copied())
+        .filter(counted)
+        .collect();
+    ended.sort_unstable_by(|one, other| other.cmp(one));
+    let newest = ended.first()?;
+    let (reason, until) = match ended.get(MOST.saturating_sub(1)) {
+        Some(first_of_most) => (Reason::TooManyPowerCycles, after(*first_of_most, WINDOW)),
+        None => (Reason::PowerCycledRecently, after(*newest, pause(ended.len()))),
+    };
+    let times = if ended.len() == 1 { "once" } else { "repeatedly" };
+    let detail = format!(
+        "the host of Machine {machine} was power-cycled {times} within 24 h, last until {newest}; \
+         not before {until} again"
+    );
+    (until > now).then(|| (Obstacle::new(reason, detail), until))
+}
+
+fn pause(power_cycles: usize) -> SignedDuration {
+    let doublings = u32::try_from(power_cycles.saturating_sub(1)).unwrap_or(u32::MAX);
+    let factor = 2_i32.checked_pow(doublings).unwrap_or(i32::MAX);
+    FIRST_PAUSE.checked_mul(factor).unwrap_or(WINDOW).min(WINDOW)
+}
+
+fn after(time: Timestamp, pause: SignedDuration) -> Timestamp {
+    time.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}

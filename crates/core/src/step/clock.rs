@@ -1,0 +1,43 @@
+//! A predecessor whose clock was ahead of ours: what it dated lies in our future, and happened all the same.
+
+use jiff::Timestamp;
+
+use crate::journal::Journal;
+
+/// Takes what a journal says to have happened after `now` for something that happened now, and moves the ends of
+/// waits with their beginnings. Else nothing that is seen from now on would count as seen after it: a host would
+/// be left off, or not be noticed to come on, for as long as the clocks differ. What counts as old expires no later
+/// by it. The record (`timeline`, `failedAttempts`) stays as it was written.
+pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
+    if journal.phase.is_final() {
+        bring_back_escalation(journal, now);
+        return;
+    }
+    if let Some(started) = journal.phase_started.filter(|started| *started > now) {
+        let ahead = started.duration_since(now);
+        let sooner = |time: Timestamp| time.saturating_sub(ahead).unwrap_or(Timestamp::MIN);
+        journal.phase_started = Some(now);
+        journal.deadline = journal.deadline.map(sooner);
+        journal.next_attempt = journal.next_attempt.map(sooner);
+    }
+    // `notAfter` stays: by it one can tell an intent that is journalled anew from one that is only dated back.
+    if let Some(intent) = &mut journal.intent {
+        intent.journalled = intent.journalled.min(now);
+    }
+    if let Some(evidence) = &mut journal.evidence {
+        evidence.acknowledged = evidence.acknowledged.min(now);
+        evidence.node_silent = evidence.node_silent.map(|time| time.min(now));
+    }
+    if let Some(release) = &mut journal.release {
+        release.decided = release.decided.min(now);
+        release.finished = release.finished.map(|time| time.min(now));
+        release.withdrawn = release.withdrawn.map(|time| time.min(now));
+    }
+}
+
+fn bring_back_escalation(journal: &mut Journal, now: Timestamp) {
+    if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {
+        escalation.decided = escalation.decided.min(now);
+        escalation.held_up_since = escalation.held_up_since.min(now);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a live look says about an escalation: the same Machine has to be there, unhealthy, and nobody else at
+//! work on it.
+
+use jiff::Timestamp;
+
+use super::subject::{self, Verdict};
+use super::without_node::node_of_host_objection;
+use super::{Step, asked};
+use crate::facts::{Look, Machine, Obstacle, Seen, World};
+use crate::journal::{EscalationKind, Subject};
+use crate::node_lease;
+use crate::phase::Reason;
+
+/// Says that a Machine is unhealthy, and whether its owner was asked to replace it. Owners replace what has
+/// both at False. Source: cluster-api `util/collections/machine_filters.go`, `IsUnhealthyAndOwnerRemediated`.
+const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
+const OWNER_REMEDIATED: &str = "OwnerRemediated";
+
+/// What a live look says about an escalation.
+pub(super) enum Outlook<'a> {
+    /// It is to be carried out.
+    Due(&'a Machine),
+    /// Something stands in the way, perhaps until a known time.
+    Waits(Obstacle, Option<Timestamp>),
+    /// There is nothing left to do; how the Machine stands.
+    Done(String),
+    /// It must not be carried out any more.
+    Barred(String),
+}
+
+impl Step<'_> {
+    /// What is due, by a live look that is young.
+    pub(super) fn outlook<'a>(&self, kind: EscalationKind, subject: &Subject, look: &'a Look) -> Outlook<'a> {
+        let facts = self.facts;
+        let name = subject.machine.as_deref().unwrap_or_default();
+        let machine = match &look.world.machine {
+            Seen::Absent => return Outlook::Done(format!("Machine {name} is gone")),
+            Seen::Unreadable(detail) => {
+                return Outlook::Waits(Obstacle::new(Reason::MachineUnreadable, detail.clone()), None);
+            }
+            Seen::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
+                return Outlook::Done(format!("Machine {name} was replaced"));
+            }
+            Seen::Present(machine) if machine.state.deleting => {
+                return Outlook::Done(format!("Machine {name} is being deleted"));
+            }
+            Seen::Present(machine) => machine,
+        };
+        if let Some(why) = bar_of_machine(machine) {
+            return Outlook::Barred(why);
+        }
+        // What the caches know since the look counts, too.
+        for world in [&facts.world, &look.world] {
+            if let Err(outlook) = self.is_still_unhealthy(machine, subject, world, look) {
+                return outlook;
+            }
+        }
+        match self.objection_to_escalation(subject, look) {
+            Err(obstacle) => Outlook::Waits(obstacle, None),
+            Ok(()) => match kind {
+                EscalationKind::MachineDeletion => Outlook::Due(machine),
+                EscalationKind::MachineOwner => owner_is_asked(machine),
+            },
+        }
+    }
+
+    fn is_still_unhealthy<'a>(
+        &self,
+        machine: &Machine,
+        subject: &Subject,
+        world: &World,
+        look: &Look,
+    ) -> Result<(), Outlook<'a>> {
+        let waits = |obstacle| Outlook::Waits(obstacle, None);
+        match subject::examine(&self.journal, self.facts, world, self.now) {
+            Verdict::Recovered => {
+                let node = machine.node_name.as_deref().unwrap_or_default();
+                Err(Outlook::Barred(format!("Node {node} is healthy again")))
+            }
+            Verdict::WithoutNode { .. } => {
+                node_of_host_objection(machine, world).map_or(Ok(()), |obstacle| Err(waits(obstacle)))
+            }
+            Verdict::Withdrawn(obstacle) => Err(Outlook::Barred(obstacle.detail)),
+            Verdict::Waits(obstacle, _) if obstacle.reason == Reason::ControlPlaneRefused => {
+                Err(Outlook::Barred(obstacle.detail))
+            }
+            Verdict::Waits(obstacle, _)
+                if obstacle.reason == Reason::NodeMissing && is_gone(machine, subject, world) =>
+            {
+                asked::asking_without_node(self.facts, world, machine)
+                    .map(|_| ())
+                    .map_err(waits)
+            }
+            Verdict::Waits(obstacle, until) => Err(Outlook::Waits(obstacle, until)),
+            // It was not there when Off was proven, so what it has run since is not known to be off.
+            Verdict::Unhealthy { node, .. } if subject.had_no_node() => Err(Outlook::Barred(format!(
+                "Node {} has joined since Off was proven",
+                node.name
+            ))),
+            Verdict::Unhealthy {
+                node, silence_only, ..
+            } => silence_only
+                .then(|| subject::contradiction(node, &look.report, self.now))
+                .flatten()
+                .map_or(Ok(()), |obstacle| Err(waits(obstacle))),
+        }
+    }
+
+    /// Who else is at work there.
+    fn objection_to_escalation(&self, subject: &Subject, look: &Look) -> Result<(), Obstacle> {
+        if let Some(another) = &self.facts.another_at_work {
+            return Err(another.clone());
+        }
+        look.host.clone()?;
+        let Some(node) = subject.there() else {
+            return Ok(());
+        };
+        let lease = look.node_lease.as_ref().map_err(Clone::clone)?;
+        let holders = &self.facts.lease_holders;
+        node_lease::standing(&node.name, lease, holders, self.now, self.now).map(|_| ())
+    }
+}
+
+/// Whether the Node that the attempts were about does not exist, and the Machine has no other.
+fn is_gone(machine: &Machine, subject: &Subject, world: &World) -> bool {
+    let same = subject
+        .there()
+        .is_some_and(|there| machine.node_name.as_ref() == Some(&there.name));
+    same && world.node == Seen::Absent && world.node_cluster.is_none()
+}
+
+/// What about the Machine itself forbids it for good.
+pub(super) fn bar_of_machine(machine: &Machine) -> Option<String> {
+    let name = &machine.name;
+    if machine.control_plane {
+        return Some(format!("Machine {name} has the control-plane role"));
+    }
+    machine
+        .controller_owner
+        .is_none()
+        .then(|| format!("no controller owns Machine {name}, so nothing would replace it"))
+}
+
+/// Whether the owner of an unhealthy Machine is asked to replace it, or has to be.
+fn owner_is_asked(machine: &Machine) -> Outlook<'_> {
+    let is_false = |kind: &str| {
+        let mut conditions = machine.state.conditions.iter();
+        conditions.any(|condition| condition.kind == kind && condition.status == "False")
+    };
+    let name = &machine.name;
+    if !is_false(HEALTH_CHECK_SUCCEEDED) {
+        let detail = format!("the condition {HEALTH_CHECK_SUCCEEDED} of Machine {name} is not False");
+        return Outlook::Waits(Obstacle::new(Reason::MachineNotMarkedUnhealthy, detail), None);
+    }
+    if is_false(OWNER_REMEDIATED) {
+        let owner = machine.controller_owner.as_deref().unwrap_or("the owner");
+        return Outlook::Done(format!("{owner} is asked to replace Machine {name}"));
+    }
+    Outlook::Due(machine)
+}

@@ -1,0 +1,163 @@
+//! The proof of Off while a power-off is under way: reads of the BMC and silence of the Node together.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::sending::Resend;
+use super::{Step, after};
+use crate::decision::{Decision, Observation};
+use crate::facts::Obstacle;
+use crate::journal::{Intent, OffEvidence, OffRead, Subject};
+use crate::phase::Reason;
+use crate::proof::{self, OffProof, Silence};
+use crate::strategy::Strategy;
+
+/// How often a kubelet looks whether its Node says of it what it should (kubernetes
+/// `pkg/kubelet/apis/config/v1beta1/defaults.go`, `nodeStatusUpdateFrequency`).
+const STATUS_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+
+/// Where the proof of Off stands.
+pub(super) enum Standing {
+    /// Off and silent.
+    Proven {
+        reads: Vec<OffRead>,
+        newest: Timestamp,
+        /// When the Node was found silent, where there is one that could report.
+        silent: Option<Timestamp>,
+    },
+    /// More reads are needed.
+    NotYet,
+    /// Another host answered.
+    WrongHost(String),
+    /// The Node's signs of life have to be read.
+    Report,
+    /// They have to be read later.
+    Wait(Timestamp),
+    /// The Node reports.
+    Reporting,
+}
+
+impl Step<'_> {
+    /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
+    pub(super) fn prove(
+        mut self,
+        strategy: &Strategy,
+        intent: &Intent,
+        subject: &Subject,
+        acknowledged: Timestamp,
+    ) -> Decision {
+        match self.off_and_silent(subject, acknowledged) {
+            Standing::Proven {
+                reads,
+                newest,
+                silent,
+            } => {
+                let evidence = self.evidence(acknowledged, reads, silent);
+                match subject.there() {
+                    Some(node) => self.begin_release(strategy, node, evidence, newest),
+                    None => self.power_on_without_release(strategy, evidence),
+                }
+            }
+            Standing::WrongHost(detail) => {
+                self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
+            }
+            Standing::Report => self.observe(Observation::Report),
+            Standing::Wait(at) => self.rest_until(at),
+            Standing::Reporting => {
+                let node = self
+                    .facts
+                    .world
+                    .may_report(subject)
+                    .map(|node| node.name.as_str());
+                let name = subject.node_name().or(node).unwrap_or_default();
+                let detail = format!("the BMC says Off, but Node {name} went on reporting");
+                let advice = Reason::NodeStillReporting.advice();
+                self.journal
+                    .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
+                self.poll(intent, acknowledged)
+            }
+            Standing::NotYet => self.poll_or_send_again(intent, acknowledged, Resend::WhenOn),
+        }
+    }
+
+    /// The proof as it is journalled, with what the silent Node had last said.
+    pub(super) fn evidence(
+        &self,
+        acknowledged: Timestamp,
+        reads: Vec<OffRead>,
+        node_silent: Option<Timestamp>,
+    ) -> OffEvidence {
+        let reported = self
+            .facts
+            .observed
+            .reports
+            .last()
+            .filter(|_| node_silent.is_some());
+        OffEvidence {
+            acknowledged,
+            reads,
+            node_silent,
+            node_heartbeat: reported.and_then(|read| read.report.heartbeat),
+            node_version: self.facts.world.versions().1,
+        }
+    }
+
+    /// Judges reads and signs of life together.
+    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
+        let standing = self.off_and_silent_since(subject, acknowledged);
+        match standing {
+            // Everything read before the sign of life is void; judge what came after it.
+            Ok(seen) => match self.off_and_silent_since(subject, seen) {
+                Err(Standing::NotYet) | Ok(_) => Standing::Reporting,
+                Err(standing) => standing,
+            },
+            Err(standing) => standing,
+        }
+    }
+
+    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
+        let observed = &self.facts.observed;
+        let (reads, began, newest, ended) =
+            match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
+                OffProof::Proven {
+                    reads,
+                    began,
+                    newest,
+                    ended,
+                } => (reads, began, newest, ended),
+                OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
+                OffProof::NotYet => return Err(Standing::NotYet),
+            };
+        // A host that had no Node may have got one that reports.
+        if subject.had_no_node() && self.facts.world.may_report(subject).is_none() {
+            return Err(Standing::Proven {
+                reads,
+                newest,
+                silent: None,
+            });
+        }
+        match proof::silence(&observed.reports, self.known_silent(), began, ended) {
+            Silence::Silent(silent) => Err(Standing::Proven {
+                reads,
+                newest,
+                silent: Some(silent),
+            }),
+            Silence::ReadNow => Err(Standing::Report),
+            Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
+            Silence::ReadAt(at) => Err(Standing::Wait(at)),
+            Silence::Reporting { seen } => Ok(seen),
+        }
+    }
+
+    /// Whether the last look already found the Node silent: lost to the node lifecycle controller, and
+    /// seen so without a change for as long as a living kubelet would take to object. A Lease that is
+    /// valid by its own words speaks against it, too.
+    fn known_silent(&self) -> bool {
+        self.facts.look.as_ref().is_some_and(|look| {
+            let node = look.world.node.present();
+            let lost_since = node.and_then(|node| node.lost_since);
+            let window = proof::quiet_window(&look.report).max(STATUS_INTERVAL);
+            let long_lost = lost_since.is_some_and(|since| after(since, window) <= look.began);
+            long_lost && !look.report.lease_is_fresh(look.began)
+        })
+    }
+}

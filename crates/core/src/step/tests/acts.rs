@@ -1,0 +1,302 @@
+//! How the shell of the tests carries out observations and effects, and what goes wrong.
+
+use super::fallback::WHY;
+use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
+
+use super::world::{Cause, at};
+use crate::decision::{Effect, Observation};
+use crate::facts::{Look, NodeReport, Obstacle, OutOfService, Seen};
+use crate::journal::{EscalationKind, Subject, Verb};
+use crate::node_lease::NodeLease;
+use crate::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
+use crate::phase::{Phase, Reason};
+use crate::power::{IPMI_SYSTEM, PowerState};
+
+/// How long after a command that counts as perhaps carried out it is carried out: less than the 20 s after
+/// which it counts as lost.
+const LATE: i64 = 15_000;
+
+const UUID_OF_ANOTHER: &str = "00000000-0000-0000-0000-0cc47a000001";
+
+impl Sim {
+    pub(super) fn observe(&mut self, observation: Observation, fault: Fault) {
+        let began = at(self.world.now);
+        match observation {
+            Observation::Power => return self.read_power(fault),
+            Observation::Look => self.counts.looks += 1,
+            Observation::Report => self.counts.reports += 1,
+            Observation::Cleanup => self.counts.cleanups += 1,
+            Observation::NodeLease => return self.read_node_lease(fault),
+        }
+        let read = ReportRead {
+            began,
+            report: self.world.lease.clone(),
+        };
+        let objects = self.seen();
+        let remaining = self.world.pods.clone();
+        let node_lease = self.seen_of_lease();
+        self.pass(API_LATENCY);
+        if fault == Fault::Refused {
+            return self.write_failed();
+        }
+        match observation {
+            Observation::Power | Observation::NodeLease => {}
+            Observation::Look => {
+                if let Ok(lease) = &node_lease {
+                    self.leases_were_unused = *lease == NodeLease::Unused;
+                }
+                let had_no_node = self.journal.subject.as_ref().is_some_and(Subject::had_no_node);
+                // Of a host without a Node, no Lease is looked at.
+                let report = if had_no_node {
+                    NodeReport::default()
+                } else {
+                    read.report.clone()
+                };
+                let look = Look {
+                    began,
+                    world: objects,
+                    report,
+                    host: Ok(()),
+                    node_lease,
+                };
+                if !had_no_node {
+                    self.observed.note_look(&look, at(self.world.now));
+                }
+                self.look = Some(look);
+            }
+            Observation::Report => self.observed.note_report(read),
+            Observation::Cleanup => self.observed.note_cleanup(CleanupRead { began, remaining }),
+        }
+    }
+
+    fn read_power(&mut self, fault: Fault) {
+        if self.journal.phase == Phase::Fencing {
+            self.counts.watch_reads += 1;
+        } else {
+            self.counts.bmc_reads += 1;
+        }
+        let began = at(self.world.now);
+        let word = if let Fault::Says(word) = fault {
+            Some(word)
+        } else {
+            self.world.word()
+        };
+        self.pass(BMC_LATENCY);
+        let ended = at(self.world.now);
+        if fault == Fault::Refused || !self.world.bmc.reachable {
+            self.observed.note_read_failure(ended, unreachable());
+            return;
+        }
+        if word == Some("Off") {
+            self.saw_off = Some(self.journal.attempt);
+        }
+        let power = PowerState::from_literal(word);
+        let uuid = if fault == Fault::AnotherHost {
+            Some(UUID_OF_ANOTHER.to_owned())
+        } else {
+            self.world.bmc.uuid.clone()
+        };
+        let command_failure = self.world.command_failure(power);
+        self.observed.note_read(PowerRead {
+            began,
+            ended,
+            power,
+            said: word.unwrap_or("null").to_owned(),
+            uuid,
+            system: self.world.bmc.system.clone(),
+            session: None,
+            command_failure,
+            fallback: (self.world.bmc.system == IPMI_SYSTEM).then(|| WHY.to_owned()),
+        });
+    }
+
+    pub(super) fn perform(&mut self, effect: Effect, fault: Fault) {
+        let not_after = match &effect {
+            Effect::PowerOff { not_after } | Effect::PowerOn { not_after } => Some(*not_after),
+            Effect::TaintNode { not_after, .. } | Effect::DeleteNode { not_after, .. } => Some(*not_after),
+            Effect::AskOwner(machine) | Effect::DeleteMachine(machine) => Some(machine.not_after),
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::RestoreNode { .. }
+            | Effect::UntaintNode { .. }
+            | Effect::ClearTrigger { .. }
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => None,
+        };
+        if let (Some(not_after), Fault::TooLate) = (not_after, fault) {
+            self.world.advance(millis(not_after) + 1);
+            return;
+        }
+        if not_after.is_some_and(|not_after| at(self.world.now) > not_after) {
+            return;
+        }
+        match effect {
+            Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
+            Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
+            Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. } => {
+                self.write_node_lease(&effect, fault);
+            }
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::TaintNode { .. }
+            | Effect::DeleteNode { .. }
+            | Effect::RestoreNode { .. }
+            | Effect::UntaintNode { .. }
+            | Effect::ClearTrigger { .. } => self.write(effect, fault),
+            Effect::AskOwner(machine) => self.escalate(EscalationKind::MachineOwner, &machine, fault),
+            Effect::DeleteMachine(machine) => self.escalate(EscalationKind::MachineDeletion, &machine, fault),
+        }
+    }
+
+    fn command(&mut self, verb: Verb, effect: Effect, fault: Fault) {
+        self.counts.bmc_commands += 1;
+        let attempt = self.journal.attempt;
+        let intent = self
+            .journal
+            .intent
+            .clone()
+            .expect("an intent is journalled before a command");
+        assert_eq!(intent.verb, verb, "the journalled intent is another one");
+        if verb == Verb::PowerOff && self.saw_off == Some(attempt) && self.world.host.on {
+            let said = self.observed.last_read().map(|read| read.power);
+            self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
+        }
+        if verb == Verb::PowerOff {
+            let subject = self.journal.subject.as_ref();
+            if subject.is_some_and(Subject::had_no_node) {
+                let looked = self.look.as_ref().map_or(i64::MIN, |look| millis(look.began));
+                let member = self.world.node().is_some() && self.world.registered <= looked;
+                self.cycled_a_member |= member || self.look.is_none();
+            } else {
+                self.unheld_power_off |= !self.holds_at_last_look();
+            }
+        }
+        self.sent.push((self.world.now, effect));
+        self.pass(BMC_LATENCY);
+        let lost = matches!(
+            fault,
+            Fault::CommandLost | Fault::Refused | Fault::TaskFails { obeyed: false }
+        ) || !self.world.bmc.reachable;
+        let failed = matches!(fault, Fault::TaskFails { .. });
+        self.world.bmc.failed_to = failed.then_some(verb == Verb::PowerOn);
+        if !lost {
+            let late = if fault == Fault::CarriedOutLate { LATE } else { 0 };
+            self.world
+                .command_after(late, verb == Verb::PowerOn, Cause::Us { attempt });
+        }
+        let answer = match fault {
+            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => Answer::Unknown(unreachable()),
+            Fault::Refused => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, "no")),
+            Fault::None
+            | Fault::CrashBeforeJournal
+            | Fault::CrashAfterJournal
+            | Fault::CrashAfterAct
+            | Fault::CrashToClockBehind
+            | Fault::TooLate
+            | Fault::TaskFails { .. }
+            | Fault::Says(_)
+            | Fault::AnotherHost => {
+                if self.world.bmc.reachable {
+                    Answer::Acknowledged
+                } else {
+                    Answer::NotSent(unreachable())
+                }
+            }
+        };
+        self.observed.sent = Some(Sent {
+            intent: IntentKey {
+                verb,
+                attempt,
+                sends: intent.sends,
+            },
+            at: at(self.world.now),
+            answer,
+        });
+    }
+
+    pub(super) fn write_failed(&mut self) {
+        let (now, versions) = (at(self.world.now), self.world.objects.versions());
+        self.observed
+            .note_write_failure(now, "the server said no".to_owned(), versions);
+    }
+
+    fn write(&mut self, effect: Effect, fault: Fault) {
+        self.counts.api_writes += 1;
+        self.pass(API_LATENCY);
+        if fault == Fault::Refused || (self.refuses)(&effect) || !self.write_is_valid(&effect) {
+            return self.write_failed();
+        }
+        match effect {
+            Effect::AddFinalizer => self.has_finalizer = true,
+            Effect::RemoveFinalizer => {
+                self.has_finalizer = false;
+                self.gone = self.deletion_requested;
+            }
+            Effect::TaintNode { .. } => {
+                self.released_at.push(self.world.now);
+                self.world.tainted_by_us();
+            }
+            Effect::DeleteNode { .. } => {
+                self.released_at.push(self.world.now);
+                self.lease_goes_with_its_node();
+                self.world.removed_by_us();
+            }
+            Effect::RestoreNode { saved, .. } => {
+                self.world.metadata = saved;
+                self.world.edit_node(|_| {});
+                self.note_restored();
+            }
+            Effect::UntaintNode { .. } => self
+                .world
+                .edit_node(|node| node.out_of_service = OutOfService::No),
+            Effect::ClearTrigger { .. } => {
+                let mut version = String::new();
+                self.world.edit_machine(|machine| {
+                    machine.state.triggered = false;
+                    machine.state.remediate = false;
+                });
+                if let Seen::Present(machine) = &self.world.objects.machine {
+                    version.clone_from(&machine.resource_version);
+                }
+                self.observed.trigger_cleared = Some(version);
+            }
+            Effect::PowerOff { .. }
+            | Effect::PowerOn { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_)
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => {}
+        }
+    }
+
+    fn note_restored(&mut self) {
+        self.observed.node_restored = self.world.node().map(|node| node.uid.clone());
+    }
+
+    fn write_is_valid(&self, effect: &Effect) -> bool {
+        let node = self.world.node();
+        let version = node.map(|node| node.resource_version.as_str());
+        match effect {
+            Effect::TaintNode { resource_version, .. }
+            | Effect::RestoreNode { resource_version, .. }
+            | Effect::UntaintNode { resource_version, .. } => version == Some(resource_version),
+            Effect::DeleteNode {
+                uid,
+                resource_version,
+                ..
+            } => version == Some(resource_version) && node.map(|node| &node.uid) == Some(uid),
+            Effect::ClearTrigger { uid, .. } => match &self.world.objects.machine {
+                Seen::Present(machine) => machine.uid == *uid,
+                Seen::Absent | Seen::Unreadable(_) => false,
+            },
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::PowerOff { .. }
+            | Effect::PowerOn { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_)
+            | Effect::TakeNodeLease(_)
+            | Effect::ReleaseNodeLease { .. } => true,
+        }
+    }
+}

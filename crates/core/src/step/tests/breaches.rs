@@ -1,0 +1,132 @@
+//! What has to hold in every state of an explored run, and at its end.
+
+use jiff::SignedDuration;
+
+use super::explorer::{Explorer, Run};
+use super::shell::strategy;
+use super::world::Cause;
+use crate::journal::Subject;
+use crate::phase::Phase;
+
+impl Explorer {
+    pub(super) fn check_state(&mut self, run: &Run, releases_before: usize) {
+        let sim = &run.sim;
+        if sim.released_at.len() > releases_before && sim.world.host.on {
+            // Somebody else may switch the host on between the newest read and the release.
+            let last = sim.world.host.edges.last();
+            let race =
+                last.is_some_and(|edge| edge.cause == Cause::Outside && sim.world.now - edge.at <= 5_100);
+            if !race {
+                self.breach(run, "released while the host was on");
+            }
+        }
+        let outside = sim
+            .world
+            .host
+            .edges
+            .iter()
+            .any(|edge| edge.cause == Cause::Outside);
+        for attempt in 1..=sim.journal.attempt {
+            if sim.edges(false, attempt) > 1 {
+                // An Off that nobody read cannot be known.
+                if !outside || sim.second_power_off {
+                    self.breach(run, "two power-offs in one attempt");
+                }
+            }
+            if sim.edges(true, attempt) > 1 {
+                self.breach(run, "two power-ons in one attempt");
+            }
+        }
+        if sim.cycled_a_member {
+            self.breach(run, "powered off although a Node of the host was there");
+        }
+        let subject = sim.journal.subject.as_ref();
+        if subject.is_some_and(Subject::had_no_node) && sim.released_at.len() > releases_before {
+            self.breach(run, "released something of a host that had no Node");
+        }
+        if sim.unheld_power_off {
+            self.breach(run, "powered off while the Lease on the Node was not held for us");
+        }
+        if let Some(what) = sim.bad_escalation {
+            self.breach(run, what);
+        }
+        if sim.counts.journal_writes > 60 {
+            self.breach(run, "journal noise");
+        }
+    }
+
+    pub(super) fn check_end(&mut self, run: &Run) {
+        let (sim, journal) = (&run.sim, &run.sim.journal);
+        let ending = format!(
+            "{:?}/{}{}",
+            journal.phase,
+            journal.reason,
+            if sim.gone { " gone" } else { "" }
+        );
+        *self.endings.entry(ending).or_default() += 1;
+        if let Err(what) = (self.on_end)(sim) {
+            self.breach(run, what);
+        }
+        let ours_off = !sim.world.host.on
+            && sim
+                .world
+                .host
+                .edges
+                .last()
+                .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
+        // A BMC that says On although the host is off hides it; one that ignores On is told of.
+        let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
+        if ours_off && journal.phase != Phase::Failed && !lied {
+            self.breach(run, "left off without a failure");
+        }
+        let answers = sim.world.bmc.reachable && sim.world.now - sim.world.bmc.reachable_since > 120_000;
+        // Three faults in a row may use up a deadline; then it is said, and a person is told.
+        let few = run.choices.len() < 3;
+        if few && ours_off && answers && sim.world.bmc.obeys_on && !lied {
+            self.breach(run, "left off although the BMC answers");
+        }
+        let told = journal.phase == Phase::Failed && journal.message.contains("taint");
+        if sim.world.tainted() && run.paused == 0 && !told {
+            self.breach(run, "taint left behind silently");
+        }
+        if !journal.phase.is_final() && !sim.gone && run.paused == 0 {
+            self.breach(run, "not final");
+        }
+        if journal.reason == "JournalUnreadable" {
+            self.breach(run, "a journal of our own that cannot be read");
+        }
+        if journal.phase == Phase::Succeeded && !sim.world.host.on {
+            self.breach(run, "succeeded while off");
+        }
+        if (journal.phase.is_final() || sim.gone) && sim.lease_is_ours() {
+            self.breach(run, "a Lease of ours stays behind");
+        }
+        if sim.world.now > deadline_sum() {
+            self.breach(run, "later than the sum of the deadlines");
+        }
+        let of_node = sim.world.node();
+        let boot_id = of_node.and_then(|node| node.boot_id.as_deref());
+        if journal.phase == Phase::Succeeded && boot_id.is_none_or(|boot_id| boot_id == "boot-1") {
+            self.breach(run, "succeeded without a boot");
+        }
+        let had_node = !sim.world.began_without_node;
+        if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() && had_node {
+            self.breach(run, "metadata not restored");
+        }
+    }
+}
+
+/// The most that two attempts may take, with what is granted to finish.
+fn deadline_sum() -> i64 {
+    let (limits, retries) = (strategy().deadlines, strategy().retries);
+    let attempt = [
+        limits.pending,
+        limits.power_off,
+        limits.fencing,
+        limits.power_on,
+        limits.boot,
+    ];
+    let attempt: i64 = attempt.iter().map(SignedDuration::as_secs).sum();
+    let finishing = 5 * 60;
+    1_000 * (i64::from(retries.attempts) * attempt + retries.backoff.as_secs() + finishing)
+}

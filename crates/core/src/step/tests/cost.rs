@@ -1,0 +1,92 @@
+//! What a remediation costs: requests to the BMC, writes and live reads at the API server.
+
+use super::shell::Sim;
+use crate::phase::Phase;
+
+#[test]
+fn a_happy_remediation_costs_six_bmc_requests() {
+    let mut sim = Sim::new();
+
+    sim.run();
+
+    let counts = sim.counts;
+    println!("{counts:?}");
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    // Identity and state, two Off reads, one On read; ForceOff and On.
+    assert_eq!((counts.bmc_reads, counts.bmc_commands), (4, 2));
+    assert_eq!(counts.looks, 1);
+    assert_eq!(counts.reports, 1);
+    // PoweringOff, Fencing, PoweringOn, Booting, Succeeded.
+    assert_eq!(counts.journal_writes, 5);
+    // Finalizer, taint, untaint, trigger.
+    assert_eq!(counts.api_writes, 4);
+}
+
+#[test]
+fn the_watch_costs_one_read_per_five_seconds() {
+    let mut sim = Sim::new();
+    sim.world.pods.push("Pod shop/slow".to_owned());
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    let begun = sim.world.now;
+    sim.world.hold_pods(60_000);
+
+    sim.run_until(|sim| sim.journal.phase != Phase::Fencing);
+
+    let seconds = (sim.world.now - begun) / 1_000;
+    assert!(seconds >= 60, "released after {seconds} s");
+    let reads = i64::from(sim.counts.watch_reads);
+    assert!(
+        (seconds / 6..=seconds / 5).contains(&reads),
+        "{reads} reads in {seconds} s"
+    );
+}
+
+#[test]
+fn waiting_for_off_costs_few_polls() {
+    for seconds in [1_u32, 2, 5, 10, 30, 60, 120] {
+        let mut sim = Sim::new();
+        sim.world.host.off_delay = i64::from(seconds) * 1_000;
+
+        sim.run();
+
+        let extra = f64::from(sim.counts.bmc_reads) - 4.0;
+        let allowed = 4.0 + (f64::from(seconds) / 0.5).log2();
+        println!(
+            "T_off {seconds} s: {extra} extra polls, {allowed:.1} allowed, {:?}",
+            sim.counts
+        );
+        assert_eq!(
+            sim.journal.phase,
+            Phase::Succeeded,
+            "{seconds} s: {}",
+            sim.journal.message
+        );
+        assert!(
+            extra <= allowed,
+            "{seconds} s: {extra} extra polls, {allowed} allowed"
+        );
+        let commands = sim.power_offs();
+        assert_eq!(
+            commands,
+            1 + usize::from(seconds > 20) * (commands - 1),
+            "{seconds} s"
+        );
+    }
+}
+
+#[test]
+fn a_wait_writes_its_reason_once() {
+    let mut sim = Sim::new();
+    sim.world.bmc.reachable = false;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    // The reason, and the end.
+    assert_eq!(sim.counts.journal_writes, 2);
+    assert!(
+        sim.counts.bmc_reads <= 10,
+        "{} reads in ten minutes",
+        sim.counts.bmc_reads
+    );
+}

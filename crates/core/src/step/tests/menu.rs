@@ -1,0 +1,193 @@
+//! What may go wrong or happen at every turn of an explored run.
+
+use super::shell::{Fault, Sim};
+use super::world::{Cause, Kubelet};
+use crate::decision::{Act, Decision, Effect, Observation};
+use crate::facts::{Policy, Seen};
+use crate::node_lease::NodeLease;
+use crate::phase::Phase;
+
+/// Which choices there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Menu {
+    Everything,
+    CrashesAndLostAnswers,
+}
+
+impl Menu {
+    /// The faults that this menu has for a decision.
+    pub(super) fn faults(self, sim: &Sim, decision: &Decision) -> Vec<Fault> {
+        let mut faults = faults(sim, decision);
+        faults.retain(|fault| self.offers(*fault));
+        faults
+    }
+
+    /// What others may do now.
+    pub(super) fn events(self, sim: &Sim) -> impl Iterator<Item = Event> {
+        let any = self == Self::Everything;
+        EVENTS.into_iter().filter(move |event| any && event.applies(sim))
+    }
+
+    fn offers(self, fault: Fault) -> bool {
+        match fault {
+            Fault::CrashBeforeJournal
+            | Fault::CrashAfterJournal
+            | Fault::CrashAfterAct
+            | Fault::AnswerLost
+            | Fault::CarriedOutLate
+            | Fault::CommandLost => true,
+            Fault::None
+            | Fault::CrashToClockBehind
+            | Fault::Refused
+            | Fault::TooLate
+            | Fault::TaskFails { .. }
+            | Fault::Says(_)
+            | Fault::AnotherHost => self == Self::Everything,
+        }
+    }
+}
+
+/// What others do between two turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Event {
+    HostComesOn,
+    NodeReportsAgain,
+    RemediationDeleted,
+    PolicyPaused,
+    MachineDeleted,
+    TriggerWithdrawn,
+    BmcDies,
+    BmcComesBack,
+    LeaseTakenByAnother,
+    LeaseGivenBack,
+    BootsAtLast,
+    NodeJoins,
+}
+
+const EVENTS: [Event; 12] = [
+    Event::HostComesOn,
+    Event::NodeReportsAgain,
+    Event::RemediationDeleted,
+    Event::PolicyPaused,
+    Event::MachineDeleted,
+    Event::TriggerWithdrawn,
+    Event::BmcDies,
+    Event::BmcComesBack,
+    Event::BootsAtLast,
+    Event::NodeJoins,
+    Event::LeaseTakenByAnother,
+    Event::LeaseGivenBack,
+];
+
+impl Event {
+    fn applies(self, sim: &Sim) -> bool {
+        match self {
+            Self::HostComesOn => !sim.world.host.on,
+            Self::NodeReportsAgain => {
+                sim.world.host.on && sim.power_offs() == 0 && !sim.world.began_without_node
+            }
+            Self::NodeJoins => {
+                let world = &sim.world;
+                let dead = world.host.on && world.host.kubelet == Kubelet::Dead;
+                world.began_without_node && dead && world.objects.node == Seen::Absent
+            }
+            Self::RemediationDeleted => !sim.deletion_requested,
+            Self::PolicyPaused => {
+                matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused)
+            }
+            Self::MachineDeleted => sim.world.objects.machine != Seen::Absent,
+            Self::TriggerWithdrawn => sim.world.triggered(),
+            Self::BmcDies => sim.world.bmc.reachable,
+            Self::BmcComesBack => !sim.world.bmc.reachable,
+            Self::BootsAtLast => {
+                sim.world.host.on && !sim.world.host.boots_well && sim.journal.phase >= Phase::Booting
+            }
+            Self::LeaseTakenByAnother => {
+                sim.world.node_lease != NodeLease::Unused && !sim.lease_is_of_another()
+            }
+            Self::LeaseGivenBack => sim.lease_is_of_another(),
+        }
+    }
+
+    pub(super) fn happen(self, sim: &mut Sim) {
+        match self {
+            Self::HostComesOn => sim.world.command(true, Cause::Outside),
+            Self::NodeReportsAgain => sim.world.revive(),
+            Self::NodeJoins => sim.world.join(),
+            Self::RemediationDeleted => {
+                sim.deletion_requested = true;
+                sim.gone = !sim.has_finalizer;
+            }
+            Self::PolicyPaused => sim.world.objects.policy = Seen::Present(Policy { paused: true }),
+            Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
+            Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.state.triggered = false),
+            Self::BmcDies => sim.world.bmc.reachable = false,
+            Self::BootsAtLast => {
+                sim.world.host.boots_well = true;
+                sim.world.host.kubelet = Kubelet::Booting {
+                    until: sim.world.now + 1_000,
+                };
+            }
+            Self::BmcComesBack => {
+                sim.world.bmc.reachable = true;
+                sim.world.bmc.reachable_since = sim.world.now;
+            }
+            Self::LeaseTakenByAnother => sim.another_takes_the_lease(),
+            Self::LeaseGivenBack => sim.world.node_lease = NodeLease::Free,
+        }
+    }
+}
+
+/// The faults that make a difference for a decision.
+fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if decision.journal != sim.journal {
+        faults.extend([Fault::CrashBeforeJournal, Fault::CrashAfterJournal]);
+    }
+    if decision.act.is_some() {
+        faults.extend([Fault::CrashAfterAct, Fault::CrashToClockBehind]);
+    }
+    match &decision.act {
+        // A crash while waiting is a crash before what comes after the wait.
+        None => {}
+        Some(Act::Observe(Observation::Power)) => faults.extend([
+            Fault::Refused,
+            Fault::Says("PoweringOff"),
+            Fault::Says("On"),
+            Fault::AnotherHost,
+        ]),
+        Some(Act::Observe(
+            Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
+        )) => {
+            faults.extend([Fault::Refused]);
+        }
+        Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
+            Fault::AnswerLost,
+            Fault::CarriedOutLate,
+            Fault::CommandLost,
+            Fault::TaskFails { obeyed: true },
+            Fault::TaskFails { obeyed: false },
+            Fault::Refused,
+            Fault::TooLate,
+        ]),
+        Some(Act::Effect(Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. })) => {
+            faults.extend([Fault::AnswerLost, Fault::Refused]);
+        }
+        Some(Act::Effect(
+            Effect::TaintNode { .. }
+            | Effect::DeleteNode { .. }
+            | Effect::AskOwner(_)
+            | Effect::DeleteMachine(_),
+        )) => {
+            faults.extend([Fault::Refused, Fault::TooLate]);
+        }
+        Some(Act::Effect(
+            Effect::AddFinalizer
+            | Effect::RemoveFinalizer
+            | Effect::RestoreNode { .. }
+            | Effect::UntaintNode { .. }
+            | Effect::ClearTrigger { .. },
+        )) => faults.extend([Fault::Refused]),
+    }
+    faults
+}

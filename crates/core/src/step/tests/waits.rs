@@ -1,0 +1,328 @@
+//! No wait lasts for ever, hurries, or hides its reason.
+
+use super::shell::Sim;
+use super::world::at;
+use crate::decision::Effect;
+use crate::facts::{Obstacle, Origin, Policy, Seen};
+use crate::phase::{Phase, Reason};
+
+fn paused(paused: bool) -> Seen<Policy> {
+    Seen::Present(Policy { paused })
+}
+
+/// Pauses something, or sets it going again.
+type Pause = fn(&mut Sim, bool);
+
+/// What a person may pause.
+pub(super) const PAUSES: [(Reason, Pause); 3] = [
+    (Reason::PolicyPaused, |sim, on| {
+        sim.world.objects.policy = paused(on);
+    }),
+    (Reason::MachinePaused, |sim, on| {
+        let pause = on.then(|| "carries cluster.x-k8s.io/paused".to_owned());
+        sim.world.edit_machine(|machine| machine.pause = pause);
+    }),
+    (Reason::HealthCheckPaused, |sim, on| {
+        sim.world.edit_check(|check| check.paused = on);
+    }),
+];
+
+#[test]
+fn a_pause_does_not_use_up_the_time_to_begin() {
+    for origin in [Origin::Annotation, Origin::Request] {
+        for (reason, pause) in PAUSES {
+            let mut sim = Sim::new();
+            sim.origin = origin;
+            pause(&mut sim, true);
+            sim.run_until(|sim| sim.world.now > 3_600_000);
+            assert_eq!(sim.journal.reason, reason.as_str());
+            assert_eq!(sim.counts.journal_writes, 1);
+
+            pause(&mut sim, false);
+            sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint yet"));
+            sim.run_until(|sim| sim.journal.is_because(Reason::HostNotFound));
+            sim.host = Sim::new().host;
+            sim.run();
+
+            let story = &sim.journal.message;
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{reason:?}: {story}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_up_during_a_long_pause_is_given_its_own_time() {
+    for (reason, pause) in PAUSES {
+        let mut sim = Sim::new();
+        pause(&mut sim, true);
+        sim.run_until(|sim| sim.world.now > 3_600_000);
+
+        let node = std::mem::replace(&mut sim.world.objects.node, Seen::Unreadable("spec".to_owned()));
+        sim.run_until(|sim| sim.journal.is_because(Reason::NodeUnreadable));
+        sim.world.objects.node = node;
+        sim.run_until(|sim| sim.journal.is_because(reason));
+        pause(&mut sim, false);
+        sim.run();
+
+        let story = &sim.journal.message;
+        assert_eq!(sim.journal.phase, Phase::Succeeded, "{reason:?}: {story}");
+    }
+}
+
+#[test]
+fn a_pause_between_attempts_does_not_hide_a_host_that_was_left_off() {
+    for (reason, pause) in PAUSES {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.power_offs() == 1);
+        sim.world.bmc.reachable = false;
+        sim.run_until(|sim| sim.journal.phase == Phase::Pending);
+        pause(&mut sim, true);
+
+        sim.run();
+
+        let story = &sim.journal.message;
+        assert_eq!(sim.journal.phase, Phase::Failed, "{reason:?}: {story}");
+        assert!(story.contains("left off"), "{reason:?}: {story}");
+    }
+}
+
+#[test]
+fn a_last_look_that_always_objects_ends_with_the_time_to_begin() {
+    let mut sim = Sim::new();
+    sim.world.lease.lease_renewed = Some(at(100_000_000));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(
+        sim.journal.message.contains(Reason::NodeStillReporting.as_str()),
+        "{}",
+        sim.journal.message
+    );
+    assert!(sim.world.now <= 11 * 60_000, "ended after {} ms", sim.world.now);
+    assert_eq!(sim.power_offs(), 0);
+}
+
+#[test]
+fn an_invalid_spec_is_waited_for_but_not_for_ever() {
+    let mut sim = Sim::new();
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert!(sim.journal.message.contains(Reason::SpecInvalid.as_str()));
+    assert!(!sim.has_finalizer);
+}
+
+#[test]
+fn an_invalid_spec_does_not_keep_the_finalizer() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.has_finalizer);
+    sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
+    sim.deletion_requested = true;
+
+    sim.run();
+
+    assert!(sim.gone);
+}
+
+#[test]
+fn a_node_that_recovered_is_reported_as_recovered() {
+    let mut sim = Sim::new();
+    sim.world.revive();
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Cancelled);
+    assert_eq!(sim.journal.reason, Reason::Recovered.as_str());
+    assert!(!sim.world.triggered());
+}
+
+#[test]
+fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.objects.machine = Seen::Unreadable("metadata.annotations".to_owned());
+    let turns = sim.counts.turns;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::MachineUnreadable.as_str());
+    assert!(
+        sim.counts.turns - turns < 120,
+        "{} turns",
+        sim.counts.turns - turns
+    );
+}
+
+#[test]
+fn a_write_that_is_always_refused_is_named_and_not_repeated_in_a_hurry() {
+    let mut sim = Sim::new();
+    sim.refuses = |effect| matches!(effect, Effect::ClearTrigger { .. });
+    sim.run_until(|sim| sim.journal.phase.is_final());
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::ApiWriteRefused.as_str());
+    assert!(sim.journal.message.contains("the server said no"));
+    let (writes, began) = (sim.counts.api_writes, sim.world.now);
+    sim.run_until(|sim| sim.world.now > began + 600_000);
+    assert!(
+        sim.counts.api_writes - writes <= 21,
+        "{} writes",
+        sim.counts.api_writes - writes
+    );
+}
+
+#[test]
+fn without_the_lead_nothing_is_done() {
+    for phase in [
+        Phase::Pending,
+        Phase::PoweringOff,
+        Phase::Fencing,
+        Phase::PoweringOn,
+        Phase::Booting,
+    ] {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| sim.journal.phase == phase);
+
+        sim.leads = false;
+        let decision = sim.decide();
+
+        assert_eq!(decision.act, None, "{phase:?}");
+        assert_eq!(decision.journal, sim.journal, "{phase:?}");
+    }
+}
+
+#[test]
+fn a_node_that_comes_back_without_a_reboot_is_a_failure_of_its_own_kind() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    sim.world.revive();
+    assert_eq!(
+        sim.world.node().and_then(|node| node.boot_id.as_deref()),
+        Some("boot-1")
+    );
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.reason, Reason::BootIdUnchanged.as_str());
+    assert!(sim.journal.message.contains("taint"), "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+}
+
+#[test]
+fn a_release_that_takes_long_says_what_it_waits_for() {
+    let mut sim = Sim::new();
+    sim.world.pods = (0..5).map(|pod| format!("Pod shop/db-{pod}")).collect();
+    sim.run_until(|sim| sim.released_at.len() == 1);
+    sim.world.hold_pods(100_000);
+    let writes = sim.counts.journal_writes;
+
+    sim.run_until(|sim| sim.world.pods.is_empty());
+
+    assert_eq!(
+        sim.journal.message,
+        "workloads are released; waiting for Pod shop/db-0, Pod shop/db-1, Pod shop/db-2 and 2 more to go"
+    );
+    assert_eq!(sim.counts.journal_writes - writes, 1);
+}
+
+#[test]
+fn another_remediation_does_not_use_up_the_time_to_begin() {
+    for mut sim in [Sim::new(), Sim::without_node(false)] {
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.world.now > 3 * 3_600_000);
+        assert!(
+            sim.journal.is_because(Reason::AnotherRemediationActive),
+            "{}",
+            sim.journal.message
+        );
+
+        sim.another_at_work = None;
+        sim.host = Err(Obstacle::new(Reason::HostNotFound, "no endpoint yet"));
+        sim.run_until(|sim| sim.journal.is_because(Reason::HostNotFound));
+        assert_eq!(sim.journal.phase, Phase::Pending, "it is given its own time");
+        sim.run();
+        assert!(
+            sim.journal.is_because(Reason::PendingDeadlineExceeded),
+            "{}",
+            sim.journal.message
+        );
+    }
+}
+
+/// The other reboots the host, so that its Node is unhealthy for a while since then only, or gone.
+#[test]
+fn what_becomes_of_the_node_while_another_is_at_work_is_that_ones_doing() {
+    let changes: [fn(&mut Sim); 2] = [
+        |sim| sim.world.edit_check(|check| check.conditions.clear()),
+        |sim| sim.world.objects.node = Seen::Unreadable("status".to_owned()),
+    ];
+    for change in changes {
+        let mut sim = Sim::new();
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.world.now > 3 * 3_600_000);
+        change(&mut sim);
+        sim.run_until(|sim| sim.world.now > 6 * 3_600_000 || sim.journal.phase.is_final());
+        if sim.journal.phase.is_final() {
+            assert!(
+                sim.journal.is_because(Reason::Recovered),
+                "{}",
+                sim.journal.message
+            );
+        } else {
+            assert!(
+                sim.journal.is_because(Reason::AnotherRemediationActive),
+                "{}",
+                sim.journal.message
+            );
+        }
+    }
+}
+
+/// Requests for one host are one, and so is what becomes of them.
+#[test]
+fn what_has_failed_meanwhile_is_not_begun_anew_by_who_waited() {
+    for mut sim in [Sim::new(), Sim::without_node(false)] {
+        sim.another_at_work = Some(Obstacle::new(Reason::AnotherRemediationActive, "x is at work"));
+        sim.run_until(|sim| sim.journal.is_because(Reason::AnotherRemediationActive));
+        sim.another_at_work = Some(Obstacle::new(Reason::Quarantined, "x has failed"));
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+        assert!(
+            sim.journal.is_because(Reason::Quarantined),
+            "{}",
+            sim.journal.message
+        );
+        assert_eq!(sim.power_offs(), 0);
+    }
+}
+
+#[test]
+fn a_grace_period_is_waited_for_no_longer_than_an_attempt_may_be_held_up() {
+    let mut sim = Sim::new();
+    sim.world.edit_check(|check| {
+        for condition in &mut check.conditions {
+            condition.timeout = jiff::SignedDuration::from_hours(50);
+        }
+    });
+    sim.run();
+    assert!(
+        sim.journal.is_because(Reason::PendingDeadlineExceeded),
+        "{}",
+        sim.journal.message
+    );
+    let limit = sim
+        .strategy
+        .map(|strategy| strategy.deadlines.pending.as_secs() * 1_000);
+    let limit = limit.expect("it is valid");
+    assert!(
+        (limit..limit + 60_000).contains(&sim.world.now),
+        "{}",
+        sim.world.now
+    );
+}

@@ -1,0 +1,109 @@
+//! The trigger on a Machine: it goes when its Node is well, and nobody but us takes it off.
+
+use std::cmp::Ordering;
+
+use super::{Step, belonging, foreign_obstacle, trigger_obstacle};
+use crate::decision::Effect;
+use crate::facts::{Machine, Obstacle, Origin, Seen};
+use crate::health::{self, Health};
+use crate::phase::Reason;
+use crate::resource_version;
+
+/// How often it is tried to remove what no remediation depends on.
+const COURTESY_TRIES: u32 = 3;
+
+impl Step<'_> {
+    /// What removes the signal that a reboot has answered: the trigger, or a person's demand to remediate a Machine of
+    /// Cluster API, which its health check made a request of. Nobody else removes that either, and the Machine
+    /// stays unhealthy while it stands.
+    pub(super) fn clear_signal(&mut self) -> Result<Option<Effect>, Obstacle> {
+        match self.facts.origin {
+            Origin::Annotation => self.clear_trigger(),
+            Origin::Request if self.facts.deletion_requested || self.is_refused_courtesies() => Ok(None),
+            Origin::Request => {
+                self.note_cleared();
+                let machine = self.facts.world.machine.present();
+                let demanded = machine.filter(|machine| machine.state.remediate && self.is_meant(machine));
+                let is_new = self.journal.trigger_cleared.is_none();
+                Ok(demanded.filter(|_| is_new).map(clearing))
+            }
+        }
+    }
+
+    /// What removes the trigger, if it is still there and ours to remove.
+    pub(super) fn clear_trigger(&mut self) -> Result<Option<Effect>, Obstacle> {
+        self.note_cleared();
+        if self.facts.origin == Origin::Request || self.journal.trigger_cleared.is_some() {
+            return Ok(None);
+        }
+        match &self.facts.world.machine {
+            Seen::Present(machine) => Ok(self.trigger_of(machine)),
+            Seen::Absent => Ok(None),
+            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
+        }
+    }
+
+    /// What removes the trigger of a Machine whose Node is well although the remediation failed. Nobody else removes
+    /// it, and while it stands the Machine uses up a place of `maxUnhealthy`, which others may need. Also one that
+    /// was put since an earlier one was removed: none is begun for it, after a failure.
+    pub(super) fn needless_trigger(&mut self) -> Option<Effect> {
+        self.note_cleared();
+        let is_released = self.journal.release.is_some() && !self.came_back_since_release();
+        if self.facts.origin == Origin::Request || is_released {
+            return None;
+        }
+        let world = &self.facts.world;
+        let machine = world.machine.present()?;
+        // Another who answers it takes it for what it began with.
+        if foreign_obstacle(machine)
+            .or_else(|| trigger_obstacle(machine))
+            .is_some()
+        {
+            return None;
+        }
+        let cleared = self.journal.trigger_cleared.as_deref();
+        if cleared.is_some_and(|cleared| !is_later(&machine.resource_version, cleared)) {
+            return None;
+        }
+        let checks = health::vouching(&world.health_checks).ok()?;
+        let node = belonging::node(Some(machine), None, &world.node).ok()?;
+        let is_well = health::judge(&checks, Some(machine), node, self.now) == Health::Healthy;
+        self.trigger_of(machine).filter(|_| is_well)
+    }
+
+    /// What was asked for is done, and must neither fail nor wait because its health check cannot be told.
+    fn is_refused_courtesies(&self) -> bool {
+        let failure = self.facts.observed.write_failure.as_ref();
+        failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES)
+    }
+
+    fn note_cleared(&mut self) {
+        if let Some(cleared) = &self.facts.observed.trigger_cleared {
+            self.journal.trigger_cleared = Some(cleared.clone());
+        }
+    }
+
+    /// What removes the trigger of a Machine, if it has one and is the one that is meant.
+    fn trigger_of(&self, machine: &Machine) -> Option<Effect> {
+        (machine.state.triggered && self.is_meant(machine)).then(|| clearing(machine))
+    }
+
+    fn is_meant(&self, machine: &Machine) -> bool {
+        let of_subject = self.journal.subject.as_ref();
+        let of_subject = of_subject.and_then(|subject| subject.machine_uid.as_ref());
+        let expected = self.facts.expected_machine_uid.as_ref();
+        let mut meant = [of_subject, expected].into_iter().flatten();
+        meant.all(|meant| *meant == machine.uid)
+    }
+}
+
+fn clearing(machine: &Machine) -> Effect {
+    Effect::ClearTrigger {
+        machine: machine.name.clone(),
+        uid: machine.uid.clone(),
+    }
+}
+
+fn is_later(seen: &str, than: &str) -> bool {
+    resource_version::compare(seen, than) == Some(Ordering::Greater)
+}
