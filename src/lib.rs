@@ -34,12 +34,22 @@
 //!     log, event, object or argument.
 //! 12. Control-plane hosts are refused until quorum can be judged.
 
+mod api_call;
+mod bmc_access;
 pub mod cli;
+mod clock;
+mod clusters;
 pub mod config;
-pub mod controller;
+mod daemon;
 pub mod fencing;
-mod intake;
 mod metal3;
+mod mhc;
+mod readiness;
+mod remediation;
 pub mod report;
+mod requests;
+mod shared_read;
+mod snapshot;
 #[cfg(test)]
 mod test_server;
+mod watch;

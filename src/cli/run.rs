@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, RunArguments};
-use crate::controller::{self, RunOptions};
+use crate::daemon::run::{self, RunOptions};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&arguments.log_filter)
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        controller::run(
+        run::run(
             RunOptions {
                 instance: arguments.pod_name.clone(),
                 metrics: arguments.metrics_address.0,

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod, Toleration};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
-
 use remediator_api::keys;
 
 /// Annotation of static pods, which the API server only mirrors.

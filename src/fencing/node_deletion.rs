@@ -2,11 +2,10 @@
 
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
-use serde_json::{Map, Value, json};
-
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_core::journal::{SavedNode, SavedTaint};
+use serde_json::{Map, Value, json};
 
 /// Deletes the Node object, unless it is another one or changed since.
 ///

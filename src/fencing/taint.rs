@@ -2,11 +2,10 @@
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use serde_json::{Value, json};
-
 use remediator_api::guarded::Guarded;
 use remediator_api::keys;
 use remediator_api::views::Node;
+use serde_json::{Value, json};
 
 /// Puts the taint and our mark on a Node, unless the Node changed since `resource_version`.
 ///

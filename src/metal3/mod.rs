@@ -4,13 +4,10 @@ mod provider;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use provider::Provider;
-
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use kube::api::Api;
-
-use crate::controller::{Context, HostTrust, Memory, ResolvedHost, ShellError, bmc_address, within};
+pub(crate) use provider::Provider;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{BareMetalHost, Machine};
@@ -20,6 +17,11 @@ use remediator_core::journal::Journal;
 use remediator_core::metal3::{self, Consumer, HostName, HostReference};
 use remediator_core::phase::{Phase, Reason};
 use remediator_core::strategy::HostControl;
+
+use crate::api_call::{ShellError, within};
+use crate::daemon::context::Context;
+use crate::remediation::memory::Memory;
+use crate::snapshot::host::{HostTrust, ResolvedHost, bmc_address};
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
 /// read again at the last look before a power-off.

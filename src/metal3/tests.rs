@@ -8,11 +8,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use remediator_core::journal::{Intent, Verb};
 use serde_json::json;
 
-use super::*;
+use crate::metal3::*;
 use crate::test_server::served;
-use remediator_core::journal::{Intent, Verb};
 
 fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
     HostView {

@@ -5,7 +5,6 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};

@@ -6,17 +6,17 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Reporter as KubeReporter};
 use kube::{Client, Resource, ResourceExt as _};
-use tokio::sync::Semaphore;
-
-use super::conditions::Statement;
-use super::metrics::Metrics;
-use super::recorder::Notes;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::Version;
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::{Journal, Subject};
 use remediator_core::phase::{Phase, Reason};
+use tokio::sync::Semaphore;
+
+use crate::report::conditions::Statement;
+use crate::report::metrics::Metrics;
+use crate::report::recorder::Notes;
 
 /// The longest an event may hold up its remediation.
 const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);

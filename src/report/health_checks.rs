@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
-
-use super::Reporter;
-use super::metrics::{CheckLabels, Metrics};
 use remediator_core::checker::notice::{Notice, Weight};
 use remediator_core::checker::pass::Numbers;
 use remediator_core::checker::standing::Standing;
 use remediator_core::machine_api::MachineApi;
+
+use crate::report::Reporter;
+use crate::report::metrics::{CheckLabels, Metrics};
 
 impl Reporter {
     /// Tells people of something that a pass over a health check found.

@@ -15,7 +15,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-
 use remediator_core::readiness::schedule::HostKey;
 
 /// Begins every name.
@@ -236,8 +235,9 @@ impl Collector for Collected {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use remediator_core::readiness::schedule::HostKind;
+
+    use super::*;
 
     #[test]
     fn names_units_and_labels_are_as_prometheus_expects() {

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::Metrics;
+use crate::report::Metrics;
 
 /// Connections served at once; further ones wait in the queue of the operating system.
 const CONNECTIONS: usize = 8;

@@ -7,6 +7,7 @@ mod metrics;
 mod metrics_server;
 mod readiness;
 mod recorder;
+pub(crate) mod stated;
 
 pub use events::Reporter;
 pub use metrics::Metrics;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
-
-use super::Reporter;
-use super::metrics::host_labels;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::HostKey;
+
+use crate::report::Reporter;
+use crate::report::metrics::host_labels;
 
 /// How a host stood before a check.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,14 +9,14 @@ pub mod remediation;
 pub mod remediation_policy;
 pub mod remediation_template;
 pub mod strategy_spec;
+pub mod target_ref;
 pub mod views;
 
+pub use bmc_endpoint::{BMCEndpoint, BMCEndpointSpec};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, ValidationRule,
 };
 use kube::CustomResourceExt as _;
-
-pub use bmc_endpoint::{BMCEndpoint, BMCEndpointSpec};
 pub use remediation::{PowerCycleRemediation, PowerCycleRemediationSpec, PowerCycleRemediationStatus};
 pub use remediation_policy::{RemediationPolicy, RemediationPolicySpec};
 pub use remediation_template::{PowerCycleRemediationTemplate, PowerCycleRemediationTemplateSpec};

@@ -6,18 +6,20 @@ use std::io;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-
-use super::cluster::Cluster;
-use super::cluster_host::ClusterHost;
-use super::farewell;
-use super::interruption::{Interrupted, Interruption};
-use crate::controller::{Latch, obstacle, rejected_before};
 use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Inspection, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::{self, Expected};
+
+use crate::bmc_access::bmc_obstacle::obstacle;
+use crate::bmc_access::conversation::rejected_before;
+use crate::bmc_access::latch::Latch;
+use crate::cli::bmc::cluster::Cluster;
+use crate::cli::bmc::cluster_host::ClusterHost;
+use crate::cli::bmc::farewell;
+use crate::cli::bmc::interruption::{Interrupted, Interruption};
 
 /// One host and what the check found.
 pub(super) struct Checked {

@@ -3,15 +3,15 @@
 use std::io::Write as _;
 
 use anyhow::bail;
-use serde_json::{Value, json};
-
-use super::arguments::CheckArguments;
-use super::asking::{Asker, Checked};
-use super::cluster::Cluster;
-use super::{direct, show};
-use crate::cli::show::{Output, table};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
+use serde_json::{Value, json};
+
+use crate::cli::bmc::arguments::CheckArguments;
+use crate::cli::bmc::asking::{Asker, Checked};
+use crate::cli::bmc::cluster::Cluster;
+use crate::cli::bmc::{direct, show};
+use crate::cli::show::{Output, table};
 
 /// Checks one host or all.
 ///

@@ -5,13 +5,6 @@ use std::net::IpAddr;
 use anyhow::{Context as _, anyhow, bail};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
-
-use super::cluster_host::ClusterHost;
-use crate::controller::{
-    ClusterKey, MachineLists, ShellError, bmc_access, client_of, cluster_networks, reference,
-    resolve_endpoint, within,
-};
-use crate::metal3;
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
 use remediator_api::views::{Machine, Node};
@@ -19,6 +12,14 @@ use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use remediator_bmc::{AllowedNetworks, BmcTarget, ReservedRange};
 use remediator_core::facts::{NodeReport, Obstacle};
 use remediator_core::phase::Reason;
+
+use crate::api_call::{ShellError, within};
+use crate::bmc_access::{cluster_networks, login as bmc_access};
+use crate::cli::bmc::cluster_host::ClusterHost;
+use crate::clusters::workload::{ClusterKey, client_of};
+use crate::metal3;
+use crate::snapshot::host::{reference, resolve_endpoint};
+use crate::snapshot::machine_lists::MachineLists;
 
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {
@@ -36,7 +37,7 @@ impl Cluster {
     /// When the cluster cannot be reached, has no policy that says where BMCs may be, or does not say
     /// where else they cannot be.
     pub(super) async fn connect() -> anyhow::Result<Self> {
-        let (client, api_server) = crate::controller::client()
+        let (client, api_server) = crate::api_call::client()
             .await
             .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
@@ -155,7 +156,7 @@ impl Cluster {
         host: &ClusterHost,
         node: &str,
     ) -> anyhow::Result<(NodeReport, NodeReport)> {
-        let watched = crate::controller::watch_for_report(&host.nodes, node).await;
+        let watched = crate::snapshot::look::watch_for_report(&host.nodes, node).await;
         watched.map_err(|error| said(&error))
     }
 
@@ -255,9 +256,9 @@ impl Cluster {
             + serde::de::DeserializeOwned
             + std::fmt::Debug,
     {
-        let api = crate::controller::objects::<Guarded<K>>(&self.client, namespace);
+        let api = crate::api_call::objects::<Guarded<K>>(&self.client, namespace);
         let all = ListParams::default();
-        let found = crate::controller::list("listing objects", &api, &all, |_| true).await;
+        let found = crate::api_call::list("listing objects", &api, &all, |_| true).await;
         let found = found
             .map_err(|error| said(&error))
             .with_context(|| format!("listing {kinds}"))?;

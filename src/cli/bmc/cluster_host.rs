@@ -1,12 +1,13 @@
 //! A host of the cluster: what describes it, and what it is called.
 
 use kube::{Client, ResourceExt};
-
-use crate::controller::{ResolvedHost, begun, is_meant};
 use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::{begun, is_meant};
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
+
+use crate::snapshot::host::ResolvedHost;
 
 /// A host of the cluster.
 pub(super) struct ClusterHost {

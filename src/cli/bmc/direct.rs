@@ -6,14 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use zeroize::Zeroizing;
-
-use super::arguments::DirectArguments;
 use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Credentials, Fingerprint, ServerTrust, Transport,
     TransportSecurity,
 };
 use remediator_core::identity::SystemUuid;
+use zeroize::Zeroizing;
+
+use crate::cli::bmc::arguments::DirectArguments;
 
 /// Where a password may stand besides a file: not in an argument, which every user of the machine sees.
 const PASSWORD_VARIABLE: &str = "BMC_PASSWORD";

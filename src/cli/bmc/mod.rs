@@ -12,13 +12,11 @@ mod show;
 use std::time::Duration;
 
 use anyhow::bail;
-
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
 use cluster::Cluster;
 pub use interruption::Interrupted;
 use interruption::Interruption;
-
 use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
 use remediator_core::journal::Verb;
 

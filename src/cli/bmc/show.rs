@@ -3,10 +3,10 @@
 use std::io::Write as _;
 
 use jiff::Timestamp;
+use remediator_bmc::{Inspection, Login, Reading};
 use serde_json::{Value, json};
 
 use crate::cli::show::Output;
-use remediator_bmc::{Inspection, Login, Reading};
 
 /// Says on standard error what happens, with its time.
 pub(super) fn tell(text: &str) {

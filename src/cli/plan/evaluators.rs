@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 use kube::Client;
-use serde::Serialize;
-
-use crate::intake::health_check::look_out::wanted_by;
-use crate::intake::health_check::platform::{is_switched_off, lease};
 use remediator_api::RemediationPolicy;
 use remediator_api::guarded::Guarded;
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
 use remediator_core::checker::platform::{LeaseRead, Platform, Sighting, platform};
 use remediator_core::checker::standing::{Standing, standing};
 use remediator_core::machine_api::MachineApi;
+use serde::Serialize;
+
+use crate::mhc::look_out::wanted_by;
+use crate::mhc::platform::{is_switched_off, lease};
 
 /// What tells whether the platform's controllers run.
 pub(super) struct Leases {

@@ -3,15 +3,9 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
-
-use super::course::{Asks, Claim, Says};
-use super::evaluators::EvaluatedBy;
-use super::said::{Said, limit, said};
-use super::world::{OfApi, World, within_namespace};
-use crate::controller::{ClusterKey, Producer, is_meant};
-use crate::intake::health_check::judged;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::{Producer, is_meant};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::checker::evaluator::{self, Evaluator};
 use remediator_core::facts::Seen;
@@ -19,6 +13,13 @@ use remediator_core::health::assess::{Exempt, Judged};
 use remediator_core::health::overlap::{Assessed, Check, Evaluation, evaluate};
 use remediator_core::health::target::{NodeState, Target};
 use remediator_core::health::verdict::Verdict;
+
+use crate::cli::plan::course::{Asks, Claim, Says};
+use crate::cli::plan::evaluators::EvaluatedBy;
+use crate::cli::plan::said::{Said, limit, said};
+use crate::cli::plan::world::{OfApi, World, within_namespace};
+use crate::clusters::workload::ClusterKey;
+use crate::mhc::judged;
 
 /// A check that asks for a remediation.
 struct Listed {

@@ -21,7 +21,7 @@ use anyhow::bail;
 use clap::Args;
 
 use self::world::World;
-use super::show::Output;
+use crate::cli::show::Output;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]

@@ -1,18 +1,18 @@
 //! The NodeHealthChecks of the cluster, and what their operator makes them depend on.
 
-use kube::Client;
-use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use serde_json::Value;
-
-use crate::controller::{MachineLists, ShellError, list, within};
+use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
 use remediator_core::facts::Seen;
 use remediator_core::health::HealthCheck;
 use remediator_core::health::node_health_check::rivals::Rivals;
 use remediator_core::machine_api::MachineApi;
+use serde_json::Value;
+
+use crate::api_call::{ShellError, list, within};
+use crate::snapshot::machine_lists::MachineLists;
 
 /// The NodeHealthChecks of the cluster.
 pub(super) struct NodeChecks {

@@ -4,14 +4,7 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
-
-use super::course::{Asks, Claim, Says};
-use super::evaluators::EvaluatedBy;
-use super::health::OfMachine;
-use super::node_checks::unreadable;
-use super::said::{Said, template, verdict};
-use super::world::World;
-use crate::controller::{Producer, about, producer};
+use remediator_api::target_ref::{Producer, about, producer};
 use remediator_api::views::node_health_check::TemplateReference;
 use remediator_api::views::{Node, NodeHealthCheck};
 use remediator_core::checker::evaluator::Evaluator;
@@ -24,6 +17,13 @@ use remediator_core::health::node_health_check::assess::{
 use remediator_core::health::node_health_check::rivals::Rivals;
 use remediator_core::health::verdict::Verdict;
 use remediator_core::phase::Reason;
+
+use crate::cli::plan::course::{Asks, Claim, Says};
+use crate::cli::plan::evaluators::EvaluatedBy;
+use crate::cli::plan::health::OfMachine;
+use crate::cli::plan::node_checks::unreadable;
+use crate::cli::plan::said::{Said, template, verdict};
+use crate::cli::plan::world::World;
 
 const KIND: &str = "NodeHealthCheck";
 

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
-
-use crate::controller::{
-    ClusterKey, NODES_PAGE, ShellError, client_of, list, supports_out_of_service, within,
-};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_core::facts::Obstacle;
 use remediator_core::node_lease;
 use remediator_core::phase::Reason;
+
+use crate::api_call::{ShellError, list, within};
+use crate::clusters::workload::{ClusterKey, NODES_PAGE, client_of};
+use crate::daemon::prepare::supports_out_of_service;
 
 /// The Nodes of one cluster.
 pub(super) struct Nodes {

@@ -3,23 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
-use serde::Serialize;
-
-use super::course::{Asked, Asks, Claim, Course, Says, course};
-use super::health::{OfMachine, claims, remediation_of};
-use super::prospect::{self, Prospect};
-use super::said::Said;
-use super::steps::steps;
-use super::subject::{self, Subject};
-use super::world::{OfApi, World, within_namespace};
-use super::{node_claims, said};
-use crate::controller::{ClusterKey, Producer, is_told_to_stop, producer};
-use crate::intake::health_check::judged;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::{Producer, producer};
 use remediator_api::views::Machine;
 use remediator_core::facts::Origin;
 use remediator_core::strategy::HostControl;
+use serde::Serialize;
+
+use crate::cli::plan::course::{Asked, Asks, Claim, Course, Says, course};
+use crate::cli::plan::health::{OfMachine, claims, remediation_of};
+use crate::cli::plan::prospect::Prospect;
+use crate::cli::plan::said::Said;
+use crate::cli::plan::steps::steps;
+use crate::cli::plan::subject::Subject;
+use crate::cli::plan::world::{OfApi, World, within_namespace};
+use crate::cli::plan::{node_claims, prospect, said, subject};
+use crate::clusters::workload::ClusterKey;
+use crate::mhc::judged;
+use crate::remediation::journal::is_told_to_stop;
 
 /// What is to be said of one Machine, or of a Node without one.
 #[derive(Debug, Default, Serialize)]

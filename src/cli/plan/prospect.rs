@@ -5,17 +5,8 @@ use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
-
-use super::course::Asked;
-use super::nodes::Nodes;
-use super::subject::Subject;
-use super::world::{World, within_namespace};
-use crate::controller::node_of_host::{self, Marks};
-use crate::controller::producers::of_machine;
-use crate::controller::{
-    self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others, seen,
-};
 use remediator_api::remediation_policy::RemediationPolicySpec;
+use remediator_api::target_ref::{Producer, is_meant};
 use remediator_api::views::{Machine, Node};
 use remediator_bmc::{AllowedNetworks, Host as BmcHost};
 use remediator_core::decision::{Act, Observation};
@@ -28,6 +19,17 @@ use remediator_core::node_lease::{self, Holders, NodeLease};
 use remediator_core::observed::{NodeLeaseRead, Observed};
 use remediator_core::phase::Reason;
 use remediator_core::step::step;
+
+use crate::bmc_access::login as bmc_access;
+use crate::cli::plan::course::Asked;
+use crate::cli::plan::nodes::Nodes;
+use crate::cli::plan::subject::Subject;
+use crate::cli::plan::world::{World, within_namespace};
+use crate::clusters::workload::ClusterKey;
+use crate::snapshot::host::ResolvedHost;
+use crate::snapshot::node_of_host::Marks;
+use crate::snapshot::producers::of_machine;
+use crate::snapshot::{gather, node_of_host, others, seen};
 
 /// What a remediation would come to.
 pub(super) enum Prospect {
@@ -226,7 +228,7 @@ fn seen_of_leases(world: &World, nodes: &Nodes, node: &str) -> Observed {
             let there = leases.get(&node_lease::name(node)).cloned();
             observed.note_node_lease(NodeLeaseRead {
                 began: world.read_at,
-                lease: there.map_or(NodeLease::Unused, controller::node_lease::seen),
+                lease: there.map_or(NodeLease::Unused, crate::remediation::node_lease::seen),
             });
         }
         Err(obstacle) => observed.note_node_lease_failure(world.read_at, obstacle.clone()),

@@ -1,15 +1,15 @@
 //! What one health check says, as it is shown.
 
 use jiff::Timestamp;
-use serde::Serialize;
-
-use super::course::{Asks, Claim};
-use super::evaluators::EvaluatedBy;
-use super::templates::KIND;
 use remediator_core::health::assess::{Assessment, Stopped};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::overlap::Assessed;
 use remediator_core::health::verdict::{Unknown, Verdict};
+use serde::Serialize;
+
+use crate::cli::plan::course::{Asks, Claim};
+use crate::cli::plan::evaluators::EvaluatedBy;
+use crate::cli::plan::templates::KIND;
 
 /// What one health check says of a Machine or Node.
 #[derive(Debug, Serialize)]

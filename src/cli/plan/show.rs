@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use super::outlook::Outlook;
-use super::said::Said;
+use crate::cli::plan::outlook::Outlook;
+use crate::cli::plan::said::Said;
 use crate::cli::show::{Output, table};
 
 /// One line a Machine, then what there is to say of those that are not well.

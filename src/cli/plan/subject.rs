@@ -2,15 +2,16 @@
 
 use anyhow::anyhow;
 use kube::ResourceExt as _;
-
-use super::course::Asked;
-use super::nodes::Nodes;
-use super::world::{World, within_namespace};
-use crate::controller::{Producer, ResolvedHost, among_endpoints, reference};
-use crate::metal3;
+use remediator_api::target_ref::Producer;
 use remediator_api::views::Machine;
 use remediator_core::facts::Obstacle;
 use remediator_core::strategy::HostControl;
+
+use crate::cli::plan::course::Asked;
+use crate::cli::plan::nodes::Nodes;
+use crate::cli::plan::world::{World, within_namespace};
+use crate::metal3;
+use crate::snapshot::host::{ResolvedHost, among_endpoints, reference};
 
 /// Whose host it is about.
 #[derive(Clone)]

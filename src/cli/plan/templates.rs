@@ -3,11 +3,11 @@
 use anyhow::anyhow;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
-
-use crate::controller::{list, objects, within};
 use remediator_api::PowerCycleRemediationTemplate;
 use remediator_api::guarded::Guarded;
 use remediator_core::strategy::Strategy;
+
+use crate::api_call::{list, objects, within};
 
 /// Kind of the templates that are ours.
 pub(super) const KIND: &str = "PowerCycleRemediationTemplate";
@@ -81,10 +81,10 @@ impl Templates {
 
 #[cfg(test)]
 mod tests {
+    use remediator_core::strategy::FencingMode;
     use serde_json::{Value, json};
 
     use super::*;
-    use remediator_core::strategy::FencingMode;
 
     fn template(name: &str, spec: &Value) -> Guarded<PowerCycleRemediationTemplate> {
         serde_json::from_value(json!({

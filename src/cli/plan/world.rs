@@ -7,14 +7,6 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
-
-use super::evaluators::{Evaluators, Leases};
-use super::node_checks::NodeChecks;
-use super::nodes::Nodes;
-use super::templates::Templates;
-use crate::controller::{ClusterKey, MachineLists, ShellError, client, list, objects, seen, within};
-use crate::metal3;
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::Cluster;
@@ -22,6 +14,17 @@ use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use remediator_core::facts::{Obstacle, Seen};
 use remediator_core::machine_api::MachineApi;
+use serde::de::DeserializeOwned;
+
+use crate::api_call::{ShellError, client, list, objects, within};
+use crate::cli::plan::evaluators::{Evaluators, Leases};
+use crate::cli::plan::node_checks::NodeChecks;
+use crate::cli::plan::nodes::Nodes;
+use crate::cli::plan::templates::Templates;
+use crate::clusters::workload::ClusterKey;
+use crate::metal3;
+use crate::snapshot::machine_lists::MachineLists;
+use crate::snapshot::seen;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {

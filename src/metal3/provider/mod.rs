@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt};
-
-use crate::controller::{ShellError, list, present, within};
 use remediator_api::keys;
 use remediator_api::views::Machine;
 use remediator_core::facts::Obstacle;
 use remediator_core::metal3::{HOST_ANNOTATION, annotated_host};
 use remediator_core::phase::Reason;
+
+use crate::api_call::{ShellError, list, present, within};
 
 /// Versions of its kinds; the older one is deprecated.
 /// Source: cluster-api-provider-metal3 `config/crd/bases`.

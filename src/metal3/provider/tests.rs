@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
 
-use super::*;
+use crate::metal3::provider::*;
 use crate::test_server::served;
 
 /// A server of Metal3Remediations. There is one of Machine `one`.

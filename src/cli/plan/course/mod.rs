@@ -4,13 +4,13 @@
 mod tests;
 
 use jiff::Timestamp;
-
-use super::templates::Unusable;
-use crate::controller::Producer;
+use remediator_api::target_ref::Producer;
 use remediator_core::checker::evaluator::Evaluator;
 use remediator_core::facts::{Obstacle, Origin};
 use remediator_core::phase::Reason;
 use remediator_core::strategy::Strategy;
+
+use crate::cli::plan::templates::Unusable;
 
 /// What one health check has to do with a Machine or Node.
 #[derive(Clone, Debug, PartialEq)]

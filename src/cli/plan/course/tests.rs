@@ -1,7 +1,8 @@
 //! What follows from what the health checks of a Machine say.
 
-use super::*;
 use remediator_core::strategy::{FencingMode, HostControl};
+
+use crate::cli::plan::course::*;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

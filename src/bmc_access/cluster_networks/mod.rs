@@ -1,0 +1,215 @@
+//! What the cluster uses itself: addresses of Services, pods, Nodes and the API server, which are no BMC's.
+//!
+//! Pods and Nodes are read off the cache of Nodes when an address is in question. The rest is read now and
+//! then, and what was read last holds until something else is: such ranges are added, hardly ever changed.
+
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::BmcRules;
+use remediator_api::views::network::NETWORK_NAME;
+use remediator_api::views::{Node, OpenShiftNetwork, cidr};
+use remediator_bmc::{AllowedNetworks, BmcAddress, RangeUse, ReservedRange};
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use tokio::task::JoinSet;
+
+use crate::api_call::{ShellError, list, within};
+
+/// How often ranges are read that are known.
+const REREAD: Duration = Duration::from_mins(5);
+/// How soon it is tried again what failed.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// What is known of the cluster's own ranges, apart from those that stand on Nodes.
+#[derive(Clone)]
+pub(crate) struct ClusterNetworks {
+    client: Client,
+    api_server: Arc<[IpAddr]>,
+    known: Arc<RwLock<Result<Arc<[ReservedRange]>, Obstacle>>>,
+}
+
+impl ClusterNetworks {
+    /// Reads the ranges, and has a task read them again and again. `api_server`: its addresses.
+    pub(crate) async fn start(
+        client: &Client,
+        api_server: Vec<IpAddr>,
+        tasks: &mut JoinSet<&'static str>,
+    ) -> Self {
+        let networks = Self::new(client.clone(), api_server);
+        let mut pause = networks.refresh().await;
+        let reader = networks.clone();
+        tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                pause = reader.refresh().await;
+            }
+        });
+        networks
+    }
+
+    /// Nothing is known yet, and so nothing allowed.
+    fn new(client: Client, api_server: Vec<IpAddr>) -> Self {
+        let unread = unknown("they were not read yet");
+        Self {
+            client,
+            api_server: api_server.into(),
+            known: Arc::new(RwLock::new(Err(unread))),
+        }
+    }
+
+    /// Reads the ranges once. What was known stays when that fails. Answers when to read again.
+    async fn refresh(&self) -> Duration {
+        let read = read(&self.client, &self.api_server).await;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(ranges) => {
+                *known = Ok(ranges.into());
+                return REREAD;
+            }
+            Err(obstacle) => {
+                let detail = obstacle.detail.as_str();
+                match &mut *known {
+                    Ok(_) => tracing::warn!(detail, "what was known of the cluster's own networks holds"),
+                    Err(before) if before.detail != detail => {
+                        tracing::warn!(
+                            detail,
+                            "no BMC is spoken to until the cluster's own networks are known"
+                        );
+                        *before = obstacle;
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        RETRY
+    }
+
+    /// Where a BMC may be that has this address. The Nodes are those of the cache.
+    ///
+    /// # Errors
+    /// The obstacle, when it is not known what the cluster uses.
+    pub(crate) fn allowed(
+        &self,
+        rules: &BmcRules,
+        address: &BmcAddress,
+        nodes: &[Arc<Guarded<Node>>],
+    ) -> Result<AllowedNetworks, Obstacle> {
+        let known = self
+            .known
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()?;
+        let mut ranges = known.to_vec();
+        for node in nodes {
+            ranges.extend(of_node(node)?);
+        }
+        Ok(AllowedNetworks::new(rules.allowed_networks.iter().copied()).without(&address.host, ranges))
+    }
+}
+
+/// The ranges of Services, the API server's addresses, and the pods' where OpenShift's Network says so.
+///
+/// # Errors
+/// The obstacle, when anything of it that the server has cannot be read.
+pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
+    let addresses = api_server.iter();
+    let mut ranges: Vec<_> = addresses
+        .filter_map(|address| ReservedRange::of_address(*address, RangeUse::ApiServer))
+        .collect();
+    ranges.extend(of_services(client).await?);
+    ranges.extend(of_openshift(client).await?);
+    Ok(ranges)
+}
+
+/// What a Node says: the range of its pods, and its own addresses.
+///
+/// # Errors
+/// The obstacle, when the Node cannot be read.
+pub(crate) fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
+    let node = node.0.as_ref().map_err(|invalid| {
+        let name = invalid.metadata.name.as_deref().unwrap_or_default();
+        let detail = format!(
+            "Node {name} cannot be read ({}), so it is not known which addresses its pods have",
+            invalid.error
+        );
+        Obstacle::new(Reason::NodeUnreadable, detail)
+    })?;
+    let pods = node.spec.pod_cidrs.iter();
+    let pods = pods.map(|range| ReservedRange::new(*range, RangeUse::Pods));
+    let own = node.status.internal_ips.iter();
+    Ok(pods.chain(own.filter_map(|address| ReservedRange::of_address(*address, RangeUse::Node))))
+}
+
+/// All Nodes, for those who have no cache of them.
+///
+/// # Errors
+/// The obstacle, when they cannot be listed.
+pub(crate) async fn nodes(client: &Client) -> Result<Vec<Guarded<Node>>, Obstacle> {
+    let api = Api::<Guarded<Node>>::all(client.clone());
+    let found = list("listing the Nodes", &api, &ListParams::default(), |_| true).await;
+    Ok(served("Nodes", found)?.unwrap_or_default())
+}
+
+/// Kubernetes 1.33 and newer keep the ranges of Services as objects (KEP-1880); older servers do not tell.
+async fn of_services(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
+    let api = Api::<ServiceCIDR>::all(client.clone());
+    let all = ListParams::default();
+    let found = list("listing the ServiceCIDRs", &api, &all, |_| true).await;
+    let mut ranges = Vec::new();
+    for object in served("ServiceCIDRs", found)?.unwrap_or_default() {
+        let texts = object.spec.as_ref().and_then(|spec| spec.cidrs.as_deref());
+        for text in texts.unwrap_or_default() {
+            let range = cidr::parse(text).ok_or_else(|| {
+                unknown(&format!(
+                    "\"{text}\" of ServiceCIDR {} is no range of addresses",
+                    object.name_any()
+                ))
+            })?;
+            ranges.push(ReservedRange::new(range, RangeUse::Services));
+        }
+    }
+    Ok(ranges)
+}
+
+/// OpenShift keeps the ranges of pods and Services in an object of its own: its Nodes have no podCIDRs.
+async fn of_openshift(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
+    let api = Api::<Guarded<OpenShiftNetwork>>::all(client.clone());
+    let found = within("reading OpenShift's Network", api.get(NETWORK_NAME)).await;
+    let status = match served("OpenShift's Network", found)? {
+        None => return Ok(Vec::new()),
+        Some(Guarded(Ok(network))) => network.status.unwrap_or_default(),
+        Some(Guarded(Err(invalid))) => {
+            return Err(unknown(&format!("Network {NETWORK_NAME}: {}", invalid.error)));
+        }
+    };
+    let reserved = |used_for| move |range: IpNet| ReservedRange::new(range, used_for);
+    let pods = status.cluster_network.into_iter().map(|network| network.cidr);
+    let services = status.service_network.into_iter();
+    let pods = pods.map(reserved(RangeUse::Pods));
+    Ok(pods.chain(services.map(reserved(RangeUse::Services))).collect())
+}
+
+/// What a server answered; nothing, when it does not serve the kind or has no such object.
+fn served<T>(what: &str, answer: Result<T, ShellError>) -> Result<Option<T>, Obstacle> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) if error.is_forbidden() => Err(unknown(&format!("the role does not let {what} be read"))),
+        Err(error) => Err(unknown(&crate::report::chain(&error))),
+    }
+}
+
+fn unknown(why: &str) -> Obstacle {
+    let detail = format!("it is not known which addresses the cluster uses itself: {why}");
+    Obstacle::new(Reason::ClusterNetworksUnknown, detail)
+}
+
+#[cfg(test)]
+mod tests;

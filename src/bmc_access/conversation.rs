@@ -1,0 +1,299 @@
+//! The talk with one BMC during one remediation: one login, one connection, closed at the end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Verb;
+use remediator_core::observed::{Answer, PowerRead};
+use remediator_core::phase::Reason;
+use remediator_core::readiness::Found;
+use tokio::time::Instant;
+
+use crate::api_call::ShellError;
+use crate::bmc_access::bmc_obstacle::obstacle;
+use crate::bmc_access::latch::Latched;
+use crate::bmc_access::login as bmc_access;
+use crate::daemon::context::Context;
+use crate::snapshot::host::ResolvedHost;
+use crate::watch::caches;
+
+/// An open talk with a BMC.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    line: BmcLine,
+    /// Which BMC, for messages.
+    place: String,
+    bmc: String,
+    /// What its logins are counted by.
+    service: String,
+    /// Whether the BMC took the login in this talk.
+    logged_in: AtomicBool,
+    /// Namespace and name.
+    secret: String,
+    /// Session of the journal, until it is known to have ended.
+    predecessor: Option<String>,
+    version: String,
+}
+
+/// Who wants to talk.
+struct Asker {
+    urgency: Urgency,
+    /// Whether something was begun that has to be ended, whatever became of the policy.
+    begun: bool,
+    /// The session of the journal.
+    predecessor: Option<String>,
+}
+
+impl Conversation {
+    /// Prepares a talk: reads the Secret now, checks address and policy. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The outer error is a failed call to the API server, the inner one what stands in the way.
+    pub(crate) async fn open(
+        context: &Context,
+        remediation: &PowerCycleRemediation,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let namespace = remediation.namespace().unwrap_or_default();
+        let journal = remediation.status.as_ref().map(|status| &status.journal);
+        let asker = Asker {
+            urgency: Urgency::Remediation,
+            begun: journal.is_some_and(|journal| journal.intent.is_some()),
+            predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
+        };
+        Self::open_as(context, &namespace, host, expected_uuid, asker).await
+    }
+
+    /// The same for a check in the background.
+    ///
+    /// # Errors
+    /// As [`Conversation::open`].
+    pub(crate) async fn for_check(
+        context: &Context,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let asker = Asker {
+            urgency: Urgency::Background,
+            begun: false,
+            predecessor: None,
+        };
+        Self::open_as(context, namespace, host, expected_uuid, asker).await
+    }
+
+    async fn open_as(
+        context: &Context,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+        asker: Asker,
+    ) -> Result<Result<Self, Obstacle>, ShellError> {
+        let login = match bmc_access::login(&context.client, namespace, host).await? {
+            Ok(login) => login,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        context.findings.saw_secret(&login.secret, &login.version);
+        let service = host.address.service();
+        let latched = context.latch.holds(&login.secret, &login.version, &service);
+        if let Some(latched) = latched {
+            return Ok(Err(rejected_before(&host.secret, latched)));
+        }
+        let rules = match rules(context, asker.begun) {
+            Ok(rules) => rules,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let nodes = context.caches.nodes.state();
+        let allowed = match context.networks.allowed(&rules, &host.address, &nodes) {
+            Ok(allowed) => (rules, allowed),
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let target = bmc_access::target(&context.client, namespace, host, &login, allowed, expected_uuid);
+        let target = match target.await? {
+            Ok(target) => target,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let place = format!("{} at {}", host.host.reference, host.host.bmc);
+        let line = context.bmcs.line(target, asker.urgency);
+        Ok(match line.prepare().await {
+            Ok(()) => Ok(Self {
+                line,
+                place,
+                bmc: host.host.bmc.clone(),
+                service,
+                logged_in: AtomicBool::new(false),
+                secret: login.secret,
+                version: login.version,
+                predecessor: asker.predecessor,
+            }),
+            Err(error) => Err(obstacle(&place, &error)),
+        })
+    }
+
+    /// Asks for identity and power state. Times are those of this process's clock.
+    pub(crate) async fn read(&mut self, context: &Context) -> Result<PowerRead, Obstacle> {
+        self.may_log_in(context)?;
+        let began = context.clock.now();
+        let reading = self
+            .line
+            .read()
+            .await
+            .map_err(|error| self.judge(context, &error))?;
+        self.note_login(context);
+        self.end_predecessor(reading.session.as_deref()).await;
+        Ok(PowerRead {
+            began,
+            ended: context.clock.now(),
+            power: reading.power,
+            said: reading.literal.unwrap_or_else(|| "null".to_owned()),
+            uuid: reading.uuid,
+            system: reading.system,
+            session: reading.session,
+            command_failure: reading.command_failure,
+            fallback: reading.fallback,
+        })
+    }
+
+    /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
+    /// not to be asked that wants to rest or did not answer several times.
+    pub(crate) async fn inspect(&self, context: &Context) -> Result<Result<Found, Obstacle>, Duration> {
+        if let Err(obstacle) = self.may_log_in(context) {
+            return Ok(Err(obstacle));
+        }
+        match self.line.inspect().await {
+            Ok(inspection) => {
+                self.note_login(context);
+                Ok(Ok(inspection.found(self.line.target())))
+            }
+            Err(BmcError::Resting { left }) => Err(left),
+            Err(error) => Ok(Err(self.judge(context, &error))),
+        }
+    }
+
+    /// Ends the session in which a predecessor may have sent a command: nothing of it comes late, and
+    /// it does not stay behind.
+    async fn end_predecessor(&mut self, own: Option<&str>) {
+        let Some(left) = self.predecessor.take() else {
+            return;
+        };
+        if own == Some(left.as_str()) {
+            return;
+        }
+        match self.line.end_session(left).await {
+            Ok(true) => tracing::info!(bmc = %self.bmc, "ended the session of a predecessor"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::debug!(bmc = %self.bmc, %error, "a predecessor's session could not be ended");
+            }
+        }
+    }
+
+    /// Sends one power command, once, and not after the given time.
+    pub(crate) async fn command(&mut self, context: &Context, verb: Verb, not_after: Timestamp) -> Answer {
+        let left = Duration::try_from(not_after.duration_since(context.clock.now())).unwrap_or_default();
+        let now = Instant::now();
+        let not_after = now.checked_add(left).unwrap_or(now);
+        let command = match verb {
+            Verb::PowerOff => PowerCommand::ForceOff,
+            Verb::PowerOn => PowerCommand::On,
+        };
+        let answer = self.line.command(command, not_after).await;
+        match answer {
+            Ok(CommandAnswer::Accepted { .. } | CommandAnswer::AlreadyThereOrConflict { .. }) => {
+                Answer::Acknowledged
+            }
+            // What a BMC did before it failed inside is not known.
+            Ok(CommandAnswer::Refused {
+                class: Refusal::Failed,
+                text,
+                ..
+            }) => Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, text)),
+            Ok(CommandAnswer::Refused {
+                class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
+                text,
+                ..
+            }) => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, text)),
+            Err(error) if error.may_have_been_executed() => Answer::Unknown(self.judge(context, &error)),
+            Err(error) => Answer::NotSent(self.judge(context, &error)),
+        }
+    }
+
+    /// Ends the talk; a session is deleted at the BMC. Answers whether one was.
+    pub(crate) async fn close(self) -> bool {
+        match self.line.close().await {
+            Ok(had_session) => had_session,
+            Err(error) => {
+                tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+                false
+            }
+        }
+    }
+
+    fn judge(&self, context: &Context, error: &BmcError) -> Obstacle {
+        let obstacle = obstacle(&self.place, error);
+        if obstacle.reason == Reason::BmcCredentialsRejected {
+            let latch = &context.latch;
+            latch.note_rejection(&self.secret, &self.version, &self.service);
+        }
+        obstacle
+    }
+
+    /// Whether the login may still be offered that was read when the talk was opened: others may have been
+    /// rejected with it since.
+    fn may_log_in(&self, context: &Context) -> Result<(), Obstacle> {
+        if self.logged_in.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match context.latch.holds(&self.secret, &self.version, &self.service) {
+            Some(latched) => {
+                let (_, name) = self.secret.split_once('/').unwrap_or_default();
+                Err(rejected_before(name, latched))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note_login(&self, context: &Context) {
+        self.logged_in.store(true, Ordering::Relaxed);
+        context.latch.note_login(&self.secret, &self.version);
+    }
+}
+
+/// Why a Secret is not offered.
+pub(crate) fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
+    let detail = match latched {
+        Latched::ByThisBmc => {
+            format!(
+                "the BMC rejected Secret {secret} before; this version is not tried again. Correct the Secret; after \
+                 any change of it, it is tried once more."
+            )
+        }
+        Latched::ByOthers(count) => format!(
+            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. \
+             Correct the Secret; after any change of it, it is tried once more."
+        ),
+    };
+    Obstacle::new(Reason::BmcCredentialsRejected, detail)
+}
+
+/// The rules for talking to BMCs. What was begun under rules that are gone is ended under them.
+fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let missing = match policy.as_deref().map(|guarded| &guarded.0) {
+        Some(Ok(policy)) => {
+            context.remember_rules(&policy.spec.bmc);
+            return Ok(policy.spec.bmc.clone());
+        }
+        Some(Err(invalid)) => Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone()),
+        None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
+    };
+    context.last_rules().filter(|_| begun).ok_or(missing)
+}

@@ -1,0 +1,243 @@
+//! What it takes to talk to the BMC of a host: rules, login and trust, read when they are needed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::Api;
+use kube::{Client, ResourceExt as _};
+use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
+use remediator_api::remediation_policy::{self as policy, BmcRules, Transport};
+use remediator_bmc::{
+    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, Protocol, ServerTrust,
+    TransportSecurity,
+};
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::phase::Reason;
+use zeroize::Zeroize as _;
+
+use crate::api_call::{ShellError, within};
+use crate::snapshot::host::{HostTrust, ResolvedHost, fingerprints};
+
+/// Key of a credentials Secret under which the CA of the BMC may stand.
+const CA_KEY: &str = "ca.crt";
+/// Key of a credentials Secret under which fingerprints of its certificate may stand: the only place
+/// for them where a BareMetalHost describes the host.
+const FINGERPRINTS_KEY: &str = "certificateFingerprints";
+
+/// The Secret of a host, read now.
+#[derive(Debug)]
+pub(crate) struct Login {
+    /// Namespace and name of the Secret.
+    pub(crate) secret: String,
+    /// Its resourceVersion.
+    pub(crate) version: String,
+    data: SecretData,
+}
+
+/// The values of a Secret: wiped when they are dropped, and shown nowhere.
+struct SecretData(BTreeMap<String, ByteString>);
+
+impl Drop for SecretData {
+    fn drop(&mut self) {
+        for value in self.0.values_mut() {
+            value.0.zeroize();
+        }
+    }
+}
+
+impl fmt::Debug for SecretData {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Reads the credentials Secret of a host.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the Secret.
+pub(crate) async fn login(
+    client: &Client,
+    namespace: &str,
+    host: &ResolvedHost,
+) -> Result<Result<Login, Obstacle>, ShellError> {
+    let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
+    let name = &host.secret;
+    match within("reading the BMC's Secret", secrets.get_opt(name)).await {
+        Ok(Some(secret)) => Ok(Ok(Login {
+            secret: format!("{namespace}/{name}"),
+            version: secret.resource_version().unwrap_or_default(),
+            data: SecretData(secret.data.unwrap_or_default()),
+        })),
+        Ok(None) => {
+            let detail = format!("Secret {name} of {} does not exist", host.host.reference);
+            Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)))
+        }
+        Err(error) if error.is_forbidden() => Ok(Err(Obstacle::new(
+            Reason::BmcCredentialsMissing,
+            not_allowed(&format!("Secret {name}"), namespace),
+        ))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts everything together that a talk with the BMC needs. `allowed`: where it may be.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with Secret or trust settings.
+pub(crate) async fn target(
+    client: &Client,
+    namespace: &str,
+    host: &ResolvedHost,
+    login: &Login,
+    (rules, allowed): (BmcRules, AllowedNetworks),
+    expected_uuid: Option<SystemUuid>,
+) -> Result<Result<BmcTarget, Obstacle>, ShellError> {
+    let bytes = login
+        .data
+        .0
+        .iter()
+        .map(|(key, value)| (key.clone(), value.0.as_slice()))
+        .collect();
+    let credentials = match Credentials::from_secret(&bytes, &login.version) {
+        Ok(credentials) => credentials,
+        Err(error) => {
+            let detail = format!("Secret {}: {error}", host.secret);
+            return Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)));
+        }
+    };
+    let trust = match &host.trust {
+        HostTrust::Stated(trust) => Ok(trust.clone()),
+        HostTrust::AuthorityIn(source) => authority(client, namespace, host, source).await?,
+        HostTrust::AsTheSecretSays => trust_of_secret(host, &login.data.0),
+    };
+    Ok(trust.map(|trust| BmcTarget {
+        address: host.address.clone(),
+        credentials,
+        trust,
+        auth: AuthMethod::Auto,
+        expected_uuid,
+        allowed,
+        protocols: rules.protocols.into_iter().map(protocol).collect(),
+        fallback: rules.fallback_to_ipmi.and_then(|allowed| {
+            let port = u16::try_from(allowed.port).ok()?;
+            Some(IpmiFallback { port })
+        }),
+        minimum_transport: match rules.minimum_transport {
+            Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
+            Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
+            Transport::PlainHTTP => TransportSecurity::PlainHttp,
+        },
+    }))
+}
+
+/// A protocol of the policy as the power-control layer knows it.
+pub(crate) fn protocol(allowed: policy::Protocol) -> Protocol {
+    match allowed {
+        policy::Protocol::Redfish => Protocol::Redfish,
+        policy::Protocol::IPMI => Protocol::Ipmi,
+    }
+}
+
+/// The CA certificates that a ConfigMap or Secret holds.
+async fn authority(
+    client: &Client,
+    namespace: &str,
+    host: &ResolvedHost,
+    source: &CaSource,
+) -> Result<Result<ServerTrust, Obstacle>, ShellError> {
+    let CaSource { kind, name, key } = source;
+    let what = format!("{} {name}, named by {}", kind.as_str(), host.host.reference);
+    let untrusted = |detail: String| Ok(Err(Obstacle::new(Reason::BmcTlsUntrusted, detail)));
+    let found = match kind {
+        CaSourceKind::ConfigMap => {
+            let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+            let read = within("reading the CA's ConfigMap", api.get_opt(name)).await;
+            read.map(|found| {
+                found.map(|map| map.data.unwrap_or_default().remove(key).map(String::into_bytes))
+            })
+        }
+        CaSourceKind::Secret => {
+            let api = Api::<Secret>::namespaced(client.clone(), namespace);
+            let read = within("reading the CA's Secret", api.get_opt(name)).await;
+            read.map(|found| {
+                found.map(|secret| secret.data.unwrap_or_default().remove(key).map(|bytes| bytes.0))
+            })
+        }
+    };
+    match found {
+        Ok(Some(Some(pem))) => Ok(pem_text(&format!("key {key} of {what}"), &pem)),
+        Ok(Some(None)) => untrusted(format!("{what}, has no key {key}")),
+        Ok(None) => untrusted(format!("{what}, does not exist")),
+        Err(error) if error.is_forbidden() => untrusted(not_allowed(&what, namespace)),
+        Err(error) => Err(error),
+    }
+}
+
+fn trust_of_secret(
+    host: &ResolvedHost,
+    data: &BTreeMap<String, ByteString>,
+) -> Result<ServerTrust, Obstacle> {
+    let place = |key: &str| format!("key {key} of Secret {}", host.secret);
+    match (data.get(FINGERPRINTS_KEY), data.get(CA_KEY)) {
+        (Some(_), Some(_)) => Err(Obstacle::new(
+            Reason::BmcTlsUntrusted,
+            format!(
+                "Secret {} has both {FINGERPRINTS_KEY} and {CA_KEY}, and only one of them can hold",
+                host.secret
+            ),
+        )),
+        (Some(bytes), None) => {
+            let text = String::from_utf8_lossy(&bytes.0);
+            let texts: Vec<String> = text
+                .split([',', '\n'])
+                .map(|text| text.trim().to_owned())
+                .filter(|text| !text.is_empty())
+                .collect();
+            fingerprints(&texts, &place(FINGERPRINTS_KEY), Reason::BmcTlsUntrusted)
+                .map(ServerTrust::Fingerprints)
+        }
+        (None, Some(bytes)) => pem_text(&place(CA_KEY), &bytes.0),
+        (None, None) => Ok(ServerTrust::SystemRoots),
+    }
+}
+
+fn pem_text(place: &str, bytes: &[u8]) -> Result<ServerTrust, Obstacle> {
+    match std::str::from_utf8(bytes) {
+        Ok(pem) => Ok(ServerTrust::CertificateAuthority(pem.to_owned())),
+        Err(_) => Err(Obstacle::new(
+            Reason::BmcTlsUntrusted,
+            format!("{place} must be PEM text"),
+        )),
+    }
+}
+
+fn not_allowed(what: &str, namespace: &str) -> String {
+    format!(
+        "this daemon's role does not let it read {what} in namespace {namespace}; apply \
+         components/bmc-namespace there"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_shows_the_keys_of_its_secret_and_no_value() {
+        let value = |text: &str| ByteString(text.as_bytes().to_vec());
+        let login = Login {
+            secret: "metal/bmc".to_owned(),
+            version: "7".to_owned(),
+            data: SecretData(BTreeMap::from([("password".to_owned(), value("canary"))])),
+        };
+        let shown = format!("{login:?}");
+        assert!(
+            shown.contains("metal/bmc") && shown.contains("password"),
+            "{shown}"
+        );
+        assert!(!shown.contains("canary") && !shown.contains("99"), "{shown}");
+    }
+}

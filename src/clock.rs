@@ -1,0 +1,84 @@
+//! The one clock of the process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Wall time that never goes back and never runs slower than the machine's own time: the wall clock at
+/// start plus the monotonic time since, moved on when the wall clock is ahead of that. A clock that is
+/// set back stretches nothing. One that is set on, or a machine that was frozen, makes everything that
+/// was seen before old: evidence and commands expire early, never late.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    wall_at_start: Timestamp,
+    start: Instant,
+    ahead_ms: Arc<AtomicI64>,
+    jumps: Arc<AtomicU64>,
+}
+
+/// The wall clock is ahead by more than this at once: it was set, or the machine was frozen. Less is a
+/// clock that is being steered.
+const JUMP_MS: i64 = 500;
+
+impl Clock {
+    /// Reads both clocks once.
+    pub(crate) fn start() -> Self {
+        Self {
+            wall_at_start: Timestamp::now(),
+            start: Instant::now(),
+            ahead_ms: Arc::default(),
+            jumps: Arc::default(),
+        }
+    }
+
+    /// The present time, in whole milliseconds.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.at(Timestamp::now())
+    }
+
+    /// How often the clock jumped ahead so far. What was seen before a jump seems to have lasted longer
+    /// than it did.
+    pub(crate) fn jumps(&self) -> u64 {
+        self.now();
+        self.jumps.load(Ordering::Relaxed)
+    }
+
+    fn at(&self, wall: Timestamp) -> Timestamp {
+        let elapsed = SignedDuration::try_from(self.start.elapsed()).unwrap_or(SignedDuration::MAX);
+        let steady = self
+            .wall_at_start
+            .saturating_add(elapsed)
+            .unwrap_or(Timestamp::MAX);
+        let ahead = wall.as_millisecond().saturating_sub(steady.as_millisecond());
+        let before = self.ahead_ms.fetch_max(ahead, Ordering::Relaxed);
+        if ahead.saturating_sub(before) > JUMP_MS {
+            self.jumps.fetch_add(1, Ordering::Relaxed);
+        }
+        let ahead = before.max(ahead);
+        let now = steady.as_millisecond().saturating_add(ahead);
+        Timestamp::from_millisecond(now).unwrap_or(steady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::{Clock, Timestamp};
+
+    #[test]
+    fn a_wall_clock_that_jumps_on_is_followed_and_one_that_is_set_back_is_not() {
+        let clock = Clock::start();
+        let hour = SignedDuration::from_hours(1);
+        let before = clock.at(Timestamp::now());
+
+        let jumped = clock.at(Timestamp::now().saturating_add(hour).unwrap());
+        let set_back = clock.at(Timestamp::now().saturating_sub(hour).unwrap());
+
+        assert!(jumped.duration_since(before) >= hour);
+        assert!(set_back >= jumped);
+        assert_eq!(clock.jumps(), 1);
+    }
+}

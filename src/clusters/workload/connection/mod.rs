@@ -1,0 +1,265 @@
+//! Looks after the connection to one workload cluster.
+
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt as _, reflector};
+use kube::{Client, ResourceExt as _};
+use remediator_api::guarded::Guarded;
+use remediator_api::views::Node;
+use remediator_core::facts::Obstacle;
+
+use crate::api_call::within;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::workload::load::Load;
+use crate::clusters::workload::meter::NODES_PAGE;
+use crate::clusters::workload::{Change, ClusterKey, Shared, kubeconfig, unreachable};
+use crate::daemon::prepare::supports_out_of_service;
+use crate::mhc::wake::Wake;
+use crate::snapshot::node_of_host::{LISTING, Searches};
+use crate::watch::caches::WATCH_TIMEOUT;
+use crate::watch::lost_nodes::LostNodes;
+use crate::watch::newcomers::{ChangedNode, Newcomers};
+
+/// Key of the kubeconfig in its Secret.
+/// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
+const SECRET_KEY: &str = "value";
+
+/// How often the Secret is read again: credentials rotate.
+const SECRET_RECHECK: Duration = Duration::from_secs(30);
+
+/// First pause after a connection that failed; doubles up to [`SECRET_RECHECK`].
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The pauses between connections to one cluster.
+struct Pauses {
+    next: Duration,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self { next: FIRST_PAUSE }
+    }
+
+    /// The pause after a connection that held for so long. A server that answers and shows no Nodes is
+    /// asked no more often than one that does not answer.
+    fn after(&mut self, held: Duration) -> Duration {
+        if held >= SECRET_RECHECK {
+            self.next = FIRST_PAUSE;
+        }
+        let pause = self.next;
+        self.next = pause.saturating_mul(2).min(SECRET_RECHECK);
+        pause
+    }
+}
+
+/// Keeps one cluster connected for as long as somebody wants it.
+pub(super) struct Keeper {
+    pub(super) key: ClusterKey,
+    pub(super) client: Client,
+    /// Outlives connections: a Node does not come back to life because a watch was begun anew.
+    pub(super) lost_nodes: LostNodes,
+    /// Tells the health checker what matters to it, and outlives connections, too.
+    pub(super) wake: Wake<Node>,
+    pub(super) newcomers: Newcomers,
+    pub(super) shared: Weak<Shared>,
+}
+
+/// What the Secret held. Whatever else changes about it, such as its labels, says nothing about the connection.
+#[derive(PartialEq, Eq)]
+struct Credentials {
+    kubeconfig: String,
+}
+
+async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, String> {
+    let name = format!("{}-kubeconfig", key.name);
+    let secrets = Api::<Secret>::namespaced(client.clone(), &key.namespace);
+    let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
+    let secret = secret.map_err(|error| crate::report::chain(&error))?;
+    let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
+    let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
+    let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
+    let kubeconfig = String::from_utf8(value.0.clone());
+    Ok(Credentials {
+        kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
+    })
+}
+
+async fn client_for(credentials: &Credentials, key: &ClusterKey) -> Result<Client, String> {
+    let client = kubeconfig::client(&credentials.kubeconfig).await;
+    client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
+}
+
+/// A client for a workload cluster, for a command that is run once.
+///
+/// # Errors
+/// The obstacle: what is wrong with its Secret.
+pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, Obstacle> {
+    let client = async { client_for(&credentials(own, key).await?, key).await };
+    client.await.map_err(|why| unreachable(key, &why))
+}
+
+impl Keeper {
+    /// Runs until nobody wants the cluster any more.
+    pub(super) async fn run(mut self) {
+        let mut pauses = Pauses::new();
+        loop {
+            let Some(shared) = self.shared.upgrade() else {
+                return;
+            };
+            if shared.let_go(&self.key) {
+                tracing::info!(cluster = %self.key, "workload cluster let go; nobody asks for it");
+                return;
+            }
+            drop(shared);
+            let mut held = Duration::ZERO;
+            match self.connect().await {
+                Ok((credentials, nodes)) => {
+                    let began = Instant::now();
+                    self.watch(&credentials, nodes).await;
+                    held = began.elapsed();
+                }
+                Err(trouble) => self.troubled(&trouble),
+            }
+            tokio::time::sleep(pauses.after(held)).await;
+        }
+    }
+
+    /// A client that the cluster answers.
+    async fn connect(&self) -> Result<(Credentials, (Client, bool)), String> {
+        let credentials = credentials(&self.client, &self.key).await?;
+        let client = client_for(&credentials, &self.key).await?;
+        let version = within("asking for the server's version", client.apiserver_version()).await;
+        let version = version.map_err(|error| crate::report::chain(&error))?;
+        let supported = supports_out_of_service(&version.major, &version.minor);
+        Ok((credentials, (client, supported)))
+    }
+
+    /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
+    async fn watch(&mut self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
+        let (store, writer) = reflector::store();
+        let config = watcher::Config::default()
+            .timeout(WATCH_TIMEOUT)
+            .page_size(NODES_PAGE);
+        let noting = self.lost_nodes.clone();
+        let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
+            .modify(|node| match &mut node.0 {
+                Ok(node) => node.narrow(),
+                Err(invalid) => invalid.metadata.managed_fields = None,
+            })
+            .inspect_ok(move |event| noting.note(event))
+            .reflect(writer);
+        let mut events = std::pin::pin!(events);
+        let nodes = NodeCluster {
+            client,
+            nodes: store,
+            lost_nodes: self.lost_nodes.clone(),
+            searches: Searches::new(LISTING),
+            out_of_service_supported,
+            of: Some(self.key.clone()),
+        };
+        let mut recheck = tokio::time::interval(SECRET_RECHECK);
+        recheck.reset();
+        let mut load = Load::default();
+        loop {
+            let is_over = tokio::select! {
+                event = events.next() => self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event),
+                _ = recheck.tick() => self.is_over(credentials).await,
+            };
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Weighs what the watch says; answers whether that is more than may be kept.
+    fn is_too_much(&self, load: &mut Load, event: Option<&watcher::Result<Event<Guarded<Node>>>>) -> bool {
+        let too_much = matches!(event, Some(Ok(event)) if load.is_exceeded_by(event));
+        if too_much {
+            self.troubled(&Load::why());
+        }
+        too_much
+    }
+
+    /// Notes what the watch says; answers whether it has to be begun anew.
+    fn noted(&mut self, nodes: &NodeCluster, event: Option<watcher::Result<Event<Guarded<Node>>>>) -> bool {
+        if let Some(Ok(event)) = &event {
+            self.wake.note(event);
+        }
+        let Some(shared) = self.shared.upgrade() else {
+            return true;
+        };
+        match event {
+            Some(Ok(Event::Init)) => {
+                self.newcomers.clear();
+                false
+            }
+            Some(Ok(Event::InitApply(node))) => {
+                self.newcomers.heard_of(&node);
+                false
+            }
+            Some(Ok(Event::InitDone)) => {
+                tracing::info!(cluster = %self.key, "workload cluster connected");
+                shared.note(&self.key, |state| {
+                    state.nodes = Some(nodes.clone());
+                    state.trouble = None;
+                });
+                false
+            }
+            Some(Ok(Event::Apply(node))) => {
+                let is_news = self.newcomers.heard_of(&node);
+                self.tell(&shared, &node, is_news);
+                false
+            }
+            Some(Ok(Event::Delete(node))) => {
+                let is_news = self.newcomers.left(&node);
+                self.tell(&shared, &node, is_news);
+                false
+            }
+            // A watch that is resumed says nothing until something changes, so nobody would know that the
+            // cluster answers again: it is listed anew.
+            Some(Err(error)) => {
+                self.troubled(&crate::report::chain(&error));
+                true
+            }
+            None => true,
+        }
+    }
+
+    fn tell(&self, shared: &Shared, node: &Guarded<Node>, is_news: bool) {
+        let name = node.name_any();
+        shared.tell(&Change::Node(self.key.clone(), ChangedNode { name, is_news }));
+    }
+
+    /// Whether this connection has served its time.
+    async fn is_over(&self, held: &Credentials) -> bool {
+        let Some(shared) = self.shared.upgrade() else {
+            return true;
+        };
+        let unwanted = shared.is_unwanted(&self.key);
+        drop(shared);
+        // A Secret that cannot be read now has not changed.
+        unwanted
+            || credentials(&self.client, &self.key)
+                .await
+                .is_ok_and(|now| now != *held)
+    }
+
+    fn troubled(&self, trouble: &str) {
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        if shared.is_troubled_by(&self.key, trouble) {
+            return;
+        }
+        tracing::warn!(cluster = %self.key, %trouble, "workload cluster cannot be asked; it is tried again");
+        shared.note(&self.key, |state| state.trouble = Some(trouble.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! Workload clusters of Cluster API: their Nodes live behind a client of their own, made from the Secret
+//! `<cluster>-kubeconfig` in the namespace of the Cluster. Each is looked after by a task of its own, so
+//! that one that does not answer holds up nobody else's.
+//!
+//! Of what an API answers no more is read and kept than is bounded here (`meter`, `load`).
+//!
+//! A cluster is connected to when somebody asks for its Nodes, and let go when nobody did for a while.
+
+mod bounded;
+mod connection;
+mod kubeconfig;
+mod load;
+mod meter;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(crate) use connection::client_of;
+use futures::channel::mpsc;
+use kube::{Client, ResourceExt as _};
+pub(crate) use meter::NODES_PAGE;
+use remediator_api::guarded::Guarded;
+use remediator_api::keys;
+use remediator_api::views::{Machine, Node};
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use tokio::task::AbortHandle;
+
+use crate::clock::Clock;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::mhc::wake::{Wake, Waker, Woke};
+use crate::watch::lost_nodes::LostNodes;
+use crate::watch::newcomers::{ChangedNode, Newcomers};
+
+/// How long after it was asked for last a cluster is still watched.
+const KEPT_FOR: Duration = Duration::from_mins(30);
+
+/// A Cluster by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClusterKey {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl ClusterKey {
+    /// The Cluster in which the Node of a Machine is; `None`: the daemon's own.
+    pub(crate) fn of(machine: &Machine) -> Option<Self> {
+        Some(Self {
+            name: machine.cluster()?.to_owned(),
+            namespace: machine.namespace()?,
+        })
+    }
+}
+
+impl fmt::Display for ClusterKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Something that is not as it was in a workload cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A Node.
+    Node(ClusterKey, ChangedNode),
+    /// Whether it can be asked, or all of its Nodes.
+    Cluster(ClusterKey),
+}
+
+/// The workload clusters.
+#[derive(Clone)]
+pub(crate) struct WorkloadClusters(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    clock: Clock,
+    entries: Mutex<BTreeMap<ClusterKey, Entry>>,
+    listeners: Vec<mpsc::UnboundedSender<Change>>,
+    /// The health checker.
+    waker: Waker,
+}
+
+struct Entry {
+    state: State,
+    wanted: Instant,
+    task: AbortHandle,
+}
+
+/// What is known of a cluster.
+#[derive(Debug)]
+struct State {
+    /// As it was connected to last.
+    nodes: Option<NodeCluster>,
+    /// Why it cannot be asked now, if it cannot.
+    trouble: Option<String>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let entries = self.entries.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for entry in entries.values() {
+            entry.task.abort();
+        }
+    }
+}
+
+impl WorkloadClusters {
+    /// None is connected to yet. `listeners` are told what changes.
+    pub(crate) fn new(
+        client: Client,
+        clock: Clock,
+        listeners: Vec<mpsc::UnboundedSender<Change>>,
+        waker: Waker,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            client,
+            clock,
+            entries: Mutex::default(),
+            listeners,
+            waker,
+        }))
+    }
+
+    /// The Nodes of a cluster.
+    ///
+    /// # Errors
+    /// The obstacle, when they cannot be asked for now. Listeners are told when that has changed.
+    pub(crate) fn nodes(&self, key: &ClusterKey) -> Result<NodeCluster, Obstacle> {
+        let mut entries = self.entries();
+        let entry = entries.entry(key.clone()).or_insert_with(|| self.begin(key));
+        // One that ended by itself would leave what it saw last standing for ever.
+        if entry.task.is_finished() {
+            *entry = self.begin(key);
+        }
+        entry.wanted = Instant::now();
+        match (&entry.state.trouble, &entry.state.nodes) {
+            (None, Some(nodes)) => Ok(nodes.clone()),
+            (Some(trouble), _) => Err(unreachable(key, trouble)),
+            (None, None) => Err(connecting(key)),
+        }
+    }
+
+    /// Whether a cluster is being connected to for the first time, so that nothing is known of its Nodes yet, not
+    /// even that they cannot be asked for. Listeners are told when that has changed.
+    pub(crate) fn is_awaited(&self, key: &ClusterKey) -> bool {
+        // Has it connected to.
+        let _ = self.nodes(key);
+        let entries = self.entries();
+        let state = entries.get(key).map(|entry| &entry.state);
+        state.is_none_or(|state| state.nodes.is_none() && state.trouble.is_none())
+    }
+
+    /// A Node of a cluster as it was seen last; has nobody connected to.
+    pub(crate) fn node(&self, key: &ClusterKey, name: &str) -> Option<Arc<Guarded<Node>>> {
+        self.entries().get(key)?.state.nodes.as_ref()?.find(name)
+    }
+
+    /// Keeps clusters connected, whose Nodes nobody asks for now.
+    pub(crate) fn keep(&self, keys: impl IntoIterator<Item = ClusterKey>) {
+        for key in keys {
+            // Whether it can be asked is told to the listeners.
+            let _ = self.nodes(&key);
+        }
+    }
+
+    /// The clusters of which the Nodes are known, also where they are known from earlier only.
+    pub(crate) fn connected(&self) -> Vec<NodeCluster> {
+        let entries = self.entries();
+        entries
+            .values()
+            .filter_map(|entry| entry.state.nodes.clone())
+            .collect()
+    }
+
+    /// Nodes that carry our taint in the clusters that can be asked: the one that changed, or all.
+    pub(crate) fn looked_at(&self, change: Option<&Change>) -> Vec<(NodeCluster, Arc<Guarded<Node>>)> {
+        let (of, name) = match change {
+            None => (None, None),
+            Some(Change::Cluster(key)) => (Some(key), None),
+            Some(Change::Node(key, changed)) => (Some(key), Some(&changed.name)),
+        };
+        let entries = self.entries();
+        let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
+        let asked = wanted.filter(|(_, entry)| entry.state.trouble.is_none());
+        let connected = asked.filter_map(|(_, entry)| entry.state.nodes.clone());
+        connected
+            .flat_map(|nodes| {
+                let ours = nodes.nodes.state_filter(|node| {
+                    is_tainted_by_us(node) && name.is_none_or(|name| *name == node.name_any())
+                });
+                ours.into_iter().map(move |node| (nodes.clone(), node))
+            })
+            .collect()
+    }
+
+    /// Whether Nodes of the cluster are released by the out-of-service taint; yes, where nobody knows.
+    pub(crate) fn supports_out_of_service(&self, key: &ClusterKey) -> bool {
+        let entries = self.entries();
+        let nodes = entries.get(key).and_then(|entry| entry.state.nodes.as_ref());
+        nodes.is_none_or(|nodes| nodes.out_of_service_supported)
+    }
+
+    fn begin(&self, key: &ClusterKey) -> Entry {
+        // It holds no strong reference, so that it ends with the daemon.
+        let keeper = connection::Keeper {
+            key: key.clone(),
+            client: self.0.client.clone(),
+            lost_nodes: LostNodes::new(self.0.clock.clone()),
+            wake: Wake::of_workload(&self.0.waker, &key.namespace),
+            newcomers: Newcomers::default(),
+            shared: Arc::downgrade(&self.0),
+        };
+        Entry {
+            state: State {
+                nodes: None,
+                trouble: None,
+            },
+            wanted: Instant::now(),
+            task: tokio::spawn(keeper.run()).abort_handle(),
+        }
+    }
+
+    fn entries(&self) -> std::sync::MutexGuard<'_, BTreeMap<ClusterKey, Entry>> {
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Notes what was learned of a cluster.
+    fn note(&self, key: &ClusterKey, change: impl FnOnce(&mut State)) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = entries.get_mut(key) {
+            change(&mut entry.state);
+        }
+        drop(entries);
+        self.tell(&Change::Cluster(key.clone()));
+        // Who hears no more has ended, and the daemon with it.
+        let _ = self.waker.send(Woke::Namespace(key.namespace.clone()));
+    }
+
+    fn tell(&self, change: &Change) {
+        for listener in &self.listeners {
+            // Who listens no more has ended, and the daemon with it.
+            let _ = listener.unbounded_send(change.clone());
+        }
+    }
+
+    /// Whether nobody asked for a cluster in a long time, and no taint of ours is on its Nodes.
+    fn is_unwanted(&self, key: &ClusterKey) -> bool {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.get(key).is_none_or(|entry| {
+            let nodes = entry.state.nodes.as_ref();
+            let tainted = nodes.is_some_and(|nodes| nodes.nodes.find(is_tainted_by_us).is_some());
+            entry.wanted.elapsed() > KEPT_FOR && !tainted
+        })
+    }
+
+    fn is_troubled_by(&self, key: &ClusterKey, trouble: &str) -> bool {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = entries.get(key).and_then(|entry| entry.state.trouble.as_deref());
+        known == Some(trouble)
+    }
+
+    /// Forgets a cluster that nobody asked for in a long time; says whether it did.
+    fn let_go(&self, key: &ClusterKey) -> bool {
+        let unwanted = self.is_unwanted(key);
+        if unwanted {
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.remove(key);
+        }
+        unwanted
+    }
+}
+
+fn is_tainted_by_us(node: &Guarded<Node>) -> bool {
+    node.annotations().contains_key(keys::TAINTED_BY_ANNOTATION)
+}
+
+fn connecting(key: &ClusterKey) -> Obstacle {
+    let detail = format!("the API of workload cluster {key} is being connected to");
+    Obstacle::new(Reason::WorkloadClusterConnecting, detail)
+}
+
+fn unreachable(key: &ClusterKey, why: &str) -> Obstacle {
+    let detail = format!("the API of workload cluster {key} cannot be asked: {why}");
+    Obstacle::new(Reason::WorkloadClusterUnreachable, detail)
+}
+
+#[cfg(test)]
+mod tests;

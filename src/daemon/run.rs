@@ -1,0 +1,144 @@
+//! Starts everything and runs until told to stop.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use futures::channel::mpsc;
+use remediator_core::phase::Phase;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::api_call;
+use crate::bmc_access::cluster_networks::ClusterNetworks;
+use crate::clock::Clock;
+use crate::clusters::workload::WorkloadClusters;
+use crate::daemon::context::Context;
+use crate::daemon::driving::drive;
+use crate::daemon::prepare;
+use crate::fencing::leftover;
+use crate::mhc::wake::Wakes;
+use crate::remediation::{farewell, node_lease};
+use crate::report::{Metrics, Reporter, serve_metrics};
+use crate::watch::caches;
+use crate::watch::lost_nodes::LostNodes;
+use crate::watch::served::ServedClusterApi;
+
+/// What the process is told.
+#[derive(Clone, Debug)]
+pub(crate) struct RunOptions {
+    /// Name of this replica, for events.
+    pub instance: String,
+    /// Where metrics are served; nowhere without.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Runs the daemon until it is told to stop.
+///
+/// # Errors
+/// When it cannot start, or a part of it ended that should not.
+pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+    let metrics = Metrics::default();
+    let mut tasks = JoinSet::new();
+    if let Some(address) = options.metrics {
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot serve metrics on {address}; choose another --metrics-address")
+        })?;
+        let address = listener.local_addr().unwrap_or(address);
+        tracing::info!(%address, "serving metrics");
+        let metrics = metrics.clone();
+        tasks.spawn(async move {
+            serve_metrics(listener, metrics).await;
+            "metrics"
+        });
+    }
+    let (client, api_server) = api_call::client()
+        .await
+        .context("no usable cluster configuration")?;
+    let mut stop = std::pin::pin!(stop);
+    let supported = tokio::select! {
+        () = &mut stop => return Ok(()),
+        supported = prepare::prepare(&client) => supported?,
+    };
+    let clock = Clock::start();
+    let lost_nodes = LostNodes::new(clock.clone());
+    let cluster_api = ServedClusterApi::default();
+    let served = tokio::select! {
+        () = &mut stop => return Ok(()),
+        served = prepare::what_is_served(&client, &cluster_api) => served,
+    };
+    let (waker, woken) = tokio::sync::mpsc::unbounded_channel();
+    let on_node = {
+        let lost_nodes = lost_nodes.clone();
+        move |event: &_| lost_nodes.note(event)
+    };
+    let listeners = (on_node, Wakes::new(&waker));
+    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
+    let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
+    let networks = tokio::select! {
+        () = &mut stop => return Ok(()),
+        networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
+    };
+    let (tell, in_workload) = mpsc::unbounded();
+    let (tell_too, left_in_workload) = mpsc::unbounded();
+    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too], waker.clone());
+    let caches = (caches, lost_nodes, networks);
+    let clusters = (cluster_api, workload);
+    let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));
+    tokio::select! {
+        () = &mut stop => return Ok(()),
+        (ready, ()) = async { tokio::join!(context.caches.ready(), node_lease::learn(&context)) } => ready.context("a watch ended before it had listed everything")?,
+    }
+    count(&metrics, &context);
+    tracing::info!(out_of_service_taint = supported, "ready");
+    drive(&context, &changes, in_workload, (waker, woken), &mut tasks);
+    let leftover = leftover::in_workload(Arc::clone(&context), left_in_workload);
+    tasks.spawn(async move {
+        leftover.await;
+        "leftover taint of a workload cluster"
+    });
+    let ended = tokio::select! {
+        () = &mut stop => None,
+        ended = tasks.join_next() => Some(name(ended)),
+    };
+    tracing::info!("stopping");
+    // First those who talk to BMCs, so that no talk is begun after the last one was ended.
+    tasks.shutdown().await;
+    farewell::end_talks(&context.memories, &context.bmcs).await;
+    match ended {
+        None => Ok(()),
+        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
+    }
+}
+
+fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
+    match ended {
+        Some(Ok(name)) => name.to_owned(),
+        Some(Err(error)) => error.to_string(),
+        None => "last".to_owned(),
+    }
+}
+
+/// Has read what is counted elsewhere when somebody asks for the metrics.
+fn count(metrics: &Metrics, context: &Arc<Context>) {
+    let caches = context.caches.clone();
+    metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
+        let mut counts: BTreeMap<&'static str, u64> =
+            Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
+        for remediation in caches.readable_remediations().iter() {
+            let status = remediation.status.as_ref();
+            let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+            let count = counts.entry(phase.as_str()).or_default();
+            *count = count.saturating_add(1);
+        }
+        counts
+    });
+    let bmcs = context.bmcs.clone();
+    metrics.counter_of(
+        "bmc_requests",
+        "Readings, inspections and commands that BMCs were asked for, by what came of it",
+        "outcome",
+        move || bmcs.outcomes(),
+    );
+}

@@ -1,0 +1,107 @@
+//! Takes off the out-of-service taint that a remediation left behind which does not exist any more: one
+//! that had failed and was deleted before its Node came back. While the remediation exists, it does
+//! this itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::channel::mpsc;
+use kube::ResourceExt as _;
+use kube::runtime::controller::Action;
+use remediator_api::views::Node;
+use remediator_core::facts::OutOfService;
+
+use crate::api_call::{ShellError, within};
+use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::workload::Change;
+use crate::daemon::context::Context;
+use crate::fencing::taint;
+use crate::watch::caches::Guarded;
+use crate::watch::concerned::clusters_in_use;
+
+/// How often a Node that is not back yet is looked at again, besides every change.
+const RECHECK: Duration = Duration::from_mins(1);
+
+/// Looks at one Node. The taint only goes when the Node is Ready: its kubelet reports, so its host is on.
+pub(crate) async fn reconcile(
+    guarded: Arc<Guarded<Node>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    Ok(match look_at(&context, &context.own_nodes(), &guarded).await? {
+        Found::Nothing => Action::await_change(),
+        Found::NotYet => Action::requeue(RECHECK),
+    })
+}
+
+/// What there is to do about a Node after a look at it.
+enum Found {
+    /// Nothing, until it changes.
+    Nothing,
+    /// Its taint is of a remediation that is there, or it is not back.
+    NotYet,
+}
+
+async fn look_at(
+    context: &Context,
+    nodes: &NodeCluster,
+    guarded: &Guarded<Node>,
+) -> Result<Found, ShellError> {
+    let Ok(node) = &guarded.0 else {
+        return Ok(Found::Nothing);
+    };
+    let facts = node.facts();
+    let OutOfService::Ours(uid) = &facts.out_of_service else {
+        return Ok(Found::Nothing);
+    };
+    // One that cannot be read still exists.
+    let of_uid = context
+        .caches
+        .remediations
+        .find(|one| one.uid().as_ref() == Some(uid));
+    if of_uid.is_some() || !facts.is_ready() {
+        return Ok(Found::NotYet);
+    }
+    let call = taint::remove(&nodes.client, node, &facts.resource_version);
+    match within("untainting a Node", call).await {
+        Ok(_) => {
+            tracing::info!(node = %facts.name, remediation = %uid, "the taint of a deleted remediation was left behind; removed");
+            Ok(Found::Nothing)
+        }
+        Err(error) if error.is_not_found() => Ok(Found::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks after the Nodes of workload clusters in the same way, as long as those are connected to: at each
+/// change, and at all of them now and then.
+pub(crate) async fn in_workload(context: Arc<Context>, mut changes: mpsc::UnboundedReceiver<Change>) {
+    let mut again = tokio::time::interval(RECHECK);
+    loop {
+        let change = tokio::select! {
+            next = changes.next() => match next {
+                Some(one) => Some(one),
+                None => return,
+            },
+            _ = again.tick() => {
+                context.workload.keep(clusters_in_use(&context.caches));
+                None
+            }
+        };
+        for (nodes, node) in context.workload.looked_at(change.as_ref()) {
+            if let Err(error) = look_at(&context, &nodes, &node).await {
+                tracing::warn!(node = %node.name_any(), error = %crate::report::chain(&error), "a leftover taint could not be removed; it is tried again");
+            }
+        }
+    }
+}
+
+/// What to do after a failed write: the Node changed, or the server refused.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+pub(crate) fn error_policy(guarded: Arc<Guarded<Node>>, error: &ShellError, _: Arc<Context>) -> Action {
+    if error.is_conflict() {
+        return Action::requeue(Duration::from_secs(1));
+    }
+    tracing::warn!(node = %guarded.name_any(), error = %crate::report::chain(error), "a leftover taint could not be removed");
+    Action::requeue(RECHECK)
+}

@@ -1,0 +1,209 @@
+//! Looks whether the health checker stands in for the controller of each API.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::channel::mpsc as stream;
+use remediator_api::RemediationPolicy;
+use remediator_api::remediation_policy::{HealthChecker, POLICY_NAME};
+use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
+use remediator_core::checker::platform::{Platform, Sighting, platform};
+use remediator_core::checker::standing::{Standing, Wanted, standing};
+use remediator_core::facts::Seen;
+use remediator_core::machine_api::MachineApi;
+
+use crate::clusters::workload::ClusterKey;
+use crate::daemon::context::Context;
+use crate::mhc::pass::forget_numbers;
+use crate::mhc::state::{CheckKey, Stance};
+use crate::mhc::unserved::{NodeChecks, Unserved};
+use crate::mhc::wake::{Waker, Woke};
+use crate::mhc::{judged, platform, unserved};
+use crate::snapshot::seen;
+use crate::watch::caches;
+use crate::watch::caches::Guarded;
+
+/// How often the Lease of the platform's controller is read while it decides something.
+const LOOK: Duration = Duration::from_secs(10);
+/// How often it is read otherwise, and what hardly ever changes: the FeatureGate, NodeHealthChecks.
+const LOOK_SELDOM: Duration = Duration::from_mins(1);
+
+/// What is known of those who may evaluate health checks.
+#[derive(Default)]
+struct Outlook {
+    seen: [Sighting; MachineApi::ALL.len()],
+    seldom: Option<Instant>,
+    /// As the FeatureGate was read last, once it was.
+    switched_off: Option<bool>,
+    /// As they were read last, once they were.
+    node_checks: Option<NodeChecks>,
+}
+
+/// Looks, for ever, whether the platform's controllers run and who evaluates what.
+pub(super) async fn look(
+    context: Arc<Context>,
+    waker: Waker,
+    changed: stream::UnboundedSender<()>,
+) -> &'static str {
+    let mut jumps = context.clock.jumps();
+    let mut outlook = Outlook::default();
+    loop {
+        let jumped = context.clock.jumps() != jumps;
+        jumps = context.clock.jumps();
+        let stances = outlook.look(&context, jumped).await;
+        for (api, stance) in stances {
+            let Some(before) = context.checker.take(api, &stance) else {
+                continue;
+            };
+            report(&context, api, &before, &stance);
+            if waker.send(Woke::All).is_err() || changed.unbounded_send(()).is_err() {
+                return "health checker's look-out";
+            }
+        }
+        keep_connected(&context);
+        tokio::select! {
+            () = tokio::time::sleep(pause(&context)) => {}
+            () = context.checker.bell.notified() => {}
+        }
+    }
+}
+
+impl Outlook {
+    /// Looks at each API that the server has. OpenShift's is looked at in any case, for NodeHealthChecks.
+    async fn look(&mut self, context: &Context, jumped: bool) -> Vec<(MachineApi, Stance)> {
+        if self.seldom.is_none_or(|last| last.elapsed() >= LOOK_SELDOM) {
+            self.seldom = Some(Instant::now());
+            let switched_off = platform::is_switched_off(&context.client).await;
+            self.switched_off = switched_off.or(self.switched_off);
+            let node_checks = unserved::node_checks(&context.client).await;
+            self.node_checks = node_checks.or(self.node_checks.take());
+        }
+        let node_checks_served = self.node_checks.as_ref().map(|checks| checks.served);
+        let operator = operator(self.switched_off, node_checks_served);
+        let mut stances = Vec::new();
+        for (api, seen) in MachineApi::ALL.into_iter().zip(&mut self.seen) {
+            let is_served = match api {
+                MachineApi::OpenShift => true,
+                MachineApi::ClusterApi => context.cluster_api.version().is_some(),
+            };
+            if !is_served && context.checker.stance(api).is_none() {
+                continue;
+            }
+            let read = platform::lease(&context.client, api).await;
+            let now = context.clock.now();
+            let before = std::mem::take(seen);
+            let before = if jumped { before.counted_from(now) } else { before };
+            *seen = before.after(read, now);
+            let switched_off = api == MachineApi::OpenShift && self.switched_off == Some(true);
+            let platform = platform(seen, switched_off, now);
+            let standing = standing(&wanted(context), &platform);
+            let node_checks = self.node_checks.as_ref().filter(|_| api == MachineApi::OpenShift);
+            let unserved = Unserved {
+                node_checks: node_checks.map_or_else(BTreeSet::new, |checks| checks.disabled.clone()),
+                ..in_vain(context, api, (&platform, &standing), operator)
+            };
+            stances.push((api, Stance { standing, unserved }));
+        }
+        stances
+    }
+}
+
+/// Keeps the workload clusters connected whose Nodes are judged: their changes wake the checker.
+fn keep_connected(context: &Context) {
+    if !context.checker.is_in(MachineApi::ClusterApi) {
+        return;
+    }
+    let checks = context
+        .caches
+        .cluster_api
+        .health_checks
+        .state_filter(judged::may_ask);
+    let clusters: BTreeSet<ClusterKey> = checks
+        .iter()
+        .filter_map(|check| judged::cluster_of(check))
+        .collect();
+    context.workload.keep(clusters);
+}
+
+/// Until the next look, if nobody asks for one before.
+fn pause(context: &Context) -> Duration {
+    let decides = matches!(wanted(context), Seen::Present(Wanted::Auto | Wanted::Always));
+    let is_asked = |api| !unserved::asking(&context.caches, api, Asks::ByAnnotation).is_empty();
+    let is_unknown = |api| {
+        let stance = context.checker.stance(api);
+        stance.is_some_and(|stance| stance.unserved.unknown().is_some())
+    };
+    let mut apis = MachineApi::ALL.into_iter();
+    if apis.any(|api| decides && is_asked(api) || is_unknown(api)) {
+        LOOK
+    } else {
+        LOOK_SELDOM
+    }
+}
+
+/// What the administrator wants.
+fn wanted(context: &Context) -> Seen<Wanted> {
+    wanted_by(caches::find(&context.caches.policies, None, POLICY_NAME).as_deref())
+}
+
+/// What a policy says of who evaluates health checks.
+pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wanted> {
+    let policy = seen::of(policy, "RemediationPolicy", POLICY_NAME);
+    policy.map(|policy| match policy.spec.health_checker {
+        HealthChecker::Auto => Wanted::Auto,
+        HealthChecker::Always => Wanted::Always,
+        HealthChecker::Never => Wanted::Never,
+    })
+}
+
+/// Which MachineHealthChecks of an API ask for power cycles in vain. `operator`: see [`evaluator`].
+fn in_vain(
+    context: &Context,
+    api: MachineApi,
+    (platform, standing): (&Platform, &Standing),
+    operator: Option<bool>,
+) -> Unserved {
+    let mut unserved = Unserved::default();
+    for asks in Asks::ALL {
+        let asking = unserved::asking(&context.caches, api, asks);
+        match evaluator(api, asks, platform, standing, operator) {
+            Evaluator::Nobody(_) => unserved.machine_checks.extend(asking),
+            Evaluator::Stranger => unserved.strangers.extend(asking),
+            Evaluator::Unknown(why) if !asking.is_empty() => unserved.unknown = Some(why),
+            Evaluator::Unknown(_)
+            | Evaluator::Platform
+            | Evaluator::Ours(_)
+            | Evaluator::Both
+            | Evaluator::NodeHealthCheckOperator => {}
+        }
+    }
+    unserved
+}
+
+fn report(context: &Arc<Context>, api: MachineApi, before: &Stance, after: &Stance) {
+    if before.standing != after.standing {
+        context.reporter.health_checker_stands(api, &after.standing);
+        if !after.standing.is_alone() {
+            // The numbers are those of whoever writes the status.
+            for key in context.checker.of(api) {
+                forget_numbers(context, &key);
+            }
+        }
+        if before.standing.is_in() && !after.standing.is_in() {
+            context.checker.retain(|key: &CheckKey| key.api != api);
+        }
+    }
+    let stances = MachineApi::ALL
+        .into_iter()
+        .filter_map(|api| context.checker.stance(api));
+    let all = stances.fold(Unserved::default(), |all, stance| all.and(&stance.unserved));
+    context.reporter.unserved(all.numbers());
+    let (context, before, after) = (
+        Arc::clone(context),
+        before.unserved.clone(),
+        after.unserved.clone(),
+    );
+    // There may be many, and whether the platform's controller has come back is looked at meanwhile.
+    tokio::spawn(async move { unserved::tell(&context, api, &before, &after).await });
+}

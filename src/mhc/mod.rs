@@ -1,0 +1,25 @@
+//! Our own health checker. Where it stands in for the platform's controller, it evaluates the MachineHealthChecks, of
+//! OpenShift and of Cluster API, that ask for power cycles, by [`remediator_core::health`], and puts the trigger on
+//! unhealthy Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
+
+mod again;
+pub(crate) mod evaluators;
+mod gathered;
+pub(crate) mod judged;
+pub(crate) mod look_out;
+mod pass;
+pub(crate) mod platform;
+mod queue;
+mod run;
+mod saying;
+mod state;
+mod status;
+mod telling;
+mod trigger;
+pub(crate) mod unserved;
+pub(crate) mod wake;
+mod with_template;
+
+pub(crate) use run::run;
+pub(crate) use state::{Checker, Stance};
+pub(crate) use unserved::Unserved;

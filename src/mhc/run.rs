@@ -1,0 +1,133 @@
+//! Runs the health checker: looks whether it stands in, and drives the passes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::channel::mpsc as stream;
+use kube::ResourceExt as _;
+use kube::runtime::Controller;
+use kube::runtime::reflector::ObjectRef;
+use remediator_api::views::MachineHealthCheck;
+use remediator_core::checker::evaluator::Asks;
+use remediator_core::machine_api::MachineApi;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::daemon::context::Context;
+use crate::mhc::look_out::look;
+use crate::mhc::pass::{Passes, forget_numbers};
+use crate::mhc::state::CheckKey;
+use crate::mhc::wake::{Waker, Woke};
+use crate::mhc::{judged, pass, unserved};
+use crate::watch::caches;
+use crate::watch::caches::Guarded;
+use crate::watch::machine_stores::MachineStores;
+
+/// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// Starts it in `tasks`. `changed` is told when there is something else to say on the policy.
+pub(crate) fn run(
+    context: &Arc<Context>,
+    (waker, woken): (Waker, mpsc::UnboundedReceiver<Woke>),
+    changed: stream::UnboundedSender<()>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let dues = MachineApi::ALL.map(|api| (api, passes(context, api, tasks)));
+    tasks.spawn(hear(Arc::clone(context), woken, dues));
+    tasks.spawn(look(Arc::clone(context), waker, changed));
+}
+
+/// What takes the checks of one API that are to be looked at.
+type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
+
+/// Starts the passes over the health checks of one API.
+fn passes(context: &Arc<Context>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
+    let (due, dues) = stream::unbounded();
+    // Whatever wakes it is heard from the watches; the cache's own stream would wake it for each status.
+    let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
+    let passes = Passes {
+        context: Arc::clone(context),
+        api,
+    };
+    let passes = Controller::for_shared_stream(silence, context.caches.of(api).health_checks.clone())
+        .reconcile_on(dues)
+        .run(pass::reconcile, pass::error_policy, Arc::new(passes));
+    tasks.spawn(async move {
+        passes.for_each(|_| std::future::ready(())).await;
+        "health checker"
+    });
+    due
+}
+
+/// Hears what has changed, and has the health checks looked at that it concerns.
+async fn hear(
+    context: Arc<Context>,
+    mut woken: mpsc::UnboundedReceiver<Woke>,
+    dues: [(MachineApi, Due); 2],
+) -> &'static str {
+    let all_asking =
+        || MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.caches, api, asks)));
+    let mut asking = Default::default();
+    while let Some(first) = woken.recv().await {
+        tokio::time::sleep(TOGETHER).await;
+        let more = std::iter::from_fn(|| woken.try_recv().ok());
+        let woken: BTreeSet<Woke> = std::iter::once(first).chain(more).collect();
+        forget(&context);
+        let asked = all_asking();
+        if asked != asking {
+            asking = asked;
+            context.checker.look();
+        }
+        // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
+        let seen = dues.iter().filter(|(api, _)| !context.caches.hides(*api));
+        for (api, due) in seen {
+            for check in concerned(context.caches.of(*api), &woken) {
+                if due.unbounded_send(check).is_err() {
+                    return "health checker's ears";
+                }
+            }
+        }
+    }
+    "health checker's ears"
+}
+
+/// Forgets the checks that are gone or ask for something else by now.
+fn forget(context: &Context) {
+    let is_wanted = |key: &CheckKey| {
+        let checks = &context.caches.of(key.api).health_checks;
+        caches::find(checks, Some(&key.namespace), &key.name).is_some_and(|check| judged::is_told_of(&check))
+    };
+    for key in context.checker.retain(is_wanted) {
+        forget_numbers(context, &key);
+    }
+}
+
+/// The health checks of one API that a change concerns.
+fn concerned(stores: &MachineStores, woken: &BTreeSet<Woke>) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
+    let all = woken.contains(&Woke::All);
+    let mut namespaces = BTreeSet::new();
+    let mut nodes = BTreeSet::new();
+    for one in woken {
+        match one {
+            Woke::Namespace(name) => drop(namespaces.insert(name.clone())),
+            Woke::Node(name) => drop(nodes.insert(name.as_str())),
+            Woke::All => {}
+        }
+    }
+    if !all && !nodes.is_empty() {
+        let of_nodes = stores.machines.state_filter(|machine| {
+            let node = machine.0.as_ref().ok().and_then(|machine| machine.node_name());
+            node.is_some_and(|node| nodes.contains(node))
+        });
+        namespaces.extend(of_nodes.iter().filter_map(|machine| machine.namespace()));
+    }
+    let concerned = stores.health_checks.state_filter(|check| {
+        let namespace = check.namespace().unwrap_or_default();
+        (all || namespaces.contains(&namespace)) && judged::is_told_of(check)
+    });
+    let references = concerned.iter().map(|check| ObjectRef::from_obj(check.as_ref()));
+    references.collect()
+}

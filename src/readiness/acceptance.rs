@@ -1,0 +1,235 @@
+//! Says on each BMCEndpoint, on each template and on the RemediationPolicy whether it can be used, before it is
+//! needed, and on the endpoint what the last check of its BMC found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt as _};
+use remediator_api::guarded::Unreadable;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
+use remediator_bmc::Protocol;
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{HostKey, HostKind};
+
+use crate::api_call::ShellError;
+use crate::bmc_access::login::protocol;
+use crate::daemon::context::Context;
+use crate::mhc::evaluators;
+use crate::readiness;
+use crate::report::conditions::{ACCEPTED, READY, Statement};
+use crate::report::stated::state;
+use crate::snapshot::host;
+use crate::watch::caches;
+use crate::watch::caches::Guarded;
+
+/// Looks at one BMCEndpoint.
+pub(crate) async fn endpoint(
+    guarded: Arc<Guarded<BMCEndpoint>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let api = api(&context, guarded.as_ref());
+    let (present, statements) = match &guarded.0 {
+        Ok(endpoint) => {
+            let present = endpoint
+                .status
+                .as_ref()
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let accepted = accepted(judge_endpoint(&context, endpoint), endpoint.metadata.generation);
+            let ready = ready(&context, endpoint, present);
+            (present, std::iter::once(accepted).chain(ready).collect())
+        }
+        Err(invalid) => (
+            invalid.conditions.as_slice(),
+            vec![not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable)],
+        ),
+    };
+    state(&context, &api, guarded.meta(), present, &statements).await?;
+    Ok(Action::await_change())
+}
+
+/// Objects beside this one. What could not be read cannot be read from an answer either.
+fn api<K>(context: &Context, object: &Guarded<K>) -> Api<Guarded<K>>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default())
+}
+
+/// What is said of an object that cannot be read, and that is therefore not used.
+fn not_accepted(invalid: &Unreadable, kind: &str, reason: Reason) -> Statement {
+    let detail = format!("the {kind} cannot be read: {}", invalid.error);
+    accepted(Err(Obstacle::new(reason, detail)), invalid.metadata.generation)
+}
+
+/// Looks at one template: what is wrong with it would else be told only by the requests that are not made
+/// from it, in the events of whoever tries.
+pub(crate) async fn template(
+    guarded: Arc<Guarded<PowerCycleRemediationTemplate>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let (present, verdict) = match &guarded.0 {
+        Ok(template) => (
+            template
+                .status
+                .as_ref()
+                .map(|status| status.conditions.as_slice()),
+            template.spec.validated(),
+        ),
+        Err(invalid) => {
+            let detail = format!("the template cannot be read: {}", invalid.error);
+            let unreadable = Obstacle::new(Reason::SpecInvalid, detail);
+            (Some(invalid.conditions.as_slice()), Err(unreadable))
+        }
+    };
+    let metadata = guarded.meta();
+    let usable = verdict
+        .clone()
+        .map(|_| "remediations can be made from it".to_owned());
+    let statement = accepted(usable, metadata.generation);
+    let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
+    let is_news = state(&context, &api, metadata, present, &[statement]).await?;
+    if is_news && let Err(obstacle) = verdict {
+        context.reporter.warn(&guarded.object_ref(&()), &obstacle).await;
+    }
+    Ok(Action::await_change())
+}
+
+fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> Statement {
+    let verdict = verdict.map(|message| (Reason::Accepted, message));
+    Statement::verdict(ACCEPTED, verdict, generation)
+}
+
+/// What is known of the BMC. Nothing is said when what an earlier process said has not been looked into yet.
+fn ready(context: &Context, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
+    let generation = endpoint.metadata.generation;
+    if let Err(why) = readiness::rules(context) {
+        return Some(Statement::unknown(READY, &why, generation));
+    }
+    let host = HostKey {
+        kind: HostKind::Endpoint,
+        namespace: endpoint.namespace().unwrap_or_default(),
+        name: endpoint.name_any(),
+    };
+    if let Some(finding) = context.findings.of(&host) {
+        let verdict = finding.verdict.map(|message| (Reason::BmcReady, message));
+        return Some(Statement::verdict(READY, verdict, finding.generation));
+    }
+    let mut standing = present.iter().filter(|condition| condition.type_ == READY);
+    if standing.any(|condition| condition.status != "Unknown") {
+        return None;
+    }
+    let not_yet = Obstacle::new(Reason::BmcNotChecked, "the BMC was not checked yet");
+    Some(Statement::unknown(READY, &not_yet, generation))
+}
+
+/// Whether an endpoint can be used as it stands.
+///
+/// # Errors
+/// The obstacle.
+pub(crate) fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+    let resolved = host::resolve_endpoint(endpoint)?;
+    match resolved.address.protocol {
+        Protocol::Redfish => {}
+        Protocol::Ipmi if allows(context, Protocol::Ipmi) => {}
+        Protocol::Ipmi => {
+            return Err(Obstacle::new(
+                Reason::BmcProtocolNotAllowed,
+                "spec.address names an IPMI BMC, and the RemediationPolicy does not allow IPMI",
+            ));
+        }
+    }
+    let (name, namespace) = (endpoint.name_any(), endpoint.namespace());
+    let same_host = |other: &Guarded<BMCEndpoint>| {
+        other.0.as_ref().is_ok_and(|other| {
+            other.name_any() != name
+                && other.namespace() == namespace
+                && other.spec.machine_name == endpoint.spec.machine_name
+                && other.spec.node_name == endpoint.spec.node_name
+        })
+    };
+    match context.caches.endpoints.find(same_host) {
+        Some(twin) => {
+            let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
+            Err(Obstacle::new(Reason::HostAmbiguous, detail))
+        }
+        None => Ok(format!("the BMC is at {}", resolved.host.bmc)),
+    }
+}
+
+/// Whether the policy in force lists the protocol.
+fn allows(context: &Context, wanted: Protocol) -> bool {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
+        return false;
+    };
+    let mut listed = policy.spec.bmc.protocols.iter().copied().map(protocol);
+    listed.any(|listed| listed == wanted)
+}
+
+/// Looks at the RemediationPolicy.
+pub(crate) async fn policy(
+    guarded: Arc<Guarded<RemediationPolicy>>,
+    context: Arc<Context>,
+) -> Result<Action, ShellError> {
+    let api = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
+    let generation = guarded.meta().generation;
+    let role = context.caches.refusals.statement(generation);
+    let (present, statements) = match &guarded.0 {
+        Ok(policy) => {
+            let status = policy.status.as_ref();
+            let present = status
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
+            // Until that was looked at, what an earlier process said holds.
+            statements.extend(evaluators::statements(
+                |api| context.checker.stance(api),
+                generation,
+            ));
+            context.checker.policy_is(&policy.metadata);
+            (present, statements)
+        }
+        Err(invalid) => (
+            invalid.conditions.as_slice(),
+            vec![
+                not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable),
+                role.clone(),
+            ],
+        ),
+    };
+    let is_news = state(&context, &api, guarded.meta(), present, &statements).await?;
+    let said_before = present.iter().any(|condition| role.is_said_by(condition));
+    if is_news && !said_before && role.status == "False" {
+        context.reporter.tell(&guarded.object_ref(&()), &role).await;
+    }
+    Ok(Action::await_change())
+}
+
+/// Whether the policy can be used as it stands.
+///
+/// # Errors
+/// The obstacle.
+fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
+    if policy.spec.bmc.allowed_networks.is_empty() {
+        return Err(Obstacle::new(
+            Reason::BmcAddressNotAllowed,
+            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
+        ));
+    }
+    policy.spec.strategy_of_triggers()?;
+    Ok("in force".to_owned())
+}
+
+/// What to do after a failed write: nothing depends on it, so there is no hurry.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+pub(crate) fn error_policy<K: Resource>(object: Arc<K>, error: &ShellError, _: Arc<Context>) -> Action {
+    tracing::warn!(object = %object.name_any(), error = %crate::report::chain(error), "condition not written");
+    Action::requeue(Duration::from_secs(30))
+}

@@ -1,0 +1,267 @@
+//! One check of one host's BMC: what a remediation would do first, and nothing of what it does then.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource as _, ResourceExt as _};
+use remediator_api::BMCEndpoint;
+use remediator_api::target_ref::about;
+use remediator_api::views::Machine;
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{HostKey, HostKind};
+
+use crate::api_call::ShellError;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::daemon::context::Context;
+use crate::metal3;
+use crate::readiness::acceptance;
+use crate::readiness::asking::ask;
+use crate::readiness::findings::NodeSeen;
+use crate::snapshot::host::ResolvedHost;
+use crate::snapshot::{host, others, seen};
+use crate::watch::caches;
+use crate::watch::machine_key::{MachineKey, machine_name};
+
+/// How long a host with a remediation under way is left alone before the next look.
+pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
+/// The same after a call to the API server that failed.
+const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
+
+/// What came of a check.
+#[derive(Debug)]
+pub(super) enum Checked {
+    /// Something was found out.
+    Found(Box<FoundOut>),
+    /// Nothing was; the next try after this time.
+    PutOff(SignedDuration),
+}
+
+/// What a check found out.
+#[derive(Debug)]
+pub(super) struct FoundOut {
+    pub(super) verdict: Result<String, Obstacle>,
+    pub(super) certificate_expiry: Option<Timestamp>,
+    /// Namespace and name of the Secret, once it is known which.
+    pub(super) secret: Option<String>,
+    /// The generation of the endpoint.
+    pub(super) generation: Option<i64>,
+    pub(super) node: Option<NodeSeen>,
+    /// The object that people look at.
+    pub(super) regarding: ObjectReference,
+    pub(super) took: Duration,
+}
+
+/// Whom a check is about.
+pub(super) struct Subject {
+    host: Result<ResolvedHost, Obstacle>,
+    pub(super) machine: Option<Machine>,
+    /// The Node, or what is missing.
+    pub(super) node: Result<NodeSeen, String>,
+    /// The name of the Node, which need not exist: a remediation may have deleted it.
+    node_name: Option<String>,
+    generation: Option<i64>,
+    regarding: ObjectReference,
+}
+
+/// Checks a host.
+pub(super) async fn check(context: &Context, key: &HostKey) -> Checked {
+    match try_check(context, key).await {
+        Ok(checked) => checked,
+        Err(error) => {
+            let error = crate::report::chain(&error);
+            tracing::warn!(host = %format_args!("{}/{}", key.namespace, key.name), %error, "BMC not checked");
+            Checked::PutOff(CALL_FAILED)
+        }
+    }
+}
+
+async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellError> {
+    let began = Instant::now();
+    let subject = match key.kind {
+        HostKind::Endpoint => of_endpoint(context, key),
+        HostKind::Machine => of_machine(context, key).await?,
+    };
+    // It has just vanished, or cannot be read any more.
+    let Some(subject) = subject else {
+        return Ok(Checked::PutOff(UNDER_WAY));
+    };
+    if is_under_way(context, &key.namespace, &subject) {
+        return Ok(Checked::PutOff(UNDER_WAY));
+    }
+    let seen = match &subject.host {
+        Ok(host) => match ask(context, key, &subject, host).await? {
+            Ok(seen) => seen,
+            Err(left) => {
+                let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
+                return Ok(Checked::PutOff(left));
+            }
+        },
+        Err(obstacle) => obstacle.clone().into(),
+    };
+    let place = |host: &ResolvedHost| format!("{} at {}", host.host.reference, host.host.bmc);
+    Ok(Checked::Found(Box::new(FoundOut {
+        verdict: seen.verdict.map_err(|obstacle| match &subject.host {
+            Ok(host) if !obstacle.detail.contains(&host.host.reference) => {
+                Obstacle::new(obstacle.reason, format!("{}: {}", place(host), obstacle.detail))
+            }
+            Ok(_) | Err(_) => obstacle,
+        }),
+        certificate_expiry: seen.certificate_expiry,
+        secret: subject
+            .host
+            .as_ref()
+            .ok()
+            .map(|host| format!("{}/{}", key.namespace, host.secret)),
+        generation: subject.generation,
+        node: subject.node.ok(),
+        regarding: subject.regarding,
+        took: began.elapsed(),
+    })))
+}
+
+fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
+    let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+    let endpoint = endpoint.0.as_ref().ok()?;
+    let machine = machine_of(context, endpoint);
+    let host = match &machine {
+        // As a remediation would find it.
+        Some(machine) if matches!(host::reference(machine), Ok(None)) => {
+            let (name, node) = (machine.name_any(), machine.node_name());
+            host::through_endpoint(context, &key.namespace, Some(&name), node)
+        }
+        Some(_) | None => host::resolve_endpoint(endpoint),
+    };
+    let regarding = machine
+        .as_ref()
+        .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
+    Some(Subject {
+        host: acceptance::judge_endpoint(context, endpoint).and(host),
+        node: node_of(context, endpoint, machine.as_ref()),
+        node_name: name_of_node(endpoint, machine.as_ref()).map(ToOwned::to_owned),
+        machine,
+        generation: endpoint.metadata.generation,
+        regarding,
+    })
+}
+
+/// The Machine that an endpoint is for.
+fn machine_of(context: &Context, endpoint: &BMCEndpoint) -> Option<Machine> {
+    let namespace = endpoint.namespace();
+    let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
+    let machine = match (by_name, by_node) {
+        (Some(name), _) => return known_machine(context, namespace.as_deref().unwrap_or_default(), name),
+        (None, Some(node)) => context.caches.machines().into_iter().find(|(_, machine)| {
+            let of_node = |machine: &Machine| machine.node_name() == Some(node);
+            machine.namespace() == namespace && machine.0.as_ref().is_ok_and(of_node)
+        }),
+        (None, None) => None,
+    }?;
+    machine.1.0.as_ref().ok().cloned()
+}
+
+/// A Machine of either API, if there is one of the name that can be read.
+fn known_machine(context: &Context, namespace: &str, name: &str) -> Option<Machine> {
+    let key = MachineKey {
+        api: None,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    seen::machine(context, &key).present().cloned()
+}
+
+fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
+    let missing = || match (machine, &endpoint.spec.machine_name) {
+        (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
+        (None, Some(name)) => format!("Machine {name} does not exist"),
+        (None, None) => "no Node is named".to_owned(),
+    };
+    let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
+    node(context, machine, name)
+}
+
+fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
+    let of_machine = machine.and_then(Machine::node_name);
+    of_machine.or(endpoint.spec.node_name.as_deref())
+}
+
+/// The cluster of a host's Node.
+pub(super) fn cluster_of(context: &Context, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
+    machine.map_or_else(
+        || Ok(context.own_nodes()),
+        |machine| context.nodes_of_machine(machine),
+    )
+}
+
+/// Name and system UUID of a Node, or why there are none.
+fn node(context: &Context, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+    let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
+    match seen::of(nodes.find(name).as_deref(), "Node", name) {
+        Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
+        Seen::Absent => Err(format!("Node {name} does not exist")),
+        Seen::Unreadable(detail) => Err(detail),
+    }
+}
+
+/// The Node that a host has now.
+pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
+    let (named, machine) = match key.kind {
+        HostKind::Endpoint => {
+            let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+            let spec = endpoint.0.as_ref().ok()?.spec.clone();
+            (spec.node_name, spec.machine_name)
+        }
+        HostKind::Machine => (None, Some(key.name.clone())),
+    };
+    let machine = machine.and_then(|name| known_machine(context, &key.namespace, &name));
+    let machine = machine.as_ref();
+    let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
+    node(context, machine, name).ok()
+}
+
+async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>, ShellError> {
+    let Some(machine) = known_machine(context, &key.namespace, &key.name) else {
+        return Ok(None);
+    };
+    let host = match host::reference(&machine) {
+        Ok(Some(reference)) => metal3::resolve_for_check(&context.metal3, &machine, &reference).await?,
+        Ok(None) => Err(Obstacle::new(
+            Reason::HostNotFound,
+            format!("Machine {} names no BareMetalHost any more", key.name),
+        )),
+        Err(obstacle) => Err(obstacle),
+    };
+    let missing = || format!("Machine {} has no status.nodeRef", key.name);
+    Ok(Some(Subject {
+        host,
+        node: machine
+            .node_name()
+            .ok_or_else(missing)
+            .and_then(|name| node(context, Some(&machine), name)),
+        node_name: machine.node_name().map(ToOwned::to_owned),
+        generation: None,
+        regarding: machine.reference(),
+        machine: Some(machine),
+    }))
+}
+
+/// Whether a remediation of the host's Machine or Node is at work, or may be.
+pub(super) fn is_under_way(context: &Context, namespace: &str, subject: &Subject) -> bool {
+    let machine = subject.machine.as_ref().map(kube::ResourceExt::name_any);
+    let machine = machine.as_deref();
+    let node = subject.node_name.as_deref();
+    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+    let readable = context.caches.readable_remediations();
+    readable.any(|remediation| {
+        let phase = remediation
+            .status
+            .as_ref()
+            .map(|status| status.journal.phase)
+            .unwrap_or_default();
+        let of_machine = machine_name(&context.caches, remediation);
+        !phase.is_final()
+            && remediation.namespace().as_deref() == Some(namespace)
+            && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
+    }) || others::unreadable_remediation(context, namespace, machine).is_some()
+}

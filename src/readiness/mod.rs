@@ -1,0 +1,258 @@
+//! Checks in the background whether remediations would work: each host's BMC now and then, so that a
+//! person hears of a wrong password or an expiring certificate before the host is dead.
+
+pub(crate) mod acceptance;
+pub(crate) mod asking;
+pub(crate) mod check;
+mod findings;
+mod sight;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::channel::mpsc::UnboundedSender;
+use jiff::SignedDuration;
+use kube::runtime::reflector::ObjectRef;
+use remediator_api::BMCEndpoint;
+use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
+use tokio::task::{Id, JoinSet};
+use tokio::time::{MissedTickBehavior, sleep};
+
+use self::check::{Checked, FoundOut, check};
+pub(crate) use self::findings::{Finding, Findings};
+use self::sight::standing;
+use crate::daemon::context::Context;
+use crate::report::{HostCheck, Standing};
+use crate::watch::caches;
+use crate::watch::caches::Guarded;
+
+/// How often hosts are compared with what is known of them.
+const ROUND: Duration = Duration::from_secs(5);
+
+/// Whom to tell that conditions have to be looked at again.
+#[derive(Clone, Debug)]
+pub(crate) struct Tell {
+    /// Those of one endpoint.
+    pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
+    /// Those of all.
+    pub(crate) all: UnboundedSender<()>,
+}
+
+/// The rules for checks: the interval and what else the policy says about BMCs.
+///
+/// # Errors
+/// Why nothing is checked.
+pub(crate) fn rules(context: &Context) -> Result<(SignedDuration, BmcRules), Obstacle> {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    match policy.as_deref().map(|guarded| &guarded.0) {
+        Some(Ok(policy)) => match policy.spec.bmc.readiness.interval.every() {
+            Some(interval) => Ok((interval, policy.spec.bmc.clone())),
+            None => Err(Obstacle::new(
+                Reason::ReadinessChecksOff,
+                "the RemediationPolicy switches checks of BMCs off",
+            )),
+        },
+        Some(Err(invalid)) => Err(Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone())),
+        None => Err(Obstacle::new(
+            Reason::PolicyMissing,
+            "there is no RemediationPolicy",
+        )),
+    }
+}
+
+/// Checks hosts for ever.
+pub(crate) async fn run(context: Arc<Context>, tell: Tell) {
+    let mut checker = Checker {
+        context,
+        tell,
+        schedule: None,
+        rules: None,
+        off: None,
+        rounds: 0,
+        checks: JoinSet::new(),
+        under_way: HashMap::new(),
+    };
+    let mut rounds = tokio::time::interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let wake = checker.wake();
+        tokio::select! {
+            _ = rounds.tick() => checker.round(),
+            Some(ended) = checker.checks.join_next_with_id() => checker.ended(ended),
+            () = sleep(wake.unwrap_or(ROUND)), if wake.is_some() => {}
+        }
+        checker.begin();
+    }
+}
+
+/// What a task of a check comes back with.
+type Joined = Result<(Id, Checked), tokio::task::JoinError>;
+
+struct Checker {
+    context: Arc<Context>,
+    tell: Tell,
+    /// While checks are on.
+    schedule: Option<Schedule>,
+    /// The rules that hold, apart from the interval.
+    rules: Option<BmcRules>,
+    /// Why checks are off.
+    off: Option<Obstacle>,
+    rounds: u64,
+    checks: JoinSet<Checked>,
+    under_way: HashMap<Id, HostKey>,
+}
+
+impl Checker {
+    fn wake(&self) -> Option<Duration> {
+        let at = self.schedule.as_ref()?.wake()?;
+        let left = at.duration_since(self.context.clock.now());
+        Some(Duration::try_from(left).unwrap_or_default())
+    }
+
+    fn begin(&mut self) {
+        let Some(schedule) = &mut self.schedule else {
+            return;
+        };
+        while let Some(key) = schedule.begin(self.context.clock.now()) {
+            let (context, host) = (Arc::clone(&self.context), key.clone());
+            let task = self.checks.spawn(async move { check(&context, &host).await });
+            self.under_way.insert(task.id(), key);
+        }
+    }
+
+    /// Compares what is there with what is known.
+    fn round(&mut self) {
+        match rules(&self.context) {
+            Ok((interval, rules)) => self.go_through(interval, rules),
+            Err(why) => self.switch_off(why),
+        }
+    }
+
+    fn switch_off(&mut self, why: Obstacle) {
+        if let Some(mut schedule) = self.schedule.take() {
+            self.checks.abort_all();
+            schedule.begin_round();
+            for host in schedule.end_round() {
+                self.forget(&host);
+            }
+        }
+        if self.off.as_ref() != Some(&why) {
+            self.off = Some(why);
+            let _ = self.tell.all.unbounded_send(());
+        }
+    }
+
+    fn go_through(&mut self, interval: SignedDuration, mut rules: BmcRules) {
+        let now = self.context.clock.now();
+        if self.off.take().is_some() {
+            let _ = self.tell.all.unbounded_send(());
+        }
+        // Another interval is no reason to check everything anew.
+        rules.readiness = remediator_api::readiness_rules::ReadinessRules::default();
+        let begins = self.schedule.is_none();
+        let mut schedule = self.schedule.take().unwrap_or_else(|| Schedule::new(interval));
+        if schedule.interval() != interval {
+            schedule.set_interval(interval, now);
+        }
+        if self.rules.as_ref().is_some_and(|before| *before != rules) && !begins {
+            schedule.hurry_all(now);
+        }
+        self.rules = Some(rules);
+        schedule.begin_round();
+        sight::endpoints(&self.context, &mut schedule, begins);
+        sight::machines(&self.context, &mut schedule, self.rounds == 0);
+        self.rounds = self.rounds.saturating_add(1);
+        for (secret, version) in self.context.findings.secrets_seen() {
+            schedule.saw_secret(&secret, &version, now);
+        }
+        for (host, node) in self.context.findings.waiting_for_a_node() {
+            if check::node_now(&self.context, &host) != node {
+                schedule.hurry(&host, now);
+            }
+        }
+        for host in schedule.end_round() {
+            self.forget(&host);
+        }
+        self.schedule = Some(schedule);
+    }
+
+    fn forget(&self, host: &HostKey) {
+        self.context.findings.forget(host);
+        self.context.reporter.host_gone(host);
+    }
+
+    fn ended(&mut self, joined: Joined) {
+        let (id, checked) = match joined {
+            Ok(joined) => joined,
+            Err(error) => (error.id(), Checked::PutOff(GAP)),
+        };
+        let Some(host) = self.under_way.remove(&id) else {
+            return;
+        };
+        let now = self.context.clock.now();
+        let Some(schedule) = self.schedule.as_mut().filter(|schedule| schedule.knows(&host)) else {
+            return;
+        };
+        match checked {
+            Checked::PutOff(pause) => schedule.end(&host, Ended::PutOff(pause), None, now),
+            Checked::Found(found) => {
+                let ended = if found.verdict.is_ok() {
+                    Ended::Ready
+                } else {
+                    Ended::NotReady
+                };
+                schedule.end(&host, ended, found.secret.clone(), now);
+                self.note(host, *found);
+            }
+        }
+    }
+
+    fn note(&self, host: HostKey, found: FoundOut) {
+        let context = &self.context;
+        let check = HostCheck {
+            before: self.before(&host),
+            host,
+            regarding: found.regarding,
+            verdict: found.verdict.clone(),
+            certificate_expiry: found.certificate_expiry,
+            took: found.took,
+        };
+        context.reporter.host_checked(&check);
+        let finding = Finding {
+            verdict: found.verdict,
+            generation: found.generation,
+            node: found.node,
+        };
+        if context.findings.note(&check.host, finding) && check.host.kind == HostKind::Endpoint {
+            let endpoint = ObjectRef::new(&check.host.name).within(&check.host.namespace);
+            let _ = self.tell.one.unbounded_send(endpoint);
+        }
+        // Nobody waits for an API server that is slow to take an event.
+        let reporter = context.reporter.clone();
+        tokio::spawn(async move { reporter.tell_of_host(&check).await });
+    }
+
+    /// How a host stood until now: as this process found it, else as an earlier one wrote.
+    fn before(&self, host: &HostKey) -> Standing {
+        if let Some(finding) = self.context.findings.of(host) {
+            return match finding.verdict {
+                Ok(_) => Standing::Ready,
+                Err(obstacle) => Standing::NotReady(obstacle.reason.as_str().to_owned()),
+            };
+        }
+        match host.kind {
+            HostKind::Machine => Standing::Unknown,
+            HostKind::Endpoint => {
+                let endpoints = &self.context.caches.endpoints;
+                let endpoint = caches::find(endpoints, Some(&host.namespace), &host.name);
+                let endpoint = endpoint.as_deref().and_then(|guarded| guarded.0.as_ref().ok());
+                let standing = endpoint.and_then(standing);
+                standing.map_or(Standing::Unknown, |(standing, _)| standing)
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What the process remembers of one remediation between two steps. A crash loses all of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::BmcRules;
+use remediator_api::views::Node;
+use remediator_core::facts::{Look, Obstacle};
+use remediator_core::journal::SavedNode;
+use remediator_core::metal3::HostReference;
+use remediator_core::observed::Observed;
+
+use crate::bmc_access::conversation::Conversation;
+use crate::metal3::HostView;
+use crate::snapshot::host::ResolvedHost;
+use crate::snapshot::producers::Asked;
+
+/// The memory of one remediation.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What was seen and done.
+    pub(crate) observed: Observed,
+    /// The last live read.
+    pub(crate) look: Option<Look>,
+    /// The remediation as our last write left it, until the cache has caught up.
+    pub(crate) written: Option<PowerCycleRemediation>,
+    /// The Node as our last write left it, until the cache has caught up.
+    pub(crate) written_node: Option<Node>,
+    /// What the Node carries, read live.
+    pub(crate) node_metadata: Option<SavedNode>,
+    /// The host that was asked last, before anything was done to it, and under which rules.
+    pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
+    /// The health check that made the request.
+    pub(crate) asked_by: Option<Asked>,
+    /// The talk with the BMC.
+    pub(crate) conversation: Option<Conversation>,
+    /// The BareMetalHost as it was read, when, and what led to it.
+    pub(crate) bare_metal_host: Option<(Timestamp, HostReference, Result<HostView, Obstacle>)>,
+    /// How often the clock had jumped when something was seen last.
+    pub(crate) clock_jumps: u64,
+    /// Whether this process has looked after the session that a predecessor may have left.
+    pub(crate) took_over: bool,
+    /// Reconciliations in a row that failed.
+    pub(crate) failures: u32,
+}
+
+impl Memory {
+    /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
+    pub(crate) fn notice_jumps(&mut self, jumps: u64) {
+        if self.clock_jumps != jumps {
+            self.clock_jumps = jumps;
+            self.look = None;
+            self.observed.forget_evidence();
+        }
+    }
+
+    /// Forgets what another host said, or the same one under another address, Secret, trust or policy:
+    /// it proves nothing about this one, and this one need not wait for it.
+    pub(crate) async fn turn_to(&mut self, host: &ResolvedHost, rules: Option<BmcRules>) {
+        let now = Some((host.clone(), rules));
+        if self.asked == now {
+            return;
+        }
+        self.asked = now;
+        self.observed.reads.clear();
+        self.observed.read_failure = None;
+        if let Some(conversation) = self.conversation.take() {
+            conversation.close().await;
+        }
+    }
+}
+
+/// The memories of all remediations, by UID.
+#[derive(Debug, Default)]
+pub(crate) struct Memories {
+    by_uid: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Memory>>>>,
+}
+
+impl Memories {
+    /// The memory of a remediation; empty when there was none.
+    pub(crate) fn of(&self, uid: &str) -> Arc<tokio::sync::Mutex<Memory>> {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(by_uid.entry(uid.to_owned()).or_default())
+    }
+
+    /// The memory of a remediation, if there is one.
+    pub(crate) fn known(&self, uid: &str) -> Option<Arc<tokio::sync::Mutex<Memory>>> {
+        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        by_uid.get(uid).map(Arc::clone)
+    }
+
+    /// Every memory there is.
+    pub(crate) fn all(&self) -> Vec<Arc<tokio::sync::Mutex<Memory>>> {
+        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        by_uid.values().map(Arc::clone).collect()
+    }
+
+    /// Forgets a remediation.
+    pub(crate) fn forget(&self, uid: &str) {
+        self.by_uid
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(uid);
+    }
+}

@@ -1,0 +1,192 @@
+//! Looks at the world for a decision and remembers what was seen.
+
+use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::begun;
+use remediator_core::decision::Observation;
+use remediator_core::facts::{Facts, Obstacle};
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Subject;
+use remediator_core::observed::CleanupRead;
+
+use crate::api_call::{ShellError, list, within};
+use crate::bmc_access::conversation::Conversation;
+use crate::fencing::cleanup;
+use crate::remediation::acting::Acting;
+use crate::remediation::memory::Memory;
+use crate::snapshot::host::ResolvedHost;
+use crate::snapshot::{look, node_of_host};
+
+impl Acting<'_> {
+    /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
+    /// keep a released host from being watched.
+    pub(crate) async fn observe(
+        &self,
+        observation: Observation,
+        memory: &mut Memory,
+    ) -> Result<(), ShellError> {
+        let Err(error) = self.look_at(observation, memory).await else {
+            return Ok(());
+        };
+        let detail = crate::report::chain(&error);
+        let noted = memory.observed.write_failure.as_ref();
+        if noted.is_none_or(|noted| noted.detail != detail) {
+            tracing::warn!(remediation = %self.remediation.name_any(), error = %detail, "a look failed; it is tried again");
+        }
+        let decided_on = self.facts.world.versions();
+        memory
+            .observed
+            .note_write_failure(self.context.clock.now(), detail, decided_on);
+        Ok(())
+    }
+
+    async fn look_at(&self, observation: Observation, memory: &mut Memory) -> Result<(), ShellError> {
+        match observation {
+            Observation::Power => self.read_power(memory).await,
+            Observation::Look => {
+                let subject = begun(self.remediation);
+                if subject.is_some_and(Subject::had_no_node) {
+                    let host = self
+                        .host
+                        .map(|resolved| resolved.host.clone())
+                        .map_err(Clone::clone);
+                    let look = look::without_node(self.context, self.remediation, &self.nodes, &host);
+                    memory.look = Some(Box::pin(look).await?);
+                    return Ok(());
+                }
+                let node = self.node_name();
+                let look = look::look(self.context, self.remediation, &self.nodes, &node);
+                let (look, metadata) = Box::pin(look).await?;
+                memory.observed.note_look(&look, self.context.clock.now());
+                memory.node_metadata = metadata;
+                memory.look = Some(look);
+                Ok(())
+            }
+            Observation::NodeLease => {
+                self.read_node_lease(memory).await;
+                Ok(())
+            }
+            Observation::Report => {
+                let subject = begun(self.remediation);
+                let reporting = subject.and_then(|subject| self.facts.world.may_report(subject));
+                let (name, heartbeat) = match reporting {
+                    Some(node) => (node.name.clone(), node.heartbeat),
+                    None => (self.node_name(), None),
+                };
+                let nodes = match reporting {
+                    // It may have joined another cluster than its Machine is of.
+                    Some(node) if subject.is_some_and(Subject::had_no_node) => {
+                        node_of_host::cluster_of(self.context, self.nodes()?, node)?
+                    }
+                    Some(_) | None => self.nodes()?.clone(),
+                };
+                let read = look::report(self.context, &nodes, &name, heartbeat).await?;
+                memory.observed.note_report(read);
+                Ok(())
+            }
+            Observation::Cleanup => {
+                let read = self.read_cleanup().await?;
+                memory.observed.note_cleanup(read);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) async fn read_power(&self, memory: &mut Memory) -> Result<(), ShellError> {
+        if memory.conversation.is_none() {
+            match self.open_conversation().await? {
+                Ok(conversation) => memory.conversation = Some(conversation),
+                Err(obstacle) => {
+                    memory
+                        .observed
+                        .note_own_failure(self.context.clock.now(), obstacle);
+                    return Ok(());
+                }
+            }
+        }
+        let Some(conversation) = &mut memory.conversation else {
+            return Ok(());
+        };
+        match conversation.read(self.context).await {
+            Ok(read) => memory.observed.note_read(read),
+            Err(obstacle) => {
+                memory
+                    .observed
+                    .note_read_failure(self.context.clock.now(), obstacle);
+                // The next read begins with the Secret, which may have been corrected by then.
+                if let Some(conversation) = memory.conversation.take() {
+                    conversation.close().await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_conversation(&self) -> Result<Result<Conversation, Obstacle>, ShellError> {
+        let host = match self.host {
+            Ok(host) => host,
+            Err(obstacle) => return Ok(Err(obstacle.clone())),
+        };
+        let expected = expected_uuid(self.remediation, self.facts, host);
+        Conversation::open(self.context, self.remediation, host, expected).await
+    }
+
+    async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {
+        let began = self.context.clock.now();
+        let node = self.node_name();
+        let client = &self.nodes()?.client;
+        let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        let api = Api::<Pod>::all(client.clone());
+        // In one page: with a limit some API servers go through every pod of the cluster for each look.
+        let pods = within("listing the Node's pods", api.list(&on_node)).await?.items;
+        let mut remaining = cleanup::pods_left(&pods);
+        if !remaining.is_empty() {
+            // Volumes are detached after their pods are gone, so there is no need to look yet.
+            return Ok(CleanupRead { began, remaining });
+        }
+        let api = Api::<VolumeAttachment>::all(client.clone());
+        let attached_here = |attachment: &VolumeAttachment| cleanup::is_of_node(attachment, &node);
+        // No field selects them by Node, so all are looked through.
+        let all = ListParams::default();
+        let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
+        let staying = cleanup::claims_that_stay(&pods);
+        for attachment in &attachments {
+            let stays = match cleanup::volume_of(attachment) {
+                Some(volume) if !staying.is_empty() => {
+                    let claim = self.claim_of(volume).await?;
+                    claim.is_some_and(|claim| staying.contains(&claim))
+                }
+                Some(_) | None => false,
+            };
+            if !stays {
+                remaining.push(format!("VolumeAttachment {}", attachment.name_any()));
+            }
+        }
+        Ok(CleanupRead { began, remaining })
+    }
+
+    async fn claim_of(&self, volume: &str) -> Result<Option<String>, ShellError> {
+        let volumes = Api::<PersistentVolume>::all(self.nodes()?.client.clone());
+        let volume = within("reading a PersistentVolume", volumes.get_opt(volume)).await?;
+        Ok(volume.and_then(|volume| cleanup::claim_of(&volume)))
+    }
+}
+
+/// The UUID that the system behind the BMC has to have.
+pub(crate) fn expected_uuid(
+    remediation: &PowerCycleRemediation,
+    facts: &Facts,
+    host: &ResolvedHost,
+) -> Option<SystemUuid> {
+    // Once something was begun, the host is the journalled one.
+    let journalled = begun(remediation).and_then(Subject::uuid);
+    if journalled.is_some() {
+        return journalled;
+    }
+    let node = facts.world.node.present();
+    let of_node = node.and_then(|node| SystemUuid::parse(node.system_uuid.as_deref()?).ok());
+    of_node.or_else(|| host.host.stated_uuid.clone())
+}

@@ -1,0 +1,44 @@
+//! Ends the session at the BMC that a predecessor left open.
+
+use std::time::Duration;
+
+use remediator_api::PowerCycleRemediation;
+use remediator_core::facts::Facts;
+
+use crate::bmc_access::conversation::Conversation;
+use crate::daemon::context::Context;
+use crate::remediation::memory::Memory;
+use crate::remediation::observing::expected_uuid;
+use crate::snapshot::host::ResolvedHost;
+
+/// The longest that ending a predecessor's session may hold up its remediation.
+const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
+/// talk begins with that.
+pub(crate) async fn end_left_session(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    facts: &Facts,
+    host: Option<&ResolvedHost>,
+    memory: &mut Memory,
+) {
+    let first_look = !std::mem::replace(&mut memory.took_over, true);
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    let left = journal.is_some_and(|journal| journal.bmc_session.is_some());
+    let Some(host) = host.filter(|_| first_look && left && memory.conversation.is_none()) else {
+        return;
+    };
+    let end = async {
+        // Without it a BMC with several systems could not be read, and keeps the session.
+        let expected = expected_uuid(remediation, facts, host);
+        let Ok(Ok(mut talk)) = Conversation::open(context, remediation, host, expected).await else {
+            return;
+        };
+        // A reading ends what a predecessor left.
+        let _ = talk.read(context).await;
+        talk.close().await;
+    };
+    // Nothing depends on it: a session ends by itself some time.
+    let _ = tokio::time::timeout(LEFT_SESSION_DEADLINE, end).await;
+}

@@ -1,0 +1,259 @@
+//! The trigger annotation on a Machine becomes a PowerCycleRemediation, or an event says why not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::{Api, PostParams};
+use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt as _};
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::strategy_spec::StrategySpec;
+use remediator_api::views::Machine;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::intake::{self, Intake, Remediation, Triggered};
+use remediator_core::phase::Reason;
+
+use crate::api_call::{ShellError, within};
+use crate::clusters::workload::ClusterKey;
+use crate::daemon::context::Context;
+use crate::requests::retention;
+use crate::snapshot::{gather, others, seen};
+use crate::watch::caches;
+use crate::watch::caches::Guarded;
+use crate::watch::machine_key::machine_key;
+
+/// How often a trigger that was not taken up is looked at again, besides every change.
+const RECHECK: Duration = Duration::from_mins(1);
+
+/// The clock counts whole milliseconds, timers may end in the midst of one.
+const PAST: Duration = Duration::from_millis(2);
+
+/// Pause before a creation that was refused is decided anew: the cache lags behind by less.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// What intake shares with itself: the reason last told for each Machine, so that it is told once.
+pub(crate) struct Intakes {
+    pub(crate) context: Arc<Context>,
+    told: Mutex<BTreeMap<String, &'static str>>,
+}
+
+impl Intakes {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            told: Mutex::default(),
+        }
+    }
+
+    /// Forgets a Machine that is gone: one that is made anew by its name is told everything.
+    pub(crate) fn forget(&self, namespace: &str, name: &str) {
+        self.is_news(&key(namespace, name), None);
+    }
+
+    /// Whether a reason is news for a Machine.
+    fn is_news(&self, machine: &str, reason: Option<&'static str>) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match reason {
+            Some(reason) => told.insert(machine.to_owned(), reason) != Some(reason),
+            None => told.remove(machine).is_some(),
+        }
+    }
+}
+
+fn key(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// Looks at one Machine.
+pub(crate) async fn reconcile(
+    guarded: Arc<Guarded<Machine>>,
+    intakes: Arc<Intakes>,
+) -> Result<Action, ShellError> {
+    let key = key(&guarded.namespace().unwrap_or_default(), &guarded.name_any());
+    let decision = match &guarded.0 {
+        Ok(machine) if machine.is_triggered() => decide(&intakes.context, machine),
+        Ok(_) => Intake::Nothing,
+        Err(invalid) if guarded.annotations().contains_key(keys::TRIGGER_ANNOTATION) => skip(Obstacle::new(
+            Reason::MachineUnreadable,
+            format!("Machine {key} cannot be read: {}", invalid.error),
+        )),
+        Err(_) => Intake::Nothing,
+    };
+    let strategy = match &decision {
+        Intake::Create(_) => Some(strategy(&intakes.context)),
+        Intake::Nothing | Intake::Skip { .. } => None,
+    };
+    let decision = match &strategy {
+        Some(Err(obstacle)) => skip(obstacle.clone()),
+        Some(Ok(_)) | None => decision,
+    };
+    let mut look_again = match decision {
+        Intake::Nothing => {
+            intakes.is_news(&key, None);
+            None
+        }
+        Intake::Skip { obstacle, look_again } => {
+            if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
+                intakes
+                    .context
+                    .reporter
+                    .warn(&reference(&guarded), &obstacle)
+                    .await;
+            }
+            Some(recheck(look_again, intakes.context.clock.now()))
+        }
+        Intake::Create(name) => match (&guarded.0, strategy) {
+            (Ok(machine), Some(Ok(strategy)))
+                if create(&intakes.context, machine, &name, &strategy).await? =>
+            {
+                intakes.is_news(&key, None);
+                None
+            }
+            // Somebody else has the name, and the cache does not know it yet.
+            (Ok(_), _) => Some(CATCH_UP),
+            (Err(_), _) => None,
+        },
+    };
+    // After the trigger was dealt with, which must not wait for this.
+    if let Ok(machine) = &guarded.0
+        && let Err(error) = retention::prune(&intakes.context, machine).await
+    {
+        tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
+        look_again = look_again.or(Some(RECHECK));
+    }
+    Ok(look_again.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// For events; one that cannot be read is taken for one of OpenShift.
+fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
+    match &guarded.0 {
+        Ok(machine) => machine.reference(),
+        Err(_) => guarded.object_ref(&()),
+    }
+}
+
+fn decide(context: &Context, machine: &Machine) -> Intake {
+    let checks = seen::health_checks(context, machine);
+    let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
+    let of_unknown =
+        others::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
+    if let Some(obstacle) = of_unknown {
+        return skip(obstacle);
+    }
+    let node = match context.nodes_of_machine(machine) {
+        Ok(nodes) => seen::node_of(machine, &nodes),
+        Err(obstacle) => Seen::Unreadable(obstacle.detail),
+    };
+    let readable = context.caches.readable_remediations();
+    let is_of = |one: &PowerCycleRemediation| {
+        let key = machine_key(&context.caches, one);
+        one.namespace() == namespace && key.is_some_and(|key| key.means(api, &name))
+    };
+    let remediations: Vec<Remediation> = readable
+        .iter()
+        .filter(|one| is_of(one))
+        .map(others::earlier)
+        .collect();
+    let is_taken =
+        |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
+    let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
+    let machine = gather::machine_facts(machine, cluster.as_ref());
+    let triggered = Triggered {
+        machine: &machine,
+        node: &node,
+        health_checks: &checks,
+        remediations: &remediations,
+    };
+    intake::decide(triggered, is_taken, context.clock.now())
+}
+
+fn skip(obstacle: Obstacle) -> Intake {
+    Intake::Skip {
+        obstacle,
+        look_again: None,
+    }
+}
+
+/// When a trigger that was not taken up is looked at again. It may be sooner that its Node recovers, of
+/// which nobody is told here.
+fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
+    let until = look_again.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
+    until.map_or(RECHECK, |until| until.saturating_add(PAST).min(RECHECK))
+}
+
+/// What a remediation does that is made now; the default where there is no policy.
+///
+/// # Errors
+/// The obstacle, when the policy does not say it in a way that can be followed: what is corrected later would not
+/// reach a remediation that is there.
+fn strategy(context: &Context) -> Result<StrategySpec, Obstacle> {
+    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+    match seen::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
+        Seen::Absent => Ok(StrategySpec::default()),
+        Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail)),
+        Seen::Present(policy) => policy.spec.strategy_of_triggers().map(|_| policy.spec.triggers),
+    }
+}
+
+/// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
+/// counted up, so that a second creation for the same trigger is refused by the API server.
+async fn create(
+    context: &Context,
+    machine: &Machine,
+    name: &str,
+    strategy: &StrategySpec,
+) -> Result<bool, ShellError> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let owner = OwnerReference {
+        api_version: machine.group_version(),
+        kind: Machine::kind(&()).into_owned(),
+        name: machine.name_any(),
+        uid: machine.uid().unwrap_or_default(),
+        controller: None,
+        block_owner_deletion: None,
+    };
+    let origin = (
+        keys::ORIGIN_ANNOTATION.to_owned(),
+        keys::ORIGIN_EXTERNAL_REMEDIATION.to_owned(),
+    );
+    let spec = PowerCycleRemediationSpec {
+        machine_name: Some(machine.name_any()),
+        strategy: strategy.clone(),
+        ..Default::default()
+    };
+    let mut remediation = PowerCycleRemediation::new(name, spec);
+    remediation.metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(namespace.clone()),
+        annotations: Some([origin].into()),
+        finalizers: Some(vec![keys::FINALIZER.to_owned()]),
+        owner_references: Some(vec![owner]),
+        ..ObjectMeta::default()
+    };
+    let api = Api::<PowerCycleRemediation>::namespaced(context.client.clone(), &namespace);
+    let created = within(
+        "creating a PowerCycleRemediation",
+        api.create(&PostParams::default(), &remediation),
+    )
+    .await;
+    match created {
+        Ok(_) => {
+            tracing::info!(machine = %format_args!("{namespace}/{}", machine.name_any()), remediation = name, "trigger taken up");
+            Ok(true)
+        }
+        Err(error) if error.is_already_exists() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What to do after a failed look at a Machine.
+#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
+    tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
+    Action::requeue(Duration::from_secs(5))
+}

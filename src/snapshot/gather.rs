@@ -1,0 +1,208 @@
+//! Facts from the caches and from memory.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::target_ref::{about, begun};
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
+use remediator_core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Seen, World};
+use remediator_core::health::target::ClusterState;
+use remediator_core::journal::Subject;
+use remediator_core::machine_api::MachineApi;
+
+use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::workload::ClusterKey;
+use crate::daemon::context::Context;
+use crate::remediation::journal::is_told_to_stop;
+use crate::remediation::memory::Memory;
+use crate::remediation::node_lease;
+use crate::snapshot::node_of_host::Marks;
+use crate::snapshot::{node_of_host, producers, seen};
+use crate::watch::caches;
+use crate::watch::machine_key::{machine_key, machine_link};
+
+/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
+/// where its Node is, and where what is decided on these facts has to be done.
+pub(crate) fn facts(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
+    memory: &Memory,
+    (host, another_at_work): (Result<Host, Obstacle>, Option<Obstacle>),
+    now: Timestamp,
+) -> Facts {
+    let about = about(remediation);
+    Facts {
+        strategy: remediation.spec.strategy.validated(),
+        origin: origin(remediation),
+        created: remediation
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(now, |time| time.0),
+        deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
+        told_to_stop: is_told_to_stop(remediation),
+        has_finalizer: remediation
+            .finalizers()
+            .iter()
+            .any(|finalizer| finalizer == keys::FINALIZER),
+        expected_machine_uid: about.machine_uid,
+        named_node: about.node,
+        leadership: context.leadership(now),
+        world: world(context, remediation, (nodes, &host), memory),
+        look: memory.look.clone(),
+        host,
+        another_at_work,
+        lease_holders: node_lease::holders(remediation),
+        leases_were_unused: node_lease::were_unused(context, nodes),
+        out_of_service_supported: context.supports_out_of_service(remediation),
+        node_metadata: memory.node_metadata.clone(),
+        observed: memory.observed.clone(),
+    }
+}
+
+/// How a remediation came to be.
+pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
+    let origin = remediation
+        .annotations()
+        .get(keys::ORIGIN_ANNOTATION)
+        .map(String::as_str);
+    if origin == Some(keys::ORIGIN_EXTERNAL_REMEDIATION) {
+        Origin::Annotation
+    } else {
+        Origin::Request
+    }
+}
+
+fn world(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
+    memory: &Memory,
+) -> World {
+    let machine = match machine_key(&context.caches, remediation) {
+        Some(key) => seen::machine(context, &key),
+        // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
+        None if begun(remediation).is_none() && context.caches.hidden() == Some(MachineApi::OpenShift) => {
+            context
+                .caches
+                .hidden_machine("the Machine of the Node, if it has one")
+        }
+        None => Seen::Absent,
+    };
+    let subject = begun(remediation);
+    let node_name = match (&machine, subject.and_then(Subject::there)) {
+        (_, Some(node)) => Some(node.name.clone()),
+        (Seen::Present(machine), None) => machine.node_name().map(ToOwned::to_owned),
+        (Seen::Absent, None) => about(remediation).node,
+        (Seen::Unreadable(_), None) => None,
+    };
+    let readable = machine.present();
+    let health_checks = match origin(remediation) {
+        Origin::Annotation => readable.map_or_else(Vec::new, |machine| seen::health_checks(context, machine)),
+        Origin::Request => producers::known(context, remediation, readable, memory),
+    };
+    let cluster = readable
+        .and_then(ClusterKey::of)
+        .map(|key| seen::cluster(context, &key));
+    let (node, node_cluster) = match (node_name, nodes) {
+        // Of a Machine without a Node, too, it has to be known that there is none.
+        (None, Err(obstacle)) if readable.is_some() => {
+            (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone()))
+        }
+        (None, _) => (Seen::Absent, None),
+        (Some(name), Ok(nodes)) => {
+            let node = seen::node(nodes, &name, memory);
+            (
+                node.map(|node| node_facts(context, remediation, nodes, &node)),
+                None,
+            )
+        }
+        (Some(_), Err(obstacle)) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
+    };
+    let had_none = subject.is_some_and(Subject::had_no_node);
+    let may_have_none = subject.is_none() && readable.is_some() && node == Seen::Absent;
+    let node_of_host = if had_none || may_have_none {
+        let marks = Marks::of_remediation(remediation, host, readable);
+        node_of_host::known(context, nodes, &marks)
+    } else {
+        not_looked_for()
+    };
+    World {
+        policy: seen::policy(
+            caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
+        ),
+        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_of_host,
+        node_cluster,
+        cluster: cluster_state(cluster),
+        health_checks,
+    }
+}
+
+/// For a host whose Machine has a Node.
+pub(crate) fn not_looked_for() -> Seen<facts::Node> {
+    Seen::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
+}
+
+/// What decides about the Machines of a Cluster.
+pub(crate) fn cluster_state(cluster: Option<Seen<Cluster>>) -> Seen<ClusterState> {
+    cluster.map_or(Seen::Absent, |cluster| cluster.map(|cluster| cluster.state))
+}
+
+/// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is
+/// new, as its own controllers stop.
+pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Seen<Cluster>>) -> facts::Machine {
+    let facts = machine.facts();
+    let name = machine.cluster().unwrap_or_default();
+    let of_cluster = match cluster {
+        None => None,
+        Some(Seen::Present(cluster)) => {
+            let paused = cluster.state.paused;
+            paused.then(|| format!("is of Cluster {name}, whose spec.paused is true"))
+        }
+        Some(Seen::Absent) => Some(format!("is of Cluster {name}, which does not exist")),
+        Some(Seen::Unreadable(detail)) => Some(format!("is of a Cluster that stops it: {detail}")),
+    };
+    facts::Machine {
+        pause: of_cluster.or(facts.pause.clone()),
+        ..facts
+    }
+}
+
+/// What decisions about a remediation are based on. The taint of another remediation that is still at
+/// work is not ours to remove.
+pub(crate) fn node_facts(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    nodes: &NodeCluster,
+    node: &Node,
+) -> facts::Node {
+    let lost_since = nodes.lost_nodes.since(node);
+    let machine_link = match machine_key(&context.caches, remediation).and_then(|key| key.api) {
+        // The Node of a migrated Machine may speak of both.
+        Some(MachineApi::ClusterApi) => node.machine_link(MachineApi::ClusterApi),
+        Some(MachineApi::OpenShift) | None => machine_link(&context.caches, node).map(|key| key.to_string()),
+    };
+    let mut node = facts::Node {
+        machine_link,
+        lost_since,
+        ..node.facts()
+    };
+    if let OutOfService::Ours(uid) = &node.out_of_service
+        && remediation.uid().as_ref() != Some(uid)
+        && context.caches.readable_remediations().any(|other| {
+            let phase = other
+                .status
+                .as_ref()
+                .map(|status| status.journal.phase)
+                .unwrap_or_default();
+            other.uid().as_ref() == Some(uid) && !phase.is_final()
+        })
+    {
+        node.out_of_service = OutOfService::Foreign;
+    }
+    node
+}

@@ -1,0 +1,264 @@
+//! From a Machine to its host and the host's BMC.
+
+mod sole;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::bmc_endpoint::CaSource;
+use remediator_api::target_ref::about;
+use remediator_api::views::Machine;
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
+use remediator_bmc::{BmcAddress, Fingerprint, ServerTrust};
+use remediator_core::facts::{Host, Obstacle, Seen};
+use remediator_core::identity::SystemUuid;
+use remediator_core::metal3::{HostName, HostReference, Signposts, host_reference};
+use remediator_core::phase::Reason;
+pub(crate) use sole::{Whose, is_of_interest, still_sole};
+
+use crate::api_call::ShellError;
+use crate::daemon::context::Context;
+use crate::metal3;
+use crate::remediation::memory::Memory;
+use crate::snapshot::seen;
+use crate::watch::caches::Guarded;
+use crate::watch::machine_key::machine_key;
+
+/// A host, and how to reach its BMC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResolvedHost {
+    pub(crate) host: Host,
+    pub(crate) address: BmcAddress,
+    pub(crate) secret: String,
+    pub(crate) trust: HostTrust,
+}
+
+/// Where it is said how the BMC's certificate is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostTrust {
+    /// By the object that describes the host.
+    Stated(ServerTrust),
+    /// By a CA in another object, which is read when it is needed.
+    AuthorityIn(CaSource),
+    /// By the credentials Secret, with `certificateFingerprints` or `ca.crt`; else the system's roots hold.
+    AsTheSecretSays,
+}
+
+/// Resolves the host of a remediation's Machine, or of its Node where that has no Machine.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+pub(crate) async fn resolve(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let Some(key) = machine_key(&context.caches, remediation) else {
+        let node = about(remediation).node;
+        return Ok(through_endpoint(context, &namespace, None, node.as_deref()));
+    };
+    let machine = match seen::machine(context, &key) {
+        Seen::Present(machine) => machine,
+        Seen::Absent => {
+            return Ok(Err(Obstacle::new(
+                Reason::MachineNotFound,
+                format!("Machine {} does not exist", key.name),
+            )));
+        }
+        Seen::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
+    };
+    match reference(&machine) {
+        Err(obstacle) => Ok(Err(obstacle)),
+        Ok(Some(reference)) => metal3::resolve(context, remediation, &machine, &reference, memory, now).await,
+        Ok(None) => Ok(through_endpoint(
+            context,
+            &namespace,
+            Some(&key.name),
+            machine.node_name(),
+        )),
+    }
+}
+
+/// The host of a Machine by what the caches say of it. Of one that a BareMetalHost describes that is all there is
+/// to know here: it cannot state a system UUID.
+///
+/// # Errors
+/// What is wrong with the host.
+pub(crate) fn by_statement(context: &Context, machine: &Machine) -> Result<Host, Obstacle> {
+    let namespace = machine.namespace().unwrap_or_default();
+    match reference(machine)? {
+        Some(reference) => Ok(Host {
+            reference: format!("BareMetalHost/{}", told(&reference.name)),
+            bmc: String::new(),
+            stated_uuid: None,
+        }),
+        None => through_endpoint(
+            context,
+            &namespace,
+            Some(&machine.name_any()),
+            machine.node_name(),
+        )
+        .map(|resolved| resolved.host),
+    }
+}
+
+/// The name of a BareMetalHost for people, or of what names it.
+fn told(name: &HostName) -> &str {
+    match name {
+        HostName::Known(name) | HostName::OnMetal3Machine(name) => name,
+    }
+}
+
+/// The BareMetalHost that a Machine refers to, if it does.
+///
+/// # Errors
+/// The obstacle, when the reference is malformed.
+pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obstacle> {
+    let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+    host_reference(Signposts {
+        namespace: &machine.namespace().unwrap_or_default(),
+        provider_id: machine.spec.provider_id.as_deref(),
+        annotation: annotation.map(String::as_str),
+        metal3_machine: metal3_machine(machine),
+    })
+}
+
+/// The Metal3Machine of a Machine of Cluster API.
+fn metal3_machine(machine: &Machine) -> Option<&str> {
+    let infrastructure = machine.spec.cluster_api.as_ref()?.infrastructure.as_ref()?;
+    (infrastructure.kind == "Metal3Machine").then_some(infrastructure.name.as_str())
+}
+
+/// Resolves the host of a Machine that refers to no BareMetalHost, or of a Node.
+///
+/// # Errors
+/// What is wrong with the endpoints of the namespace.
+pub(crate) fn through_endpoint(
+    context: &Context,
+    namespace: &str,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Result<ResolvedHost, Obstacle> {
+    let of_namespace = context
+        .caches
+        .endpoints
+        .state_filter(|endpoint| endpoint.namespace().as_deref() == Some(namespace));
+    among_endpoints(of_namespace.iter().map(AsRef::as_ref), machine, node)
+}
+
+/// The host that one of these endpoints describes.
+///
+/// # Errors
+/// When none does or more than one, or one cannot be read, which may.
+pub(crate) fn among_endpoints<'a>(
+    of_namespace: impl Iterator<Item = &'a Guarded<BMCEndpoint>>,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Result<ResolvedHost, Obstacle> {
+    let whom = match (machine, node) {
+        (Some(machine), _) => format!("Machine {machine} or its Node"),
+        (None, node) => format!("Node {}", node.unwrap_or_default()),
+    };
+    let mut matching = Vec::new();
+    for guarded in of_namespace {
+        match &guarded.0 {
+            Ok(endpoint) if speaks_of(endpoint, machine, node) => matching.push(endpoint),
+            Ok(_) => {}
+            Err(invalid) => {
+                let endpoint = invalid.metadata.name.as_deref().unwrap_or_default();
+                let detail = format!("BMCEndpoint {endpoint} cannot be read: {}", invalid.error);
+                return Err(Obstacle::new(Reason::HostUnreadable, detail));
+            }
+        }
+    }
+    match matching.as_slice() {
+        [] => Err(Obstacle::new(
+            Reason::HostNotFound,
+            format!("no BMCEndpoint names {whom}"),
+        )),
+        [endpoint] => resolve_endpoint(endpoint),
+        several => {
+            let names: Vec<String> = several.iter().map(|endpoint| endpoint.name_any()).collect();
+            let detail = format!("BMCEndpoints {} all name {whom}", names.join(", "));
+            Err(Obstacle::new(Reason::HostAmbiguous, detail))
+        }
+    }
+}
+
+fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) -> bool {
+    let spec = &endpoint.spec;
+    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+    same(machine, spec.machine_name.as_deref()) || same(node, spec.node_name.as_deref())
+}
+
+/// What a BMCEndpoint amounts to.
+///
+/// # Errors
+/// The obstacle, naming the field.
+pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, Obstacle> {
+    let name = endpoint.name_any();
+    let spec = &endpoint.spec;
+    let reference = format!("BMCEndpoint/{name}");
+    let address = bmc_address(&spec.address, &format!("spec.address of {reference}"))?;
+    let stated_uuid = match &spec.system_uuid {
+        None => None,
+        Some(text) => Some(SystemUuid::parse(text).map_err(|_| {
+            let detail = format!("spec.systemUUID of {reference} is no usable UUID: {text}");
+            Obstacle::new(Reason::HostUnreadable, detail)
+        })?),
+    };
+    let tls = spec.tls.clone().unwrap_or_default();
+    let trust = if tls.insecure_skip_verify {
+        HostTrust::Stated(ServerTrust::Unverified)
+    } else if !tls.fingerprints.is_empty() {
+        let place = format!("spec.tls.fingerprints of {reference}");
+        let pins = fingerprints(&tls.fingerprints, &place, Reason::HostUnreadable)?;
+        HostTrust::Stated(ServerTrust::Fingerprints(pins))
+    } else if let Some(source) = tls.ca_bundle_from {
+        HostTrust::AuthorityIn(source)
+    } else if let Some(pem) = tls.ca_bundle {
+        HostTrust::Stated(ServerTrust::CertificateAuthority(pem))
+    } else {
+        HostTrust::AsTheSecretSays
+    };
+    let host = Host {
+        reference,
+        bmc: address.to_string(),
+        stated_uuid,
+    };
+    Ok(ResolvedHost {
+        host,
+        address,
+        secret: spec.credentials_secret.name.clone(),
+        trust,
+    })
+}
+
+/// Reads fingerprints of certificates.
+///
+/// # Errors
+/// The obstacle, naming the place they stand in.
+pub(crate) fn fingerprints(
+    texts: &[String],
+    place: &str,
+    reason: Reason,
+) -> Result<Vec<Fingerprint>, Obstacle> {
+    let parse = |text: &String| {
+        text.parse::<Fingerprint>()
+            .map_err(|error| Obstacle::new(reason, format!("{place}: {error}")))
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// Parses a BMC address.
+///
+/// # Errors
+/// The obstacle, naming the field.
+pub(crate) fn bmc_address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
+    text.parse()
+        .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Machines and their health checks at the API server, of whichever API they are.
+
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::{Cluster, Kind, Version};
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::facts::Seen;
+use remediator_core::machine_api::MachineApi;
+use serde_json::{Value, json};
+
+use crate::api_call::{ShellError, present, within};
+use crate::clusters::workload::ClusterKey;
+use crate::daemon::context::Context;
+use crate::snapshot::seen;
+use crate::watch::machine_key::MachineKey;
+use crate::watch::served::not_served;
+
+/// A Machine with all that decides about it, read live.
+pub(crate) struct Live {
+    pub(crate) machine: Seen<Machine>,
+    /// Its Cluster, where it has one.
+    pub(crate) cluster: Option<Seen<Cluster>>,
+    /// The health checks of its namespace.
+    pub(crate) checks: Vec<Guarded<MachineHealthCheck>>,
+}
+
+/// Reads a Machine, the health checks of its namespace and its Cluster. `known` is the Machine as the cache
+/// has it, which says of which API it is and of which Cluster.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn read(
+    context: &Context,
+    key: &MachineKey,
+    known: Option<&Machine>,
+) -> Result<Live, ShellError> {
+    let api = known
+        .map(Machine::api)
+        .or(key.api)
+        .unwrap_or(MachineApi::OpenShift);
+    let known_cluster = known.and_then(ClusterKey::of);
+    let (machine, checks, cluster) = tokio::try_join!(
+        within("reading the Machine", machine(context, api, key)),
+        within(
+            "listing the MachineHealthChecks",
+            checks(context, api, &key.namespace)
+        ),
+        within(
+            "reading the Cluster",
+            self::cluster(context, known_cluster.as_ref())
+        ),
+    )?;
+    let machine = seen::of(machine.as_ref(), "Machine", &key.name);
+    // The cache did not have it, or another one.
+    let found = machine.present().and_then(ClusterKey::of);
+    let found = found.filter(|found| Some(found) != known_cluster.as_ref());
+    let cluster = match found {
+        Some(found) => within("reading the Cluster", self::cluster(context, Some(&found))).await?,
+        None => cluster,
+    };
+    Ok(Live {
+        machine,
+        cluster,
+        checks,
+    })
+}
+
+async fn machine(
+    context: &Context,
+    api: MachineApi,
+    key: &MachineKey,
+) -> Result<Option<Guarded<Machine>>, kube::Error> {
+    let client = &context.client;
+    match api {
+        MachineApi::OpenShift => {
+            let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &key.namespace);
+            present(machines.get(&key.name).await, &key.name)
+        }
+        MachineApi::ClusterApi => match context
+            .cluster_api
+            .api(client, Kind::Machine, Some(&key.namespace))
+        {
+            Some(machines) => machines.get(&key.name).await,
+            None => Err(not_served()),
+        },
+    }
+}
+
+async fn checks(
+    context: &Context,
+    api: MachineApi,
+    namespace: &str,
+) -> Result<Vec<Guarded<MachineHealthCheck>>, kube::Error> {
+    let client = &context.client;
+    match api {
+        MachineApi::OpenShift => {
+            let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), namespace);
+            Ok(checks.list(&ListParams::default()).await?.items)
+        }
+        MachineApi::ClusterApi => {
+            match context
+                .cluster_api
+                .api(client, Kind::MachineHealthCheck, Some(namespace))
+            {
+                Some(checks) => checks.list().await,
+                None => Err(not_served()),
+            }
+        }
+    }
+}
+
+async fn cluster(context: &Context, key: Option<&ClusterKey>) -> Result<Option<Seen<Cluster>>, kube::Error> {
+    let Some(key) = key else { return Ok(None) };
+    let cluster = match context
+        .cluster_api
+        .api(&context.client, Kind::Cluster, Some(&key.namespace))
+    {
+        Some(clusters) => clusters.get(&key.name).await?,
+        None => return Err(not_served()),
+    };
+    Ok(Some(seen::of(cluster.as_ref(), "Cluster", &key.name)))
+}
+
+/// Changes the metadata of a Machine by a merge patch; answers its resourceVersion then.
+///
+/// # Errors
+/// The API server's answer.
+pub(crate) async fn patch(
+    context: &Context,
+    (api, namespace, name): (MachineApi, &str, &str),
+    change: &Value,
+) -> Result<Option<String>, kube::Error> {
+    let client = &context.client;
+    let (parameters, change) = (PatchParams::default(), Patch::Merge(change));
+    match api {
+        MachineApi::OpenShift => {
+            let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), namespace);
+            let written = machines.patch(name, &parameters, &change).await?;
+            Ok(written.resource_version())
+        }
+        MachineApi::ClusterApi => match context.cluster_api.api(client, Kind::Machine, Some(namespace)) {
+            Some(machines) => {
+                let written = machines.api.patch(name, &parameters, &change).await?;
+                Ok(written.resource_version())
+            }
+            None => Err(not_served()),
+        },
+    }
+}
+
+/// Merges a change into the status of a Machine of Cluster API: that which `change` makes of the Machine as it is,
+/// because lists are written as a whole. Nothing where there is nothing to change, and where the version that is
+/// served changed since: its watch will soon be begun anew.
+///
+/// # Errors
+/// A conflict when it is another by now, or is written to meanwhile; and when the server refuses.
+pub(crate) async fn merge_status(
+    context: &Context,
+    machine: &Machine,
+    change: impl FnOnce(Version, &DynamicObject) -> Option<Value>,
+) -> Result<(), ShellError> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let served = &context.cluster_api;
+    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
+    let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
+    let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
+        return Ok(());
+    };
+    let live = within("reading a Machine", machines.api.get(&name)).await?;
+    if live.metadata.uid != machine.metadata.uid {
+        return Err(ShellError::Conflict { object: "Machine" });
+    }
+    let Some(status) = change(machines.version, &live) else {
+        return Ok(());
+    };
+    let change = json!({
+        "metadata": {"uid": live.metadata.uid, "resourceVersion": live.metadata.resource_version},
+        "status": status,
+    });
+    let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
+    let written = machines.api.patch_status(&name, &parameters, &patch);
+    within("writing the status of a Machine", written).await?;
+    Ok(())
+}

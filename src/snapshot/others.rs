@@ -1,0 +1,138 @@
+//! What is known of other remediations: those that cannot be read, and earlier ones.
+
+use jiff::Timestamp;
+use kube::{Resource as _, ResourceExt as _};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::owning_machine;
+use remediator_core::facts::Obstacle;
+use remediator_core::intake::Remediation;
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
+
+use crate::daemon::context::Context;
+use crate::watch::caches::Guarded;
+
+/// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
+/// owner says that it is about another Machine.
+pub(crate) fn unreadable_remediation(
+    context: &Context,
+    namespace: &str,
+    machine: Option<&str>,
+) -> Option<Obstacle> {
+    let unreadable = context
+        .caches
+        .remediations
+        .find(|guarded| is_unreadable(guarded, namespace, machine))?;
+    Some(may_be_at_work(&unreadable, machine))
+}
+
+/// Whether a remediation cannot be read that may be about this Machine.
+pub(crate) fn is_unreadable(
+    guarded: &Guarded<PowerCycleRemediation>,
+    namespace: &str,
+    machine: Option<&str>,
+) -> bool {
+    let of_another = owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
+    guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
+}
+
+/// What such a remediation means for whatever else is to be done.
+pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
+    let name = unreadable.name_any();
+    let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
+    let detail = format!("PowerCycleRemediation {name} cannot be read, so it may be at work on {at}");
+    Obstacle::new(Reason::JournalUnreadable, detail)
+}
+
+/// What the intake knows of an earlier or present remediation.
+pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    Remediation {
+        name: remediation.name_any(),
+        phase: journal.map(|journal| journal.phase).unwrap_or_default(),
+        trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
+        power_cycles: journal.map_or_else(Vec::new, |journal| power_cycles(remediation, journal)),
+    }
+}
+
+/// The power cycles of a remediation that has ended, if it had powered the host off. The last one counts from the
+/// end; where that is not written, as if it had not ended before the end of time. Those of earlier attempts count
+/// where Off was proven: what a BMC has refused cycled nothing.
+fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<Timestamp> {
+    if !journal.phase.is_final() || journal.attempt == 0 {
+        return Vec::new();
+    }
+    let created = || Some(remediation.metadata.creation_timestamp.as_ref()?.0);
+    let ended = journal.phase_started.or_else(created).unwrap_or(Timestamp::MAX);
+    let entered = journal.timeline.iter();
+    // It is entered with the proof, but where there is no Node: then the power-on follows at once.
+    let had_no_node = journal.had_no_node();
+    let with_proof = if had_no_node {
+        Phase::PoweringOn
+    } else {
+        Phase::Fencing
+    };
+    let proven = entered.filter(|entry| entry.phase == with_proof);
+    let mut cycles: Vec<Timestamp> = proven.map(|entry| entry.at).collect();
+    cycles.pop();
+    cycles.push(ended);
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cycles(phase: &str, attempt: i32, timeline: &[(&str, &str)]) -> Vec<String> {
+        cycles_of(&Value::Null, (phase, attempt), timeline)
+    }
+
+    fn cycles_of(subject: &Value, (phase, attempt): (&str, i32), timeline: &[(&str, &str)]) -> Vec<String> {
+        let entry = |(phase, at): &(&str, &str)| json!({"phase": phase, "at": at, "reason": "Any"});
+        let timeline: Vec<Value> = timeline.iter().map(entry).collect();
+        let remediation: PowerCycleRemediation = serde_json::from_value(json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {"name": "worker-1"}, "spec": {},
+            "status": {
+                "phase": phase, "phaseStarted": "2026-01-01T02:00:00Z", "attempt": attempt, "timeline": timeline,
+                "subject": subject,
+            },
+        }))
+        .unwrap();
+        let cycles = earlier(&remediation).power_cycles;
+        cycles.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn attempts_that_were_proven_off_count_each_and_the_last_from_the_end() {
+        const END: &str = "2026-01-01T02:00:00Z";
+        let (first, second) = ("2026-01-01T00:10:00Z", "2026-01-01T01:10:00Z");
+        let fencing = [("PoweringOff", "2026-01-01T00:00:00Z"), ("Fencing", first)];
+        let again = [fencing.as_slice(), &[("Fencing", second)]].concat();
+        assert_eq!(cycles("Succeeded", 1, &fencing), [END]);
+        assert_eq!(cycles("Succeeded", 2, &again), [first, END]);
+        // The first attempt ended before Off was proven.
+        assert_eq!(cycles("Succeeded", 2, &fencing), [END]);
+        assert_eq!(cycles("Failed", 1, &fencing[..1]), [END]);
+        assert!(cycles("Cancelled", 0, &[]).is_empty());
+        assert!(cycles("Booting", 2, &again).is_empty(), "it has not ended");
+    }
+
+    #[test]
+    fn without_a_node_an_attempt_counts_by_its_power_on() {
+        let subject = json!({
+            "noNode": "NeverJoined", "host": "h", "bmc": "b", "system": "s", "systemUUID": "u", "identity": "i",
+        });
+        let first = "2026-01-01T00:10:00Z";
+        let timeline = [
+            ("PoweringOff", "2026-01-01T00:00:00Z"),
+            ("PoweringOn", first),
+            ("PoweringOff", "2026-01-01T01:00:00Z"),
+            ("PoweringOn", "2026-01-01T01:10:00Z"),
+        ];
+        let found = cycles_of(&subject, ("Failed", 2), &timeline);
+        assert_eq!(found, [first, "2026-01-01T02:00:00Z"]);
+    }
+}

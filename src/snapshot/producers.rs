@@ -1,0 +1,164 @@
+//! The health checks that made a request: by their conditions its Node is unhealthy, or has recovered.
+
+use jiff::{SignedDuration, Timestamp};
+use kube::api::Api;
+use kube::{Client, Resource as _, ResourceExt as _};
+use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::{Producer, producer};
+use remediator_api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
+use remediator_core::facts::Seen;
+use remediator_core::health::HealthCheck;
+use remediator_core::phase::Phase;
+
+use crate::api_call::{ShellError, within};
+use crate::daemon::context::Context;
+use crate::remediation::memory::Memory;
+use crate::snapshot::seen;
+
+/// How old a NodeHealthCheck may be while nothing is under way. It is read anew before a power-off.
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
+
+/// What a request's NodeHealthCheck said, and when.
+pub(crate) type Asked = (Timestamp, Seen<HealthCheck>);
+
+/// Reads the NodeHealthCheck of a request that may still begin something. They are not watched: few clusters
+/// have them, and their operator deletes its requests when Nodes recover.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn read(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<(), ShellError> {
+    let Some(Producer::NodeHealthCheck(name)) = producer(remediation) else {
+        return Ok(());
+    };
+    let status = remediation.status.as_ref();
+    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+    let begins = matches!(phase, Phase::Pending | Phase::Holding | Phase::PoweringOff);
+    let is_fresh = |(read, _): &Asked| now.duration_since(*read) < FRESH;
+    if !begins || memory.asked_by.as_ref().is_some_and(is_fresh) {
+        return Ok(());
+    }
+    memory.asked_by = Some((now, node_health_check(&context.client, &name).await?));
+    Ok(())
+}
+
+/// The health checks that made a request, as this process knows them.
+pub(crate) fn known(
+    context: &Context,
+    remediation: &PowerCycleRemediation,
+    machine: Option<&Machine>,
+    memory: &Memory,
+) -> Vec<Seen<HealthCheck>> {
+    match (producer(remediation), machine) {
+        (Some(Producer::NodeHealthCheck(_)), _) => {
+            memory.asked_by.iter().map(|(_, check)| check.clone()).collect()
+        }
+        (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
+            let namespace = machine.namespace();
+            let of_api = &context.caches.of(machine.api()).health_checks;
+            let checks = of_api.state_filter(|check| check.namespace() == namespace);
+            of_machine(&by, checks.iter().map(AsRef::as_ref), machine)
+        }
+        (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),
+    }
+}
+
+/// The same, read live; `checks` are the MachineHealthChecks of the namespace.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn live(
+    client: &Client,
+    remediation: &PowerCycleRemediation,
+    machine: Option<&Machine>,
+    checks: &[Guarded<MachineHealthCheck>],
+) -> Result<Vec<Seen<HealthCheck>>, ShellError> {
+    Ok(match (producer(remediation), machine) {
+        (Some(Producer::NodeHealthCheck(name)), _) => vec![node_health_check(client, &name).await?],
+        (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
+            of_machine(&by, checks.iter(), machine)
+        }
+        (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),
+    })
+}
+
+/// Those of these checks that may have made a request for a Machine.
+pub(crate) fn of_machine<'a>(
+    by: &Producer,
+    checks: impl Iterator<Item = &'a Guarded<MachineHealthCheck>>,
+    machine: &Machine,
+) -> Vec<Seen<HealthCheck>> {
+    checks
+        .filter(|check| may_have_made(by, check))
+        .map(|check| seen::health_check(check, machine))
+        .collect()
+}
+
+/// One that cannot be read may have made any request with a template.
+fn may_have_made(by: &Producer, check: &Guarded<MachineHealthCheck>) -> bool {
+    match (by, &check.0) {
+        (Producer::NodeHealthCheck(_), _) => false,
+        (Producer::MachineHealthCheck(name), _) => check.name_any() == *name,
+        (Producer::Template(_), Err(_)) => true,
+        (Producer::Template(name), Ok(check)) => {
+            let template = check.spec.remediation_template.as_ref();
+            template.is_some_and(|template| template.name == *name && may_be_ours(&template.kind))
+        }
+    }
+}
+
+/// Whether a template of this kind may be one of ours: another remediator's may bear the same name.
+fn may_be_ours(kind: &str) -> bool {
+    kind.is_empty() || kind == PowerCycleRemediationTemplate::kind(&())
+}
+
+async fn node_health_check(client: &Client, name: &str) -> Result<Seen<HealthCheck>, ShellError> {
+    let checks = Api::<Guarded<NodeHealthCheck>>::all(client.clone());
+    let check = within("reading the NodeHealthCheck", checks.get_opt(name)).await?;
+    Ok(match check {
+        None => Seen::Absent,
+        Some(Guarded(Ok(check))) => check.facts(),
+        Some(Guarded(Err(invalid))) => Seen::Unreadable(format!(
+            "NodeHealthCheck {name} cannot be read: {}",
+            invalid.error
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
+    use serde_json::json;
+
+    use super::{Guarded, MachineHealthCheck, Producer, may_have_made};
+
+    #[test]
+    fn a_template_of_another_remediator_with_the_same_name_is_another_template() {
+        let by = Producer::Template("cycle".to_owned());
+        for (kind, name, made) in [
+            ("PowerCycleRemediationTemplate", "cycle", true),
+            ("PowerCycleRemediationTemplate", "other", false),
+            ("Metal3RemediationTemplate", "cycle", false),
+        ] {
+            let template = json!({"kind": kind, "name": name});
+            let spec = |key: &str, value| json!({"clusterName": "blue", "selector": {}, key: value});
+            let metadata = json!({"name": "workers", "namespace": "metal"});
+            let v1beta1 =
+                json!({"metadata": metadata, "spec": spec("remediationTemplate", template.clone())});
+            let v1beta2 =
+                json!({"metadata": metadata, "spec": spec("remediation", json!({"templateRef": template}))});
+            for (version, object) in [(Version::V1Beta1, &v1beta1), (Version::V1Beta2, &v1beta2)] {
+                let check =
+                    MachineHealthCheck::read(version, serde_json::from_value(object.clone()).unwrap());
+                assert_eq!(may_have_made(&by, &check), made, "{object}");
+            }
+            let openshift: Guarded<MachineHealthCheck> = serde_json::from_value(v1beta1).unwrap();
+            assert_eq!(may_have_made(&by, &openshift), made);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which Machine a remediation is about, and to which a Node belongs.
+
+use std::fmt;
+
+use kube::ResourceExt as _;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::{about, begun};
+use remediator_api::views::{Machine, Node};
+use remediator_core::machine_api::MachineApi;
+
+use crate::watch::caches;
+use crate::watch::caches::Caches;
+
+/// A Machine by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MachineKey {
+    /// The API that it is of; `None` where nothing says, and there is at most one of the name.
+    pub(crate) api: Option<MachineApi>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl MachineKey {
+    /// Whether it may be the Machine of this API and name in its namespace.
+    pub(crate) fn means(&self, api: MachineApi, name: &str) -> bool {
+        self.name == name && self.api.is_none_or(|own| own == api)
+    }
+}
+
+impl fmt::Display for MachineKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The Machine that a remediation is about. Where it only names a Node, that is the Machine which
+/// is journalled, once something was begun: the Node may be deleted or registered anew meanwhile, and the
+/// host has to be found again. Before that the Node and its Machine say whether there is one in this
+/// namespace.
+pub(crate) fn machine_key(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<MachineKey> {
+    let (about, begun) = (about(remediation), begun(remediation));
+    let namespace = remediation.namespace().unwrap_or_default();
+    let of_begun = begun.map(|subject| {
+        let group = subject.machine_group.as_deref();
+        group.map_or(Some(MachineApi::OpenShift), MachineApi::of_group)
+    });
+    if let Some(name) = about.machine {
+        let api = about.machine_api.or(of_begun.flatten());
+        return Some(MachineKey { api, namespace, name });
+    }
+    if let Some(subject) = begun {
+        let (name, api) = (subject.machine.clone()?, of_begun.flatten());
+        return Some(MachineKey { api, namespace, name });
+    }
+    let node = caches::find(&caches.nodes, None, &about.node?)?;
+    let link = machine_link(caches, node.0.as_ref().ok()?)?;
+    (namespace == link.namespace).then_some(link)
+}
+
+/// The name of that Machine.
+pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<String> {
+    machine_key(caches, remediation).map(|key| key.name)
+}
+
+/// The Machine of a Node of the daemon's own cluster: by the Node's annotations, else by a Machine's
+/// `status.nodeRef`, for the annotation is written later, and a Node that registered anew has lost it.
+/// Sources: openshift/machine-api-operator `pkg/controller/nodelink`; cluster-api
+/// `internal/controllers/machine/machine_controller_noderef.go`.
+pub(crate) fn machine_link(caches: &Caches, node: &Node) -> Option<MachineKey> {
+    let annotated = MachineApi::ALL.into_iter().find_map(|api| {
+        let link = node.machine_link(api)?;
+        let (namespace, name) = link.split_once('/')?;
+        Some(MachineKey {
+            api: Some(api),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
+    });
+    annotated.or_else(|| {
+        let name = node.name_any();
+        let of_node = |machine: &Machine| machine.node_name() == Some(&name);
+        let machines = caches
+            .openshift
+            .machines
+            .state_filter(|machine| machine.0.as_ref().is_ok_and(of_node));
+        let links = machines.iter().filter_map(|machine| {
+            Some(MachineKey {
+                api: Some(MachineApi::OpenShift),
+                namespace: machine.namespace()?,
+                name: machine.name_any(),
+            })
+        });
+        links.min()
+    })
+}

@@ -1,0 +1,13 @@
+//! What is watched: one cache a kind, what is served and may be seen, and whom a change concerns.
+
+pub(crate) mod caches;
+pub(crate) mod concerned;
+pub(crate) mod lost_nodes;
+pub(crate) mod machine_key;
+pub(crate) mod machine_stores;
+pub(crate) mod newcomers;
+pub(crate) mod refusals;
+pub(crate) mod served;
+pub(crate) mod served_schema;
+pub(crate) mod shared_cache;
+pub(crate) mod watching;

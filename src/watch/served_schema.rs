@@ -1,0 +1,109 @@
+//! Whether the API server knows every field that we write. It drops those it does not know without a
+//! word, and a journal that lost a field is worse than none: the daemon must not begin with it.
+
+use kube::{Client, CustomResourceExt as _};
+use remediator_api::{
+    BMCEndpoint, GROUP, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy,
+};
+use serde_json::{Map, Value};
+
+use crate::api_call::{ShellError, within};
+
+/// Fields of our kinds that the installed CustomResourceDefinitions lack, as `Kind.path`.
+///
+/// # Errors
+/// A failed call.
+pub(crate) async fn missing_fields(client: &Client) -> Result<Vec<String>, ShellError> {
+    let path = format!("/openapi/v3/apis/{GROUP}/v1alpha1");
+    let request = http::Request::get(path)
+        .body(Vec::new())
+        .map_err(|_| ShellError::Incomplete {
+            object: "request",
+            field: "its path",
+        })?;
+    let served: Value = within("reading the served schemas", client.request(request)).await?;
+    let definitions = [
+        PowerCycleRemediation::crd(),
+        PowerCycleRemediationTemplate::crd(),
+        BMCEndpoint::crd(),
+        RemediationPolicy::crd(),
+    ];
+    let mut missing = Vec::new();
+    for definition in definitions {
+        let kind = &definition.spec.names.kind;
+        let ours = definition
+            .spec
+            .versions
+            .first()
+            .and_then(|version| version.schema.as_ref());
+        let ours = serde_json::to_value(ours.and_then(|schema| schema.open_api_v3_schema.as_ref()));
+        compare(
+            kind,
+            &ours.unwrap_or_default(),
+            of_kind(&served, kind),
+            &mut missing,
+        );
+    }
+    Ok(missing)
+}
+
+/// The served schema of a kind.
+fn of_kind<'a>(served: &'a Value, kind: &str) -> &'a Value {
+    let schemas = served.pointer("/components/schemas").and_then(Value::as_object);
+    let of_kind = schemas.and_then(|schemas| {
+        schemas.values().find(|schema| {
+            let kinds = schema
+                .pointer("/x-kubernetes-group-version-kind")
+                .and_then(Value::as_array);
+            kinds.is_some_and(|kinds| {
+                kinds
+                    .iter()
+                    .any(|one| one.get("kind").and_then(Value::as_str) == Some(kind))
+            })
+        })
+    });
+    of_kind.unwrap_or(&Value::Null)
+}
+
+/// Notes every property of ours that the served schema does not have.
+fn compare(path: &str, ours: &Value, served: &Value, missing: &mut Vec<String>) {
+    // Nothing is dropped below this.
+    if served.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let properties = |schema: &Value| schema.get("properties").and_then(Value::as_object).cloned();
+    let there: Map<String, Value> = properties(served).unwrap_or_default();
+    for (name, property) in properties(ours).unwrap_or_default() {
+        let path = format!("{path}.{name}");
+        match there.get(&name) {
+            Some(served) => compare(&path, &property, served, missing),
+            None => missing.push(path),
+        }
+    }
+    if let (Some(ours), Some(served)) = (ours.get("items"), served.get("items")) {
+        compare(&format!("{path}[]"), ours, served, missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::compare;
+
+    #[test]
+    fn a_field_that_is_not_served_is_named_with_its_path() {
+        let leaf = json!({"type": "string"});
+        let ours = json!({"properties": {"status": {"properties": {
+            "reads": {"items": {"properties": {"said": leaf, "began": leaf}}}, "phase": leaf,
+        }}}});
+        let served = json!({"properties": {"status": {"properties": {
+            "reads": {"items": {"properties": {"said": leaf}}}, "phase": leaf, "more": leaf,
+        }}}});
+        let mut missing = Vec::new();
+
+        compare("Kind", &ours, &served, &mut missing);
+
+        assert_eq!(missing, ["Kind.status.reads[].began"]);
+    }
+}
