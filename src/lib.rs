@@ -39,7 +39,6 @@ mod bmc_access;
 pub mod cli;
 mod clock;
 mod clusters;
-pub mod config;
 mod daemon;
 pub mod fencing;
 mod metal3;

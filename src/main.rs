@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use baremetal_remediator::{cli, config};
+use baremetal_remediator::cli;
 use clap::Parser as _;
 
 #[allow(clippy::print_stderr)] // The last word of a program that could not do its work.
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         eprintln!("error: another TLS provider was installed before ours; this is a defect of the program");
         return ExitCode::FAILURE;
     }
-    match cli::execute(config::Arguments::parse()) {
+    match cli::execute(cli::Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

@@ -17,11 +17,11 @@ use remediator_core::readiness::Found;
 use tokio::time::Instant;
 
 use crate::api_call::ShellError;
+use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
+use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::latch::Latched;
 use crate::bmc_access::login as bmc_access;
-use crate::daemon::context::Context;
-use crate::snapshot::host::ResolvedHost;
 use crate::watch::caches;
 
 /// An open talk with a BMC.
@@ -57,7 +57,7 @@ impl Conversation {
     /// # Errors
     /// The outer error is a failed call to the API server, the inner one what stands in the way.
     pub(crate) async fn open(
-        context: &Context,
+        access: &BmcAccess,
         remediation: &PowerCycleRemediation,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
@@ -69,7 +69,7 @@ impl Conversation {
             begun: journal.is_some_and(|journal| journal.intent.is_some()),
             predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
         };
-        Self::open_as(context, &namespace, host, expected_uuid, asker).await
+        Self::open_as(access, &namespace, host, expected_uuid, asker).await
     }
 
     /// The same for a check in the background.
@@ -77,7 +77,7 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::open`].
     pub(crate) async fn for_check(
-        context: &Context,
+        access: &BmcAccess,
         namespace: &str,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
@@ -87,42 +87,42 @@ impl Conversation {
             begun: false,
             predecessor: None,
         };
-        Self::open_as(context, namespace, host, expected_uuid, asker).await
+        Self::open_as(access, namespace, host, expected_uuid, asker).await
     }
 
     async fn open_as(
-        context: &Context,
+        access: &BmcAccess,
         namespace: &str,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
         asker: Asker,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let login = match bmc_access::login(&context.client, namespace, host).await? {
+        let login = match bmc_access::login(&access.client, namespace, host).await? {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        context.findings.saw_secret(&login.secret, &login.version);
+        access.note_secret(&login.secret, &login.version);
         let service = host.address.service();
-        let latched = context.latch.holds(&login.secret, &login.version, &service);
+        let latched = access.latch.holds(&login.secret, &login.version, &service);
         if let Some(latched) = latched {
             return Ok(Err(rejected_before(&host.secret, latched)));
         }
-        let rules = match rules(context, asker.begun) {
+        let rules = match rules(access, asker.begun) {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let nodes = context.caches.nodes.state();
-        let allowed = match context.networks.allowed(&rules, &host.address, &nodes) {
+        let nodes = access.caches.nodes.state();
+        let allowed = match access.networks.allowed(&rules, &host.address, &nodes) {
             Ok(allowed) => (rules, allowed),
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let target = bmc_access::target(&context.client, namespace, host, &login, allowed, expected_uuid);
+        let target = bmc_access::target(&access.client, namespace, host, &login, allowed, expected_uuid);
         let target = match target.await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let place = format!("{} at {}", host.host.reference, host.host.bmc);
-        let line = context.bmcs.line(target, asker.urgency);
+        let line = access.bmcs.line(target, asker.urgency);
         Ok(match line.prepare().await {
             Ok(()) => Ok(Self {
                 line,
@@ -139,19 +139,19 @@ impl Conversation {
     }
 
     /// Asks for identity and power state. Times are those of this process's clock.
-    pub(crate) async fn read(&mut self, context: &Context) -> Result<PowerRead, Obstacle> {
-        self.may_log_in(context)?;
-        let began = context.clock.now();
+    pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
+        self.may_log_in(access)?;
+        let began = access.clock.now();
         let reading = self
             .line
             .read()
             .await
-            .map_err(|error| self.judge(context, &error))?;
-        self.note_login(context);
+            .map_err(|error| self.judge(access, &error))?;
+        self.note_login(access);
         self.end_predecessor(reading.session.as_deref()).await;
         Ok(PowerRead {
             began,
-            ended: context.clock.now(),
+            ended: access.clock.now(),
             power: reading.power,
             said: reading.literal.unwrap_or_else(|| "null".to_owned()),
             uuid: reading.uuid,
@@ -164,17 +164,17 @@ impl Conversation {
 
     /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
     /// not to be asked that wants to rest or did not answer several times.
-    pub(crate) async fn inspect(&self, context: &Context) -> Result<Result<Found, Obstacle>, Duration> {
-        if let Err(obstacle) = self.may_log_in(context) {
+    pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<Found, Obstacle>, Duration> {
+        if let Err(obstacle) = self.may_log_in(access) {
             return Ok(Err(obstacle));
         }
         match self.line.inspect().await {
             Ok(inspection) => {
-                self.note_login(context);
+                self.note_login(access);
                 Ok(Ok(inspection.found(self.line.target())))
             }
             Err(BmcError::Resting { left }) => Err(left),
-            Err(error) => Ok(Err(self.judge(context, &error))),
+            Err(error) => Ok(Err(self.judge(access, &error))),
         }
     }
 
@@ -197,8 +197,8 @@ impl Conversation {
     }
 
     /// Sends one power command, once, and not after the given time.
-    pub(crate) async fn command(&mut self, context: &Context, verb: Verb, not_after: Timestamp) -> Answer {
-        let left = Duration::try_from(not_after.duration_since(context.clock.now())).unwrap_or_default();
+    pub(crate) async fn command(&mut self, access: &BmcAccess, verb: Verb, not_after: Timestamp) -> Answer {
+        let left = Duration::try_from(not_after.duration_since(access.clock.now())).unwrap_or_default();
         let now = Instant::now();
         let not_after = now.checked_add(left).unwrap_or(now);
         let command = match verb {
@@ -221,8 +221,8 @@ impl Conversation {
                 text,
                 ..
             }) => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, text)),
-            Err(error) if error.may_have_been_executed() => Answer::Unknown(self.judge(context, &error)),
-            Err(error) => Answer::NotSent(self.judge(context, &error)),
+            Err(error) if error.may_have_been_executed() => Answer::Unknown(self.judge(access, &error)),
+            Err(error) => Answer::NotSent(self.judge(access, &error)),
         }
     }
 
@@ -237,10 +237,10 @@ impl Conversation {
         }
     }
 
-    fn judge(&self, context: &Context, error: &BmcError) -> Obstacle {
+    fn judge(&self, access: &BmcAccess, error: &BmcError) -> Obstacle {
         let obstacle = obstacle(&self.place, error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
-            let latch = &context.latch;
+            let latch = &access.latch;
             latch.note_rejection(&self.secret, &self.version, &self.service);
         }
         obstacle
@@ -248,11 +248,11 @@ impl Conversation {
 
     /// Whether the login may still be offered that was read when the talk was opened: others may have been
     /// rejected with it since.
-    fn may_log_in(&self, context: &Context) -> Result<(), Obstacle> {
+    fn may_log_in(&self, access: &BmcAccess) -> Result<(), Obstacle> {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match context.latch.holds(&self.secret, &self.version, &self.service) {
+        match access.latch.holds(&self.secret, &self.version, &self.service) {
             Some(latched) => {
                 let (_, name) = self.secret.split_once('/').unwrap_or_default();
                 Err(rejected_before(name, latched))
@@ -261,9 +261,9 @@ impl Conversation {
         }
     }
 
-    fn note_login(&self, context: &Context) {
+    fn note_login(&self, access: &BmcAccess) {
         self.logged_in.store(true, Ordering::Relaxed);
-        context.latch.note_login(&self.secret, &self.version);
+        access.latch.note_login(&self.secret, &self.version);
     }
 }
 
@@ -285,15 +285,15 @@ pub(crate) fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
 }
 
 /// The rules for talking to BMCs. What was begun under rules that are gone is ended under them.
-fn rules(context: &Context, begun: bool) -> Result<BmcRules, Obstacle> {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+fn rules(access: &BmcAccess, begun: bool) -> Result<BmcRules, Obstacle> {
+    let policy = caches::find(&access.caches.policies, None, POLICY_NAME);
     let missing = match policy.as_deref().map(|guarded| &guarded.0) {
         Some(Ok(policy)) => {
-            context.remember_rules(&policy.spec.bmc);
+            access.remember_rules(&policy.spec.bmc);
             return Ok(policy.spec.bmc.clone());
         }
         Some(Err(invalid)) => Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone()),
         None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
     };
-    context.last_rules().filter(|_| begun).ok_or(missing)
+    access.last_rules().filter(|_| begun).ok_or(missing)
 }

@@ -19,7 +19,7 @@ use remediator_core::phase::Reason;
 use zeroize::Zeroize as _;
 
 use crate::api_call::{ShellError, within};
-use crate::snapshot::host::{HostTrust, ResolvedHost, fingerprints};
+use crate::bmc_access::host::{HostTrust, ResolvedHost, fingerprints};
 
 /// Key of a credentials Secret under which the CA of the BMC may stand.
 const CA_KEY: &str = "ca.crt";

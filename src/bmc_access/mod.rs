@@ -3,5 +3,73 @@
 pub(crate) mod bmc_obstacle;
 pub(crate) mod cluster_networks;
 pub(crate) mod conversation;
+pub(crate) mod host;
 pub(crate) mod latch;
 pub(crate) mod login;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use kube::Client;
+use remediator_api::remediation_policy::BmcRules;
+use remediator_bmc::Bmcs;
+
+use crate::bmc_access::cluster_networks::ClusterNetworks;
+use crate::bmc_access::latch::Latch;
+use crate::clock::Clock;
+use crate::watch::caches::Caches;
+
+/// What is needed to reach BMCs, and what was learned of them and of the Secrets that are offered to them.
+pub(crate) struct BmcAccess {
+    client: Client,
+    clock: Clock,
+    caches: Caches,
+    networks: ClusterNetworks,
+    pub(crate) bmcs: Bmcs,
+    latch: Latch,
+    /// Versions of Secrets that were read and that nobody was told of yet.
+    secrets_read: Mutex<BTreeMap<String, String>>,
+    last_rules: Mutex<Option<BmcRules>>,
+}
+
+impl BmcAccess {
+    pub(crate) fn new(client: Client, clock: Clock, caches: Caches, networks: ClusterNetworks) -> Self {
+        Self {
+            client,
+            clock,
+            caches,
+            networks,
+            bmcs: Bmcs::default(),
+            latch: Latch::default(),
+            secrets_read: Mutex::default(),
+            last_rules: Mutex::default(),
+        }
+    }
+
+    /// Notes that a Secret was read, by whomever.
+    fn note_secret(&self, secret: &str, version: &str) {
+        let mut secrets = self.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.insert(secret.to_owned(), version.to_owned());
+    }
+
+    /// The Secrets that were read since this was asked last.
+    pub(crate) fn secrets_read(&self) -> BTreeMap<String, String> {
+        let mut secrets = self.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *secrets)
+    }
+
+    /// Remembers the rules that were in force last.
+    fn remember_rules(&self, rules: &BmcRules) {
+        let mut last = self.last_rules.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(rules.clone());
+    }
+
+    /// The rules that were in force last: a host that was switched off under them is switched on under
+    /// them, also when the policy was deleted or broken since.
+    fn last_rules(&self) -> Option<BmcRules> {
+        self.last_rules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

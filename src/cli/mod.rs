@@ -1,12 +1,14 @@
 //! The subcommands.
 
+pub mod arguments;
 pub mod bmc;
 mod manifests;
 pub mod plan;
 mod run;
 mod show;
 
-use crate::config::{Arguments, Command};
+pub use crate::cli::arguments::Arguments;
+use crate::cli::arguments::Command;
 
 /// Runs a subcommand to its end.
 ///

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{LogFormat, RunArguments};
+use crate::cli::arguments::{LogFormat, RunArguments};
 use crate::daemon::run::{self, RunOptions};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {

@@ -1,4 +1,108 @@
-//! In which cluster a Node is, and how it is reached there.
+//! In which cluster a Node is, and how it is reached there: the daemon's own, or a workload cluster of Cluster API.
 
+pub(crate) mod in_use;
 pub(crate) mod node_cluster;
+pub(crate) mod node_of_host;
+pub(crate) mod out_of_service;
 pub(crate) mod workload;
+
+use kube::{Client, ResourceExt as _};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::begun;
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::ClusterKey;
+use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::phase::Reason;
+
+use crate::clock::Clock;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_of_host::Searches;
+use crate::clusters::workload::WorkloadClusters;
+use crate::watch::caches::Caches;
+use crate::watch::lookup;
+use crate::watch::lost_nodes::LostNodes;
+use crate::watch::machine_key::machine_key;
+
+/// The daemon's own cluster and those that it manages.
+#[derive(Clone)]
+pub(crate) struct Clusters {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) caches: Caches,
+    pub(crate) lost_nodes: LostNodes,
+    pub(crate) searches: Searches,
+    pub(crate) out_of_service_supported: bool,
+    pub(crate) workload: WorkloadClusters,
+}
+
+impl Clusters {
+    /// The cluster that the daemon runs in.
+    pub(crate) fn own_nodes(&self) -> NodeCluster {
+        NodeCluster {
+            client: self.client.clone(),
+            nodes: self.caches.nodes.clone(),
+            lost_nodes: self.lost_nodes.clone(),
+            searches: self.searches.clone(),
+            out_of_service_supported: self.out_of_service_supported,
+            of: None,
+        }
+    }
+
+    /// The cluster of a remediation's Node.
+    ///
+    /// # Errors
+    /// The obstacle: the cluster cannot be asked, or nobody knows which it is.
+    pub(crate) fn nodes_of(&self, remediation: &PowerCycleRemediation) -> Result<NodeCluster, Obstacle> {
+        match self.cluster_of(remediation)? {
+            None => Ok(self.own_nodes()),
+            Some(cluster) => self.workload.nodes(&cluster),
+        }
+    }
+
+    /// The cluster of a Machine's Node.
+    ///
+    /// # Errors
+    /// The obstacle: the cluster cannot be asked.
+    pub(crate) fn nodes_of_machine(&self, machine: &Machine) -> Result<NodeCluster, Obstacle> {
+        match ClusterKey::of(machine) {
+            None => Ok(self.own_nodes()),
+            Some(cluster) => self.workload.nodes(&cluster),
+        }
+    }
+
+    /// The clusters, apart from this one, of which the Nodes are known.
+    pub(crate) fn other_clusters(&self, nodes: &NodeCluster) -> Vec<NodeCluster> {
+        let own = nodes.of.is_some().then(|| self.own_nodes());
+        let connected = self.workload.connected().into_iter();
+        own.into_iter()
+            .chain(connected.filter(|other| other.of != nodes.of))
+            .collect()
+    }
+
+    /// Whether the workloads of a remediation's Node are released by the out-of-service taint. Where nobody
+    /// knows, yes: a taint does less harm than a deletion.
+    pub(crate) fn supports_out_of_service(&self, remediation: &PowerCycleRemediation) -> bool {
+        match self.cluster_of(remediation) {
+            Ok(None) => self.out_of_service_supported,
+            Ok(Some(cluster)) => self.workload.supports_out_of_service(&cluster),
+            Err(_) => true,
+        }
+    }
+
+    /// Which workload cluster the Node of a remediation is in: the journalled one, once something was begun.
+    fn cluster_of(&self, remediation: &PowerCycleRemediation) -> Result<Option<ClusterKey>, Obstacle> {
+        let namespace = remediation.namespace().unwrap_or_default();
+        if let Some(subject) = begun(remediation) {
+            let cluster = subject.cluster.clone();
+            return Ok(cluster.map(|name| ClusterKey { namespace, name }));
+        }
+        let Some(key) = machine_key(&self.caches, remediation) else {
+            return Ok(None);
+        };
+        match lookup::machine(&self.caches, &key) {
+            Seen::Present(machine) => Ok(ClusterKey::of(&machine)),
+            Seen::Absent => Ok(None),
+            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
+        }
+    }
+}

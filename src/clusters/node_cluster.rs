@@ -1,21 +1,16 @@
 //! The cluster that a Node is in: the daemon's own, or a workload cluster of Cluster API.
 
+use kube::Client;
 use kube::runtime::reflector::Store;
-use kube::{Client, ResourceExt as _};
-use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::begun;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{Obstacle, Seen};
-use remediator_core::phase::Reason;
+use remediator_core::facts::{self, Seen};
 
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
-use crate::snapshot::node_of_host::Searches;
-use crate::snapshot::seen;
+use crate::clusters::node_of_host::Searches;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::lookup;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::machine_key::machine_key;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// How the Nodes of one cluster are read and written.
 #[derive(Clone)]
@@ -40,81 +35,31 @@ impl std::fmt::Debug for NodeCluster {
     }
 }
 
-impl Context {
-    /// The cluster that the daemon runs in.
-    pub(crate) fn own_nodes(&self) -> NodeCluster {
-        NodeCluster {
-            client: self.client.clone(),
-            nodes: self.caches.nodes.clone(),
-            lost_nodes: self.lost_nodes.clone(),
-            searches: self.searches.clone(),
-            out_of_service_supported: self.out_of_service_supported,
-            of: None,
-        }
-    }
-
-    /// The cluster of a remediation's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked, or nobody knows which it is.
-    pub(crate) fn nodes_of(&self, remediation: &PowerCycleRemediation) -> Result<NodeCluster, Obstacle> {
-        match self.cluster_of(remediation)? {
-            None => Ok(self.own_nodes()),
-            Some(cluster) => self.workload.nodes(&cluster),
-        }
-    }
-
-    /// The cluster of a Machine's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked.
-    pub(crate) fn nodes_of_machine(&self, machine: &Machine) -> Result<NodeCluster, Obstacle> {
-        match ClusterKey::of(machine) {
-            None => Ok(self.own_nodes()),
-            Some(cluster) => self.workload.nodes(&cluster),
-        }
-    }
-
-    /// The clusters, apart from this one, of which the Nodes are known.
-    pub(crate) fn other_clusters(&self, nodes: &NodeCluster) -> Vec<NodeCluster> {
-        let own = nodes.of.is_some().then(|| self.own_nodes());
-        let connected = self.workload.connected().into_iter();
-        own.into_iter()
-            .chain(connected.filter(|other| other.of != nodes.of))
-            .collect()
-    }
-
-    /// Whether the workloads of a remediation's Node are released by the out-of-service taint. Where nobody
-    /// knows, yes: a taint does less harm than a deletion.
-    pub(crate) fn supports_out_of_service(&self, remediation: &PowerCycleRemediation) -> bool {
-        match self.cluster_of(remediation) {
-            Ok(None) => self.out_of_service_supported,
-            Ok(Some(cluster)) => self.workload.supports_out_of_service(&cluster),
-            Err(_) => true,
-        }
-    }
-
-    /// Which workload cluster the Node of a remediation is in: the journalled one, once something was begun.
-    fn cluster_of(&self, remediation: &PowerCycleRemediation) -> Result<Option<ClusterKey>, Obstacle> {
-        let namespace = remediation.namespace().unwrap_or_default();
-        if let Some(subject) = begun(remediation) {
-            let cluster = subject.cluster.clone();
-            return Ok(cluster.map(|name| ClusterKey { namespace, name }));
-        }
-        let Some(key) = machine_key(&self.caches, remediation) else {
-            return Ok(None);
-        };
-        match seen::machine(self, &key) {
-            Seen::Present(machine) => Ok(ClusterKey::of(&machine)),
-            Seen::Absent => Ok(None),
-            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
-        }
-    }
-}
-
 impl NodeCluster {
     /// A Node as the cache has it.
     pub(crate) fn find(&self, name: &str) -> Option<std::sync::Arc<Guarded<Node>>> {
         caches::find(&self.nodes, None, name)
+    }
+}
+
+/// The Node of a Machine as the cache has it, with the Machine of the same API that it says it belongs to: the
+/// Node of a migrated Machine may speak of one of each.
+pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Node> {
+    machine.node_name().map_or(Seen::Absent, |name| {
+        lookup::of(nodes.find(name).as_deref(), "Node", name).map(|node| facts::Node {
+            machine_link: node.machine_link(machine.api()),
+            ..node.facts()
+        })
+    })
+}
+
+/// The Node, as the cache has it or as we wrote it, whichever is newer.
+pub(crate) fn node(nodes: &NodeCluster, name: &str, written: Option<&Node>) -> Seen<Node> {
+    let cached = lookup::of(nodes.find(name).as_deref(), "Node", name);
+    match (&cached, written) {
+        (Seen::Present(cached), Some(written)) if lookup::is_newer_of_same(written, cached) => {
+            Seen::Present(written.clone())
+        }
+        (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => cached,
     }
 }

@@ -13,51 +13,66 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::clusters::workload::Change;
-use crate::daemon::context::Context;
+use crate::daemon::event_mapping::{
+    active, neighbours, of_cluster, of_machine, of_namespace, of_node, of_other, of_workload, triggered,
+};
 use crate::daemon::gone;
-use crate::fencing::leftover;
-use crate::mhc::wake::{Waker, Woke};
+use crate::mhc::MhcController;
+use crate::readiness::Readiness;
 use crate::readiness::acceptance;
+use crate::remediation::Remediator;
+use crate::remediation::leftover_taints;
 use crate::remediation::reconcile;
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches::{Caches, Changes, Guarded};
-use crate::watch::concerned::{
-    active, neighbours, of_cluster, of_machine, of_namespace, of_node, of_other, of_workload, triggered,
-};
+use crate::watch::change_events::{Waker, Woke};
 use crate::watch::machine_key::machine_name;
 use crate::watch::machine_stores::{MachineChanges, MachineStores};
 use crate::watch::shared_cache;
 use crate::watch::shared_cache::Changed;
-use crate::{mhc as health_check, readiness};
+use crate::{mhc, readiness};
+
+/// Who looks after what.
+pub(crate) struct Parts {
+    pub(crate) remediator: Arc<Remediator>,
+    pub(crate) intakes: Arc<Intakes>,
+    pub(crate) health_checker: Arc<MhcController>,
+    pub(crate) readiness: Arc<Readiness>,
+}
 
 /// Starts the controllers of remediations, and of triggers on the Machines of each API; and what sets such
 /// triggers.
 pub(crate) fn drive(
-    context: &Arc<Context>,
+    parts: &Parts,
     changes: &Changes,
     workload: mpsc::UnboundedReceiver<Change>,
     wakes: (Waker, UnboundedReceiver<Woke>),
     tasks: &mut JoinSet<&'static str>,
 ) {
+    let Parts {
+        remediator: context,
+        intakes,
+        health_checker,
+        readiness,
+    } = parts;
     sweep(context, changes.nodes.subscribe(), tasks);
-    let intakes = Arc::new(Intakes::new(Arc::clone(context)));
-    gone::forget(context, &intakes, changes, tasks);
+    gone::forget(context, &health_checker.checker, intakes, changes, tasks);
     let (stance_taken, policy_again) = mpsc::unbounded();
-    health_check::run(context, wakes, stance_taken, tasks);
+    mhc::run(health_checker, wakes, stance_taken, tasks);
     judge(
-        context,
+        readiness,
         Judged {
             endpoints: changes.endpoints.clone(),
             policies: changes.policies.clone(),
             templates: changes.templates.subscribe(),
-            policy_again: stream::select(policy_again, context.caches.refusals.changes()).boxed(),
+            policy_again: stream::select(policy_again, context.sources.caches.refusals.changes()).boxed(),
         },
         tasks,
     );
-    let caches = context.caches.clone();
+    let caches = context.sources.caches.clone();
     let in_workload = workload.flat_map({
-        let (caches, clusters) = (caches.clone(), context.workload.clone());
+        let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
     });
     let on_nodes = changes.nodes.subscribe().flat_map({
@@ -65,7 +80,7 @@ pub(crate) fn drive(
         move |node| stream::iter(concerned(node))
     });
     let in_clusters = changes.clusters.subscribe().flat_map({
-        let concerned = of_cluster(&caches, &context.workload);
+        let concerned = of_cluster(&caches, &context.sources.clusters.workload);
         move |cluster| stream::iter(concerned(cluster))
     });
     let remediations =
@@ -103,7 +118,7 @@ pub(crate) fn drive(
             &caches,
             (stores.clone(), of_api),
             &changes.remediations,
-            &intakes,
+            intakes,
             tasks,
         );
     }
@@ -142,8 +157,11 @@ fn take_in(
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
-fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
-    let (endpoints, policies) = (context.caches.endpoints.clone(), context.caches.policies.clone());
+fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
+    let (endpoints, policies) = (
+        context.sources.caches.endpoints.clone(),
+        context.sources.caches.policies.clone(),
+    );
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
     let of_namespace = {
@@ -177,11 +195,12 @@ fn judge(context: &Arc<Context>, changes: Judged, tasks: &mut JoinSet<&'static s
         policies.for_each(|_| std::future::ready(())).await;
         "RemediationPolicy"
     });
-    let templates = Controller::for_shared_stream(changes.templates, context.caches.templates.clone()).run(
-        acceptance::template,
-        acceptance::error_policy,
-        Arc::clone(context),
-    );
+    let templates =
+        Controller::for_shared_stream(changes.templates, context.sources.caches.templates.clone()).run(
+            acceptance::template,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
     tasks.spawn(async move {
         templates.for_each(|_| std::future::ready(())).await;
         "PowerCycleRemediationTemplate"
@@ -198,10 +217,10 @@ struct Judged {
 }
 
 /// Starts the one that removes leftover taints.
-fn sweep(context: &Arc<Context>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
-    let nodes = Controller::for_shared_stream(returning, context.caches.nodes.clone()).run(
-        leftover::reconcile,
-        leftover::error_policy,
+fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
+    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.clone()).run(
+        leftover_taints::reconcile,
+        leftover_taints::error_policy,
         Arc::clone(context),
     );
     tasks.spawn(async move {

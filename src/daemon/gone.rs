@@ -11,16 +11,19 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
-use crate::daemon::context::Context;
+use crate::mhc::Checker;
+use crate::remediation::Remediator;
 use crate::remediation::{externally_remediated, reconcile};
 use crate::requests::annotation::Intakes;
 use crate::watch::caches;
+use crate::watch::caches::Caches;
 use crate::watch::caches::Changes;
 use crate::watch::shared_cache::Changed;
 
 /// Starts what forgets.
 pub(crate) fn forget(
-    context: &Arc<Context>,
+    context: &Arc<Remediator>,
+    checker: &Arc<Checker>,
     intakes: &Arc<Intakes>,
     changes: &Changes,
     tasks: &mut JoinSet<&'static str>,
@@ -29,7 +32,8 @@ pub(crate) fn forget(
         Arc::clone(context),
         changes.remediations.subscribe(),
     ));
-    tasks.spawn(policies(Arc::clone(context), changes.policies.subscribe()));
+    let (caches, checker) = (context.sources.caches.clone(), Arc::clone(checker));
+    tasks.spawn(policies(caches, checker, changes.policies.subscribe()));
     for of_api in [&changes.openshift, &changes.cluster_api] {
         let machines = of_api.machines.subscribe();
         tasks.spawn(of_machines(Arc::clone(intakes), machines));
@@ -38,10 +42,10 @@ pub(crate) fn forget(
 
 /// The memory of a remediation, with its line to the BMC. Ours go when their finalizer does; this is for what
 /// others took away, or kept for a while.
-async fn remediations(context: Arc<Context>, mut changed: Changed<PowerCycleRemediation>) -> &'static str {
+async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleRemediation>) -> &'static str {
     while let Some(one) = changed.next().await {
         let there = caches::find(
-            &context.caches.remediations,
+            &context.sources.caches.remediations,
             one.namespace().as_deref(),
             &one.name_any(),
         );
@@ -60,7 +64,7 @@ async fn remediations(context: Arc<Context>, mut changed: Changed<PowerCycleReme
 }
 
 /// Says that a host may be off of which nobody takes care any more: somebody removed our finalizer.
-async fn tell_of_what_stands(context: &Context, remediation: &PowerCycleRemediation) {
+async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemediation) {
     let Some(status) = &remediation.status else {
         return;
     };
@@ -80,10 +84,14 @@ async fn tell_of_what_stands(context: &Context, remediation: &PowerCycleRemediat
 }
 
 /// Whether the health checker stands in depends on the policy.
-async fn policies(context: Arc<Context>, mut changed: Changed<RemediationPolicy>) -> &'static str {
+async fn policies(
+    caches: Caches,
+    checker: Arc<Checker>,
+    mut changed: Changed<RemediationPolicy>,
+) -> &'static str {
     while let Some(one) = changed.next().await {
-        if caches::find(&context.caches.policies, None, &one.name_any()).is_none() {
-            context.checker.look();
+        if caches::find(&caches.policies, None, &one.name_any()).is_none() {
+            checker.look();
         }
     }
     "policy"
@@ -94,7 +102,7 @@ async fn of_machines(intakes: Arc<Intakes>, mut changed: Changed<Machine>) -> &'
     while let Some(one) = changed.next().await {
         let (namespace, name) = (one.namespace(), one.name_any());
         let is_there = |api: MachineApi| {
-            let machines = &intakes.context.caches.of(api).machines;
+            let machines = &intakes.sources.caches.of(api).machines;
             let there = caches::find(machines, namespace.as_deref(), &name);
             there.is_some_and(|there| there.uid() == one.uid())
         };

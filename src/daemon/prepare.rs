@@ -7,15 +7,13 @@ use remediator_api::GROUP;
 use remediator_api::views::cluster_api::Version;
 
 use crate::api_call;
+use crate::clusters::out_of_service::supports_out_of_service;
 use crate::watch::caches::Served;
 use crate::watch::served::ServedClusterApi;
 use crate::watch::{served, served_schema};
 
 /// How often a group of kinds that is not served yet is asked for again.
 const SERVED_RECHECK: Duration = Duration::from_secs(5);
-
-/// First minor version of Kubernetes 1 with the out-of-service taint on for everybody (KEP-2268).
-const OUT_OF_SERVICE_MINOR: u32 = 28;
 
 /// Waits until our kinds are served; learns what the server supports.
 ///
@@ -89,15 +87,5 @@ async fn wait_for_our_fields(client: &Client) {
             }
         }
         tokio::time::sleep(SERVED_RECHECK).await;
-    }
-}
-
-/// Whether a server of this version has the out-of-service taint on for everybody.
-pub(crate) fn supports_out_of_service(major: &str, minor: &str) -> bool {
-    let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
-    match (major.parse::<u32>(), digits.parse::<u32>()) {
-        (Ok(1), Ok(minor)) => minor >= OUT_OF_SERVICE_MINOR,
-        (Ok(major), Ok(_)) => major > 1,
-        (Err(_), _) | (_, Err(_)) => false,
     }
 }

@@ -11,17 +11,31 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::api_call;
+use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
+use crate::clusters::Clusters;
+use crate::clusters::node_of_host::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
-use crate::daemon::context::Context;
+use crate::daemon::driving::Parts;
 use crate::daemon::driving::drive;
 use crate::daemon::prepare;
-use crate::fencing::leftover;
-use crate::mhc::wake::Wakes;
-use crate::remediation::{farewell, node_lease};
+use crate::metal3;
+use crate::mhc::{Checker, MhcController};
+use crate::readiness::{Findings, Readiness};
+use crate::remediation::{Remediator, leftover_taints};
+use crate::report::condition_writer::ConditionWriter;
+use crate::requests::annotation::Intakes;
+use crate::snapshot::Sources;
+use crate::snapshot::node_lease;
+use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, Unused};
+use crate::watch::caches::Caches;
+use remediator_bmc::Bmcs;
+
+use crate::remediation::farewell;
 use crate::report::{Metrics, Reporter, serve_metrics};
 use crate::watch::caches;
+use crate::watch::change_events::Wakes;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::served::ServedClusterApi;
 
@@ -29,9 +43,9 @@ use crate::watch::served::ServedClusterApi;
 #[derive(Clone, Debug)]
 pub(crate) struct RunOptions {
     /// Name of this replica, for events.
-    pub instance: String,
+    pub(crate) instance: String,
     /// Where metrics are served; nowhere without.
-    pub metrics: Option<SocketAddr>,
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -83,17 +97,35 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();
     let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too], waker.clone());
-    let caches = (caches, lost_nodes, networks);
-    let clusters = (cluster_api, workload);
-    let context = Arc::new(Context::new(client, clock, caches, clusters, reporter, supported));
+    let clusters = Clusters {
+        client: client.clone(),
+        clock: clock.clone(),
+        caches: caches.clone(),
+        lost_nodes,
+        searches: Searches::new(node_of_host::LISTING),
+        out_of_service_supported: supported,
+        workload,
+    };
+    let sources = Arc::new(Sources {
+        metal3: metal3::Provider::new(client.clone()),
+        client: client.clone(),
+        clock: clock.clone(),
+        caches: caches.clone(),
+        cluster_api,
+        clusters,
+        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
+        leases_unused: Unused::default(),
+    });
     tokio::select! {
         () = &mut stop => return Ok(()),
-        (ready, ()) = async { tokio::join!(context.caches.ready(), node_lease::learn(&context)) } => ready.context("a watch ended before it had listed everything")?,
+        (ready, ()) = async { tokio::join!(caches.ready(), node_lease::learn(&sources)) } => ready.context("a watch ended before it had listed everything")?,
     }
-    count(&metrics, &context);
+    let bmc = Arc::new(BmcAccess::new(client, clock.clone(), caches.clone(), networks));
+    count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
-    drive(&context, &changes, in_workload, (waker, woken), &mut tasks);
-    let leftover = leftover::in_workload(Arc::clone(&context), left_in_workload);
+    let parts = parts(&sources, &bmc, &reporter);
+    drive(&parts, &changes, in_workload, (waker, woken), &mut tasks);
+    let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
         "leftover taint of a workload cluster"
@@ -105,7 +137,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no talk is begun after the last one was ended.
     tasks.shutdown().await;
-    farewell::end_talks(&context.memories, &context.bmcs).await;
+    farewell::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
     match ended {
         None => Ok(()),
         Some(ended) => bail!("the {ended} task ended; the process starts anew"),
@@ -120,9 +152,35 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
     }
 }
 
+/// Who looks after what.
+fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
+    let checker = Arc::new(Checker::default());
+    Parts {
+        remediator: Arc::new(Remediator::new(
+            Arc::clone(sources),
+            Arc::clone(bmc),
+            reporter.clone(),
+        )),
+        intakes: Arc::new(Intakes::new(Arc::clone(sources), reporter.clone())),
+        health_checker: Arc::new(MhcController {
+            sources: Arc::clone(sources),
+            reporter: reporter.clone(),
+            checker: Arc::clone(&checker),
+        }),
+        readiness: Arc::new(Readiness {
+            sources: Arc::clone(sources),
+            bmc: Arc::clone(bmc),
+            reporter: reporter.clone(),
+            conditions: ConditionWriter::new(sources.clock.clone()),
+            findings: Findings::default(),
+            checker,
+        }),
+    }
+}
+
 /// Has read what is counted elsewhere when somebody asks for the metrics.
-fn count(metrics: &Metrics, context: &Arc<Context>) {
-    let caches = context.caches.clone();
+fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
+    let caches = caches.clone();
     metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
@@ -134,7 +192,7 @@ fn count(metrics: &Metrics, context: &Arc<Context>) {
         }
         counts
     });
-    let bmcs = context.bmcs.clone();
+    let bmcs = bmcs.clone();
     metrics.counter_of(
         "bmc_requests",
         "Readings, inspections and commands that BMCs were asked for, by what came of it",

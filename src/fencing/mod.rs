@@ -1,6 +1,5 @@
 //! Releasing the workloads of a host that is proven off, and giving its Node back afterwards.
 
 pub mod cleanup;
-pub(crate) mod leftover;
 pub mod node_deletion;
 pub mod taint;

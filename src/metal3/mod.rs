@@ -19,9 +19,7 @@ use remediator_core::phase::{Phase, Reason};
 use remediator_core::strategy::HostControl;
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
-use crate::remediation::memory::Memory;
-use crate::snapshot::host::{HostTrust, ResolvedHost, bmc_address};
+use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address};
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
 /// read again at the last look before a power-off.
@@ -38,6 +36,9 @@ pub(crate) struct HostView {
     unrivalled: Result<(), Obstacle>,
 }
 
+/// A BareMetalHost as it was read, when, and what led to it.
+pub(crate) type LastRead = (Timestamp, HostReference, Result<HostView, Obstacle>);
+
 /// Whether Metal3Remediations are asked for with a BareMetalHost. To bring a host back nobody has to know of them, and
 /// a list that cannot be read must not hold it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,24 +52,24 @@ enum Rivals {
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn resolve(
-    context: &Context,
+    metal3: &Provider,
     remediation: &PowerCycleRemediation,
     machine: &Machine,
     reference: &HostReference,
-    memory: &mut Memory,
+    last_read: &mut Option<LastRead>,
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let status = remediation.status.as_ref();
     let begun = status.is_some_and(|status| is_to_be_brought_back(&status.journal));
     let rivals = if begun { Rivals::Ignored } else { Rivals::Sought };
-    let read = match &memory.bare_metal_host {
+    let read = match &*last_read {
         Some((_, _, Ok(view))) if begun => Ok(view.clone()),
         Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
             Ok(view.clone())
         }
         Some(_) | None => {
-            let view = read(&context.metal3, machine, reference, rivals).await?;
-            memory.bare_metal_host = Some((now, reference.clone(), view.clone()));
+            let view = read(metal3, machine, reference, rivals).await?;
+            *last_read = Some((now, reference.clone(), view.clone()));
             view
         }
     };
@@ -99,13 +100,13 @@ fn is_to_be_brought_back(journal: &Journal) -> bool {
 /// # Errors
 /// A failed call.
 pub(crate) async fn look(
-    context: &Context,
+    metal3: &Provider,
     remediation: &PowerCycleRemediation,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<(), Obstacle>, ShellError> {
     let control = remediation.spec.strategy.host_control;
-    let view = fenceable(&context.metal3, machine, reference, control).await?;
+    let view = fenceable(metal3, machine, reference, control).await?;
     Ok(view.map(drop))
 }
 

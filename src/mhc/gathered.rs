@@ -20,16 +20,18 @@ use remediator_core::step::{
     without_node_obstacle,
 };
 
+use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
 use crate::mhc::judged;
 use crate::mhc::judged::UnderWay;
+use crate::mhc::state::MhcController;
 use crate::mhc::state::{CheckKey, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{gather, others, seen};
+use crate::snapshot::{gather, others};
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
+use crate::watch::lookup;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
@@ -73,8 +75,9 @@ impl Gathered {
     }
 
     /// The checks that ask for power cycles.
-    pub(super) fn checks(&self, context: &Context) -> Vec<Check> {
-        let cluster = |key: &ClusterKey| seen::cluster(context, key).map(|cluster| cluster.state);
+    pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
+        let cluster =
+            |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
         let checks = self.checks.iter();
         checks
             .filter_map(|guarded| judged::asking(guarded, cluster))
@@ -82,7 +85,7 @@ impl Gathered {
     }
 
     /// The Machines.
-    pub(super) fn targets(&self, context: &Context) -> Vec<Target> {
+    pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
         let under_way = UnderWay::among(self.api, self.readable_remediations());
         let clusters = self.node_clusters(context);
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
@@ -99,7 +102,7 @@ impl Gathered {
     /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
     fn node_clusters(
         &self,
-        context: &Context,
+        context: &MhcController,
     ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
         let readable = self
             .machines
@@ -107,8 +110,8 @@ impl Gathered {
             .filter_map(|machine| machine.0.as_ref().ok());
         let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
         let nodes = |key: &Option<ClusterKey>| match key {
-            None => Ok(context.own_nodes()),
-            Some(key) => context.workload.nodes(key),
+            None => Ok(context.sources.clusters.own_nodes()),
+            Some(key) => context.sources.clusters.workload.nodes(key),
         };
         keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }
@@ -133,13 +136,13 @@ impl Gathered {
     /// of a remediation, would; and until when, if that is known.
     pub(super) fn refusal(
         &self,
-        context: &Context,
+        context: &MhcController,
         name: &str,
         now: Timestamp,
     ) -> Option<(Obstacle, Option<Timestamp>)> {
         let for_good = |obstacle| Some((obstacle, None));
         let machine = self.machine(name)?;
-        let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
+        let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
         let facts = gather::machine_facts(machine, cluster.as_ref());
         let of_machine = machine_obstacle(&facts).or_else(|| pause_obstacle(&facts));
         if let Some(obstacle) = of_machine.or_else(|| trigger_obstacle(&facts)) {
@@ -152,12 +155,12 @@ impl Gathered {
             return for_good(others::may_be_at_work(unreadable, Some(name)));
         }
         let checks = self.checks.iter();
-        let checks: Vec<_> = checks.map(|check| seen::health_check(check, machine)).collect();
-        let nodes = match context.nodes_of_machine(machine) {
+        let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
+        let nodes = match context.sources.clusters.nodes_of_machine(machine) {
             Ok(nodes) => nodes,
             Err(obstacle) => return for_good(obstacle),
         };
-        let node = seen::node_of(machine, &nodes);
+        let node = node_cluster::node_of(machine, &nodes);
         let vouching = match vouching(&checks) {
             Ok(vouching) => vouching,
             Err(obstacle) => return for_good(obstacle),
@@ -165,7 +168,7 @@ impl Gathered {
         let cluster = gather::cluster_state(cluster);
         node_obstacle(&facts, &node)
             .or_else(|| without_node_obstacle(&facts, &node))
-            .or_else(|| unnamed_host(&facts, &node, &host_by_statement(context, machine)))
+            .or_else(|| unnamed_host(&facts, &node, &host_by_statement(&context.sources, machine)))
             .map_or_else(
                 || not_yet_missed(&facts, &node, (&vouching, &cluster), now),
                 for_good,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{about, begun};
+use remediator_api::target_ref::{about, begun, is_under_way};
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Seen;
@@ -14,7 +14,7 @@ use remediator_core::health::rules::{Malformed, Scope};
 use remediator_core::health::target::{ClusterState, NodeState, Target};
 use remediator_core::machine_api::MachineApi;
 
-use crate::clusters::workload::ClusterKey;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// Whether a check asks for power cycles by the strategy, which is what our health checker evaluates. Of one
 /// that cannot be read nobody knows.
@@ -157,12 +157,6 @@ impl UnderWay {
         });
         self.machines.contains(&guarded.name_any()) || node.is_some_and(|node| self.nodes.contains(&node))
     }
-}
-
-/// Whether a remediation has not ended.
-pub(crate) fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
-    let status = remediation.status.as_ref();
-    !status.is_some_and(|status| status.journal.phase.is_final())
 }
 
 #[cfg(test)]

@@ -13,16 +13,17 @@ use remediator_core::checker::standing::{Standing, Wanted, standing};
 use remediator_core::facts::Seen;
 use remediator_core::machine_api::MachineApi;
 
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
 use crate::mhc::pass::forget_numbers;
+use crate::mhc::state::MhcController;
 use crate::mhc::state::{CheckKey, Stance};
-use crate::mhc::unserved::{NodeChecks, Unserved};
-use crate::mhc::wake::{Waker, Woke};
+use crate::mhc::unserved::NodeChecks;
+use crate::mhc::unserved_checks::Unserved;
 use crate::mhc::{judged, platform, unserved};
-use crate::snapshot::seen;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::change_events::{Waker, Woke};
+use crate::watch::lookup;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// How often the Lease of the platform's controller is read while it decides something.
 const LOOK: Duration = Duration::from_secs(10);
@@ -42,15 +43,15 @@ struct Outlook {
 
 /// Looks, for ever, whether the platform's controllers run and who evaluates what.
 pub(super) async fn look(
-    context: Arc<Context>,
+    context: Arc<MhcController>,
     waker: Waker,
     changed: stream::UnboundedSender<()>,
 ) -> &'static str {
-    let mut jumps = context.clock.jumps();
+    let mut jumps = context.sources.clock.jumps();
     let mut outlook = Outlook::default();
     loop {
-        let jumped = context.clock.jumps() != jumps;
-        jumps = context.clock.jumps();
+        let jumped = context.sources.clock.jumps() != jumps;
+        jumps = context.sources.clock.jumps();
         let stances = outlook.look(&context, jumped).await;
         for (api, stance) in stances {
             let Some(before) = context.checker.take(api, &stance) else {
@@ -71,12 +72,12 @@ pub(super) async fn look(
 
 impl Outlook {
     /// Looks at each API that the server has. OpenShift's is looked at in any case, for NodeHealthChecks.
-    async fn look(&mut self, context: &Context, jumped: bool) -> Vec<(MachineApi, Stance)> {
+    async fn look(&mut self, context: &MhcController, jumped: bool) -> Vec<(MachineApi, Stance)> {
         if self.seldom.is_none_or(|last| last.elapsed() >= LOOK_SELDOM) {
             self.seldom = Some(Instant::now());
-            let switched_off = platform::is_switched_off(&context.client).await;
+            let switched_off = platform::is_switched_off(&context.sources.client).await;
             self.switched_off = switched_off.or(self.switched_off);
-            let node_checks = unserved::node_checks(&context.client).await;
+            let node_checks = unserved::node_checks(&context.sources.client).await;
             self.node_checks = node_checks.or(self.node_checks.take());
         }
         let node_checks_served = self.node_checks.as_ref().map(|checks| checks.served);
@@ -85,13 +86,13 @@ impl Outlook {
         for (api, seen) in MachineApi::ALL.into_iter().zip(&mut self.seen) {
             let is_served = match api {
                 MachineApi::OpenShift => true,
-                MachineApi::ClusterApi => context.cluster_api.version().is_some(),
+                MachineApi::ClusterApi => context.sources.cluster_api.version().is_some(),
             };
             if !is_served && context.checker.stance(api).is_none() {
                 continue;
             }
-            let read = platform::lease(&context.client, api).await;
-            let now = context.clock.now();
+            let read = platform::lease(&context.sources.client, api).await;
+            let now = context.sources.clock.now();
             let before = std::mem::take(seen);
             let before = if jumped { before.counted_from(now) } else { before };
             *seen = before.after(read, now);
@@ -110,11 +111,12 @@ impl Outlook {
 }
 
 /// Keeps the workload clusters connected whose Nodes are judged: their changes wake the checker.
-fn keep_connected(context: &Context) {
+fn keep_connected(context: &MhcController) {
     if !context.checker.is_in(MachineApi::ClusterApi) {
         return;
     }
     let checks = context
+        .sources
         .caches
         .cluster_api
         .health_checks
@@ -123,13 +125,13 @@ fn keep_connected(context: &Context) {
         .iter()
         .filter_map(|check| judged::cluster_of(check))
         .collect();
-    context.workload.keep(clusters);
+    context.sources.clusters.workload.keep(clusters);
 }
 
 /// Until the next look, if nobody asks for one before.
-fn pause(context: &Context) -> Duration {
+fn pause(context: &MhcController) -> Duration {
     let decides = matches!(wanted(context), Seen::Present(Wanted::Auto | Wanted::Always));
-    let is_asked = |api| !unserved::asking(&context.caches, api, Asks::ByAnnotation).is_empty();
+    let is_asked = |api| !unserved::asking(&context.sources.caches, api, Asks::ByAnnotation).is_empty();
     let is_unknown = |api| {
         let stance = context.checker.stance(api);
         stance.is_some_and(|stance| stance.unserved.unknown().is_some())
@@ -143,13 +145,13 @@ fn pause(context: &Context) -> Duration {
 }
 
 /// What the administrator wants.
-fn wanted(context: &Context) -> Seen<Wanted> {
-    wanted_by(caches::find(&context.caches.policies, None, POLICY_NAME).as_deref())
+fn wanted(context: &MhcController) -> Seen<Wanted> {
+    wanted_by(caches::find(&context.sources.caches.policies, None, POLICY_NAME).as_deref())
 }
 
 /// What a policy says of who evaluates health checks.
 pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wanted> {
-    let policy = seen::of(policy, "RemediationPolicy", POLICY_NAME);
+    let policy = lookup::of(policy, "RemediationPolicy", POLICY_NAME);
     policy.map(|policy| match policy.spec.health_checker {
         HealthChecker::Auto => Wanted::Auto,
         HealthChecker::Always => Wanted::Always,
@@ -159,14 +161,14 @@ pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Wan
 
 /// Which MachineHealthChecks of an API ask for power cycles in vain. `operator`: see [`evaluator`].
 fn in_vain(
-    context: &Context,
+    context: &MhcController,
     api: MachineApi,
     (platform, standing): (&Platform, &Standing),
     operator: Option<bool>,
 ) -> Unserved {
     let mut unserved = Unserved::default();
     for asks in Asks::ALL {
-        let asking = unserved::asking(&context.caches, api, asks);
+        let asking = unserved::asking(&context.sources.caches, api, asks);
         match evaluator(api, asks, platform, standing, operator) {
             Evaluator::Nobody(_) => unserved.machine_checks.extend(asking),
             Evaluator::Stranger => unserved.strangers.extend(asking),
@@ -181,7 +183,7 @@ fn in_vain(
     unserved
 }
 
-fn report(context: &Arc<Context>, api: MachineApi, before: &Stance, after: &Stance) {
+fn report(context: &Arc<MhcController>, api: MachineApi, before: &Stance, after: &Stance) {
     if before.standing != after.standing {
         context.reporter.health_checker_stands(api, &after.standing);
         if !after.standing.is_alone() {

@@ -17,9 +17,9 @@ mod status;
 mod telling;
 mod trigger;
 pub(crate) mod unserved;
-pub(crate) mod wake;
+mod unserved_checks;
 mod with_template;
 
 pub(crate) use run::run;
-pub(crate) use state::{Checker, Stance};
-pub(crate) use unserved::Unserved;
+pub(crate) use state::{Checker, MhcController, Stance};
+pub(crate) use unserved_checks::Unserved;

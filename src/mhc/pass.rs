@@ -20,19 +20,19 @@ use remediator_core::health::overlap::{Evaluation, evaluate};
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
 use crate::mhc::again::{RETRY, Retry, next};
 use crate::mhc::gathered::Gathered;
 use crate::mhc::queue::Queue;
 use crate::mhc::saying::say;
 use crate::mhc::state::CheckKey;
+use crate::mhc::state::MhcController;
 use crate::mhc::telling::tell;
 use crate::mhc::{judged, status, trigger, with_template};
 use crate::watch::caches::Guarded;
 
 /// The passes over the health checks of one API.
 pub(super) struct Passes {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<MhcController>,
     pub(super) api: MachineApi,
 }
 
@@ -87,14 +87,15 @@ pub(super) async fn reconcile(
         }
     }
     say(context, &key, (&gathered, &unsaid), now, &mut retry).await;
-    Ok(next(look_again, retry, context.clock.now()))
+    Ok(next(look_again, retry, context.sources.clock.now()))
 }
 
 /// Whether what a check is judged by was not read yet. It will be soon, which wakes the checker; until then,
 /// Machines would be missing from its numbers, and every Node of its cluster unknown, which is a false alarm.
-fn is_too_early(context: &Context, api: MachineApi, guarded: &Guarded<MachineHealthCheck>) -> bool {
+fn is_too_early(context: &MhcController, api: MachineApi, guarded: &Guarded<MachineHealthCheck>) -> bool {
     let cluster = judged::cluster_of(guarded);
-    !context.caches.are_listed(api) || cluster.is_some_and(|key| context.workload.is_awaited(&key))
+    !context.sources.caches.are_listed(api)
+        || cluster.is_some_and(|key| context.sources.clusters.workload.is_awaited(&key))
 }
 
 /// A check as it was judged, and what that was judged on.
@@ -108,9 +109,9 @@ struct Judged {
 }
 
 /// Judges a check by what the caches have now.
-fn judge(context: &Context, key: &CheckKey) -> Judged {
-    let now = context.clock.now();
-    let gathered = Gathered::of(&context.caches, key);
+fn judge(context: &MhcController, key: &CheckKey) -> Judged {
+    let now = context.sources.clock.now();
+    let gathered = Gathered::of(&context.sources.caches, key);
     let (checks, targets) = (gathered.checks(context), gathered.targets(context));
     let evaluation = evaluate(&checks, &targets, now);
     let look_again = Cell::new(evaluation.look_again);
@@ -135,7 +136,7 @@ fn judge(context: &Context, key: &CheckKey) -> Judged {
 
 /// Puts the triggers, each on a judgement that is young; says what people are told of it, and when those that
 /// could not be put are tried again.
-async fn put_triggers(context: &Context, key: &CheckKey, judged: &mut Judged) -> (Vec<Notice>, Retry) {
+async fn put_triggers(context: &MhcController, key: &CheckKey, judged: &mut Judged) -> (Vec<Notice>, Retry) {
     let (mut notices, mut retry) = (Vec::new(), Retry::default());
     let mut queue = Queue::new(std::mem::take(&mut judged.outcome.triggers), Instant::now());
     loop {
@@ -198,7 +199,7 @@ fn put_notice(check: &CheckKey, machine: &Machine, error: Option<&ShellError>) -
 }
 
 fn count(
-    context: &Context,
+    context: &MhcController,
     key: &CheckKey,
     gathered: &Gathered,
     evaluation: &Evaluation<'_>,
@@ -220,7 +221,7 @@ fn count(
 }
 
 /// Nothing more is counted of a check here.
-pub(super) fn forget_numbers(context: &Context, key: &CheckKey) {
+pub(super) fn forget_numbers(context: &MhcController, key: &CheckKey) {
     if let Some(labels) = key.in_metrics() {
         context.reporter.check_gone(&labels);
     }

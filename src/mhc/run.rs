@@ -15,14 +15,14 @@ use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::daemon::context::Context;
 use crate::mhc::look_out::look;
 use crate::mhc::pass::{Passes, forget_numbers};
 use crate::mhc::state::CheckKey;
-use crate::mhc::wake::{Waker, Woke};
+use crate::mhc::state::MhcController;
 use crate::mhc::{judged, pass, unserved};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::change_events::{Waker, Woke};
 use crate::watch::machine_stores::MachineStores;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
@@ -30,7 +30,7 @@ const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Starts it in `tasks`. `changed` is told when there is something else to say on the policy.
 pub(crate) fn run(
-    context: &Arc<Context>,
+    context: &Arc<MhcController>,
     (waker, woken): (Waker, mpsc::UnboundedReceiver<Woke>),
     changed: stream::UnboundedSender<()>,
     tasks: &mut JoinSet<&'static str>,
@@ -44,7 +44,7 @@ pub(crate) fn run(
 type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
 
 /// Starts the passes over the health checks of one API.
-fn passes(context: &Arc<Context>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
+fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
     let (due, dues) = stream::unbounded();
     // Whatever wakes it is heard from the watches; the cache's own stream would wake it for each status.
     let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
@@ -52,7 +52,7 @@ fn passes(context: &Arc<Context>, api: MachineApi, tasks: &mut JoinSet<&'static 
         context: Arc::clone(context),
         api,
     };
-    let passes = Controller::for_shared_stream(silence, context.caches.of(api).health_checks.clone())
+    let passes = Controller::for_shared_stream(silence, context.sources.caches.of(api).health_checks.clone())
         .reconcile_on(dues)
         .run(pass::reconcile, pass::error_policy, Arc::new(passes));
     tasks.spawn(async move {
@@ -64,12 +64,13 @@ fn passes(context: &Arc<Context>, api: MachineApi, tasks: &mut JoinSet<&'static 
 
 /// Hears what has changed, and has the health checks looked at that it concerns.
 async fn hear(
-    context: Arc<Context>,
+    context: Arc<MhcController>,
     mut woken: mpsc::UnboundedReceiver<Woke>,
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
-    let all_asking =
-        || MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.caches, api, asks)));
+    let all_asking = || {
+        MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.sources.caches, api, asks)))
+    };
     let mut asking = Default::default();
     while let Some(first) = woken.recv().await {
         tokio::time::sleep(TOGETHER).await;
@@ -82,9 +83,9 @@ async fn hear(
             context.checker.look();
         }
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
-        let seen = dues.iter().filter(|(api, _)| !context.caches.hides(*api));
+        let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
         for (api, due) in seen {
-            for check in concerned(context.caches.of(*api), &woken) {
+            for check in concerned(context.sources.caches.of(*api), &woken) {
                 if due.unbounded_send(check).is_err() {
                     return "health checker's ears";
                 }
@@ -95,9 +96,9 @@ async fn hear(
 }
 
 /// Forgets the checks that are gone or ask for something else by now.
-fn forget(context: &Context) {
+fn forget(context: &MhcController) {
     let is_wanted = |key: &CheckKey| {
-        let checks = &context.caches.of(key.api).health_checks;
+        let checks = &context.sources.caches.of(key.api).health_checks;
         caches::find(checks, Some(&key.namespace), &key.name).is_some_and(|check| judged::is_told_of(&check))
     };
     for key in context.checker.retain(is_wanted) {

@@ -4,17 +4,17 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_core::checker::succeeded::Said;
 
-use crate::daemon::context::Context;
 use crate::mhc::again::Retry;
 use crate::mhc::gathered::Gathered;
 use crate::mhc::pass::is_overtaken;
 use crate::mhc::state::CheckKey;
+use crate::mhc::state::MhcController;
 use crate::mhc::status;
 use crate::mhc::status::machine::Turn;
 
 /// Writes the conditions for as long as one turn takes: then others are looked at first.
 pub(super) async fn say(
-    context: &Context,
+    context: &MhcController,
     key: &CheckKey,
     (gathered, unsaid): (&Gathered, &[Said]),
     now: Timestamp,

@@ -2,7 +2,7 @@
 //! something twice depends on it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use remediator_core::checker::notice::{Notice, Told};
@@ -10,7 +10,17 @@ use remediator_core::checker::standing::Standing;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::Notify;
 
-use crate::mhc::unserved::Unserved;
+use crate::mhc::unserved_checks::Unserved;
+use crate::report::Reporter;
+use crate::snapshot::Sources;
+
+/// What evaluates MachineHealthChecks where the platform's controller does not run.
+pub(crate) struct MhcController {
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) reporter: Reporter,
+    /// What was seen and told before.
+    pub(crate) checker: Arc<Checker>,
+}
 
 /// A health check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,14 +8,14 @@ use remediator_api::views::MachineHealthCheck;
 use remediator_core::checker::notice::{Notice, On};
 use remediator_core::machine_api::MachineApi;
 
-use crate::daemon::context::Context;
 use crate::mhc::gathered::Gathered;
 use crate::mhc::state::CheckKey;
+use crate::mhc::state::MhcController;
 use crate::watch::caches::Guarded;
 
 /// Tells people what they were not told in the pass before, without holding up the next one.
 pub(super) fn tell(
-    context: &Arc<Context>,
+    context: &Arc<MhcController>,
     key: &CheckKey,
     guarded: &Guarded<MachineHealthCheck>,
     gathered: Option<&Gathered>,
@@ -46,7 +46,7 @@ pub(super) fn tell(
 
 /// For events about a check or a Machine, also about one that cannot be read.
 pub(super) fn reference<K: Resource<DynamicType = ()>>(
-    context: &Context,
+    context: &MhcController,
     api: MachineApi,
     guarded: &Guarded<K>,
 ) -> ObjectReference {
@@ -54,7 +54,7 @@ pub(super) fn reference<K: Resource<DynamicType = ()>>(
     match api {
         MachineApi::OpenShift => reference,
         MachineApi::ClusterApi => ObjectReference {
-            api_version: context.cluster_api.group_version(),
+            api_version: context.sources.cluster_api.group_version(),
             ..reference
         },
     }

@@ -12,86 +12,11 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
 use crate::api_call::list;
-use crate::daemon::context::Context;
+use crate::mhc::state::MhcController;
 use crate::mhc::telling::reference;
+use crate::mhc::unserved_checks::Unserved;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
-
-/// Names in one message.
-const NAMED: usize = 5;
-
-/// Health checks that ask for power cycles in vain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unserved {
-    /// MachineHealthChecks that nobody evaluates, whichever way they ask, `namespace/name`.
-    pub(super) machine_checks: BTreeSet<String>,
-    /// Those that a controller evaluates which does not know the strategy.
-    pub(super) strangers: BTreeSet<String>,
-    /// NodeHealthChecks.
-    pub(super) node_checks: BTreeSet<String>,
-    /// Why nobody knows of some MachineHealthCheck that asks for power cycles whether it is evaluated.
-    pub(super) unknown: Option<Obstacle>,
-}
-
-impl Unserved {
-    /// These and others.
-    #[must_use]
-    pub(crate) fn and(mut self, others: &Self) -> Self {
-        self.machine_checks.extend(others.machine_checks.iter().cloned());
-        self.strangers.extend(others.strangers.iter().cloned());
-        self.node_checks.extend(others.node_checks.iter().cloned());
-        self.unknown = self.unknown.or_else(|| others.unknown.clone());
-        self
-    }
-
-    /// What stands in the way of which signals, with the names, the worst first; empty if nothing does.
-    pub(crate) fn obstacles(&self) -> Vec<Obstacle> {
-        let table = [
-            (
-                &self.strangers,
-                Reason::StrategyNotKnown,
-                "Cluster API's manager evaluates these MachineHealthChecks and does not know the annotation by \
-                 which they ask for power cycles, so it asks the owners of unhealthy Machines to replace them",
-            ),
-            (
-                &self.machine_checks,
-                Reason::HealthChecksUnserved,
-                "MachineHealthChecks that ask for power cycles are evaluated by nobody",
-            ),
-            (
-                &self.node_checks,
-                Reason::DisabledByMachineHealthChecks,
-                "NodeHealthChecks with our template are disabled because of MachineHealthChecks",
-            ),
-        ];
-        let unserved = table.into_iter().filter(|(names, ..)| !names.is_empty());
-        unserved
-            .map(|(names, reason, what)| Obstacle::new(reason, format!("{what}: {}", listed(names))))
-            .collect()
-    }
-
-    /// Why nobody knows about some.
-    pub(crate) fn unknown(&self) -> Option<&Obstacle> {
-        self.unknown.as_ref()
-    }
-
-    /// How many health checks of each kind are in vain.
-    pub(super) fn numbers(&self) -> [(&'static str, usize); 2] {
-        let machine_checks = self.machine_checks.len().saturating_add(self.strangers.len());
-        [
-            ("MachineHealthCheck", machine_checks),
-            ("NodeHealthCheck", self.node_checks.len()),
-        ]
-    }
-}
-
-fn listed(names: &BTreeSet<String>) -> String {
-    let mut shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-    if names.len() > NAMED {
-        shown.push("and others");
-    }
-    shown.join(", ")
-}
 
 /// The readable MachineHealthChecks of an API that ask for power cycles in this way.
 pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<String> {
@@ -145,7 +70,7 @@ pub(super) async fn node_checks(client: &Client) -> Option<NodeChecks> {
 }
 
 /// Tells people on each health check of an API that is in vain since `before`.
-pub(super) async fn tell(context: &Context, api: MachineApi, before: &Unserved, after: &Unserved) {
+pub(super) async fn tell(context: &MhcController, api: MachineApi, before: &Unserved, after: &Unserved) {
     let unserved = after.machine_checks.difference(&before.machine_checks);
     let unserved = unserved.map(|name| (name, Reason::HealthChecksUnserved, "nobody evaluates it"));
     let strangers = after.strangers.difference(&before.strangers);
@@ -155,7 +80,11 @@ pub(super) async fn tell(context: &Context, api: MachineApi, before: &Unserved, 
         let Some((namespace, name)) = name.split_once('/') else {
             continue;
         };
-        if let Some(check) = caches::find(&context.caches.of(api).health_checks, Some(namespace), name) {
+        if let Some(check) = caches::find(
+            &context.sources.caches.of(api).health_checks,
+            Some(namespace),
+            name,
+        ) {
             let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
             let how = if by_template { "a template" } else { "annotation" };
             let detail = format!("MachineHealthCheck {name} asks for power cycles by {how}, and {why}");

@@ -13,9 +13,9 @@ use remediator_core::checker::notice::Notice;
 use remediator_core::checker::notices::{malformed, unusable_template};
 use remediator_core::health::overlap::Check;
 
-use crate::daemon::context::Context;
 use crate::mhc::again::RETRY;
 use crate::mhc::state::CheckKey;
+use crate::mhc::state::MhcController;
 use crate::mhc::telling::tell;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
@@ -25,12 +25,12 @@ const YOUNG: Duration = Duration::from_secs(30);
 
 /// Looks at such a check.
 pub(super) fn look(
-    context: &Arc<Context>,
+    context: &Arc<MhcController>,
     key: &CheckKey,
     guarded: &Guarded<MachineHealthCheck>,
     check: &Check,
 ) -> Action {
-    if !context.caches.knows_templates() {
+    if !context.sources.caches.knows_templates() {
         return Action::requeue(RETRY);
     }
     let unusable = of_template(context, key, guarded);
@@ -46,9 +46,13 @@ pub(super) fn look(
 }
 
 /// Why no request can be made from the template that a check names.
-fn of_template(context: &Context, key: &CheckKey, guarded: &Guarded<MachineHealthCheck>) -> Option<Notice> {
+fn of_template(
+    context: &MhcController,
+    key: &CheckKey,
+    guarded: &Guarded<MachineHealthCheck>,
+) -> Option<Notice> {
     let name = &guarded.0.as_ref().ok()?.spec.remediation_template.as_ref()?.name;
-    let template = caches::find(&context.caches.templates, Some(&key.namespace), name);
+    let template = caches::find(&context.sources.caches.templates, Some(&key.namespace), name);
     let wrong = match template.as_deref() {
         None => Err(format!("does not exist in namespace {}", key.namespace)),
         Some(Guarded(Ok(template))) => template.spec.validated().map(drop).map_err(|wrong| wrong.detail),
@@ -57,9 +61,9 @@ fn of_template(context: &Context, key: &CheckKey, guarded: &Guarded<MachineHealt
     wrong.err().map(|wrong| unusable_template(name, &wrong))
 }
 
-fn left_of_youth(context: &Context, guarded: &Guarded<MachineHealthCheck>) -> Duration {
+fn left_of_youth(context: &MhcController, guarded: &Guarded<MachineHealthCheck>) -> Duration {
     let created = guarded.creation_timestamp();
-    let age = created.map(|created| context.clock.now().duration_since(created.0));
+    let age = created.map(|created| context.sources.clock.now().duration_since(created.0));
     // Its clock may be ahead of ours.
     let age = age.map(|age| Duration::try_from(age).unwrap_or_default());
     age.map_or(Duration::ZERO, |age| YOUNG.saturating_sub(age))

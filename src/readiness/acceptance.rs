@@ -19,11 +19,10 @@ use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::login::protocol;
-use crate::daemon::context::Context;
 use crate::mhc::evaluators;
 use crate::readiness;
+use crate::readiness::state::Readiness;
 use crate::report::conditions::{ACCEPTED, READY, Statement};
-use crate::report::stated::state;
 use crate::snapshot::host;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
@@ -31,7 +30,7 @@ use crate::watch::caches::Guarded;
 /// Looks at one BMCEndpoint.
 pub(crate) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
-    context: Arc<Context>,
+    context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
     let api = api(&context, guarded.as_ref());
     let (present, statements) = match &guarded.0 {
@@ -50,16 +49,22 @@ pub(crate) async fn endpoint(
             vec![not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable)],
         ),
     };
-    state(&context, &api, guarded.meta(), present, &statements).await?;
+    context
+        .conditions
+        .write(&api, guarded.meta(), present, &statements)
+        .await?;
     Ok(Action::await_change())
 }
 
 /// Objects beside this one. What could not be read cannot be read from an answer either.
-fn api<K>(context: &Context, object: &Guarded<K>) -> Api<Guarded<K>>
+fn api<K>(context: &Readiness, object: &Guarded<K>) -> Api<Guarded<K>>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default())
+    Api::namespaced(
+        context.sources.client.clone(),
+        &object.namespace().unwrap_or_default(),
+    )
 }
 
 /// What is said of an object that cannot be read, and that is therefore not used.
@@ -72,7 +77,7 @@ fn not_accepted(invalid: &Unreadable, kind: &str, reason: Reason) -> Statement {
 /// from it, in the events of whoever tries.
 pub(crate) async fn template(
     guarded: Arc<Guarded<PowerCycleRemediationTemplate>>,
-    context: Arc<Context>,
+    context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
     let (present, verdict) = match &guarded.0 {
         Ok(template) => (
@@ -94,7 +99,10 @@ pub(crate) async fn template(
         .map(|_| "remediations can be made from it".to_owned());
     let statement = accepted(usable, metadata.generation);
     let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
-    let is_news = state(&context, &api, metadata, present, &[statement]).await?;
+    let is_news = context
+        .conditions
+        .write(&api, metadata, present, &[statement])
+        .await?;
     if is_news && let Err(obstacle) = verdict {
         context.reporter.warn(&guarded.object_ref(&()), &obstacle).await;
     }
@@ -107,7 +115,7 @@ fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> State
 }
 
 /// What is known of the BMC. Nothing is said when what an earlier process said has not been looked into yet.
-fn ready(context: &Context, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
+fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
     let generation = endpoint.metadata.generation;
     if let Err(why) = readiness::rules(context) {
         return Some(Statement::unknown(READY, &why, generation));
@@ -133,7 +141,7 @@ fn ready(context: &Context, endpoint: &BMCEndpoint, present: &[Condition]) -> Op
 ///
 /// # Errors
 /// The obstacle.
-pub(crate) fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
         Protocol::Redfish => {}
@@ -154,7 +162,7 @@ pub(crate) fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Resul
                 && other.spec.node_name == endpoint.spec.node_name
         })
     };
-    match context.caches.endpoints.find(same_host) {
+    match context.sources.caches.endpoints.find(same_host) {
         Some(twin) => {
             let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
@@ -164,8 +172,8 @@ pub(crate) fn judge_endpoint(context: &Context, endpoint: &BMCEndpoint) -> Resul
 }
 
 /// Whether the policy in force lists the protocol.
-fn allows(context: &Context, wanted: Protocol) -> bool {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+fn allows(context: &Readiness, wanted: Protocol) -> bool {
+    let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
     let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
         return false;
     };
@@ -176,11 +184,11 @@ fn allows(context: &Context, wanted: Protocol) -> bool {
 /// Looks at the RemediationPolicy.
 pub(crate) async fn policy(
     guarded: Arc<Guarded<RemediationPolicy>>,
-    context: Arc<Context>,
+    context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
-    let api = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
+    let api = Api::<Guarded<RemediationPolicy>>::all(context.sources.client.clone());
     let generation = guarded.meta().generation;
-    let role = context.caches.refusals.statement(generation);
+    let role = context.sources.caches.refusals.statement(generation);
     let (present, statements) = match &guarded.0 {
         Ok(policy) => {
             let status = policy.status.as_ref();
@@ -204,7 +212,10 @@ pub(crate) async fn policy(
             ],
         ),
     };
-    let is_news = state(&context, &api, guarded.meta(), present, &statements).await?;
+    let is_news = context
+        .conditions
+        .write(&api, guarded.meta(), present, &statements)
+        .await?;
     let said_before = present.iter().any(|condition| role.is_said_by(condition));
     if is_news && !said_before && role.status == "False" {
         context.reporter.tell(&guarded.object_ref(&()), &role).await;
@@ -229,7 +240,7 @@ fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
 
 /// What to do after a failed write: nothing depends on it, so there is no hurry.
 #[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
-pub(crate) fn error_policy<K: Resource>(object: Arc<K>, error: &ShellError, _: Arc<Context>) -> Action {
+pub(crate) fn error_policy<K: Resource>(object: Arc<K>, error: &ShellError, _: Arc<Readiness>) -> Action {
     tracing::warn!(object = %object.name_any(), error = %crate::report::chain(error), "condition not written");
     Action::requeue(Duration::from_secs(30))
 }

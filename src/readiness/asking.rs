@@ -11,10 +11,10 @@ use remediator_core::readiness::{Expected, judge, off_is_believable};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::daemon::context::Context;
 use crate::readiness::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
-use crate::snapshot::host::ResolvedHost;
+use crate::readiness::state::Readiness;
 use crate::snapshot::look;
 
 /// What came of asking.
@@ -34,7 +34,7 @@ impl From<Obstacle> for Seen {
 
 /// Asks the BMC. The middle error is for how long it is not to be asked.
 pub(super) async fn ask(
-    context: &Context,
+    context: &Readiness,
     key: &HostKey,
     subject: &Subject,
     host: &ResolvedHost,
@@ -42,7 +42,7 @@ pub(super) async fn ask(
     let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
     let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
     let expected = expected.or_else(|| host.host.stated_uuid.clone());
-    let conversation = match Conversation::for_check(context, &key.namespace, host, expected).await? {
+    let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(Ok(obstacle.into())),
     };
@@ -52,13 +52,13 @@ pub(super) async fn ask(
 }
 
 async fn converse(
-    context: &Context,
+    context: &Readiness,
     key: &HostKey,
     subject: &Subject,
     host: &ResolvedHost,
     conversation: &Conversation,
 ) -> Result<Result<Seen, Duration>, ShellError> {
-    let found = match conversation.inspect(context).await {
+    let found = match conversation.inspect(&context.bmc).await {
         Ok(Ok(found)) => found,
         Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
         Err(left) => return Ok(Err(left)),
@@ -71,7 +71,7 @@ async fn converse(
         &found,
         &expected,
         host.host.stated_uuid.as_ref(),
-        context.clock.now(),
+        context.sources.clock.now(),
     );
     if verdict.is_ok() && found.power == PowerState::Off {
         match believe(context, key, subject, conversation).await? {
@@ -89,7 +89,7 @@ async fn converse(
 /// Whether a BMC can be believed that said Off. A Node that is Ready is watched for a report that is
 /// newer than that; if there is one, the BMC is asked again.
 async fn believe(
-    context: &Context,
+    context: &Readiness,
     key: &HostKey,
     subject: &Subject,
     conversation: &Conversation,
@@ -104,14 +104,14 @@ async fn believe(
     if is_under_way(context, &key.namespace, subject) {
         return Ok(Err(UNDER_WAY.unsigned_abs()));
     }
-    Ok(match conversation.inspect(context).await {
+    Ok(match conversation.inspect(&context.bmc).await {
         Ok(again) => Ok(again.and_then(|found| off_is_believable(node, &earlier, &later, found.power))),
         Err(left) => Err(left),
     })
 }
 
 /// The Node of a host and where it is, if it is Ready.
-fn ready_node<'a>(context: &Context, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
+fn ready_node<'a>(context: &Readiness, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
     let (name, _) = subject.node.as_ref().ok()?;
     let nodes = cluster_of(context, subject.machine.as_ref()).ok()?;
     let cached = nodes.find(name)?;

@@ -13,15 +13,16 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
+use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::daemon::context::Context;
 use crate::metal3;
 use crate::readiness::acceptance;
 use crate::readiness::asking::ask;
 use crate::readiness::findings::NodeSeen;
-use crate::snapshot::host::ResolvedHost;
-use crate::snapshot::{host, others, seen};
+use crate::readiness::state::Readiness;
+use crate::snapshot::{host, others};
 use crate::watch::caches;
+use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_name};
 
 /// How long a host with a remediation under way is left alone before the next look.
@@ -66,7 +67,7 @@ pub(super) struct Subject {
 }
 
 /// Checks a host.
-pub(super) async fn check(context: &Context, key: &HostKey) -> Checked {
+pub(super) async fn check(context: &Readiness, key: &HostKey) -> Checked {
     match try_check(context, key).await {
         Ok(checked) => checked,
         Err(error) => {
@@ -77,7 +78,7 @@ pub(super) async fn check(context: &Context, key: &HostKey) -> Checked {
     }
 }
 
-async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellError> {
+async fn try_check(context: &Readiness, key: &HostKey) -> Result<Checked, ShellError> {
     let began = Instant::now();
     let subject = match key.kind {
         HostKind::Endpoint => of_endpoint(context, key),
@@ -121,15 +122,15 @@ async fn try_check(context: &Context, key: &HostKey) -> Result<Checked, ShellErr
     })))
 }
 
-fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
-    let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+fn of_endpoint(context: &Readiness, key: &HostKey) -> Option<Subject> {
+    let endpoint = caches::find(&context.sources.caches.endpoints, Some(&key.namespace), &key.name)?;
     let endpoint = endpoint.0.as_ref().ok()?;
     let machine = machine_of(context, endpoint);
     let host = match &machine {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
             let (name, node) = (machine.name_any(), machine.node_name());
-            host::through_endpoint(context, &key.namespace, Some(&name), node)
+            host::through_endpoint(&context.sources, &key.namespace, Some(&name), node)
         }
         Some(_) | None => host::resolve_endpoint(endpoint),
     };
@@ -147,31 +148,40 @@ fn of_endpoint(context: &Context, key: &HostKey) -> Option<Subject> {
 }
 
 /// The Machine that an endpoint is for.
-fn machine_of(context: &Context, endpoint: &BMCEndpoint) -> Option<Machine> {
+fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
         (Some(name), _) => return known_machine(context, namespace.as_deref().unwrap_or_default(), name),
-        (None, Some(node)) => context.caches.machines().into_iter().find(|(_, machine)| {
-            let of_node = |machine: &Machine| machine.node_name() == Some(node);
-            machine.namespace() == namespace && machine.0.as_ref().is_ok_and(of_node)
-        }),
+        (None, Some(node)) => context
+            .sources
+            .caches
+            .machines()
+            .into_iter()
+            .find(|(_, machine)| {
+                let of_node = |machine: &Machine| machine.node_name() == Some(node);
+                machine.namespace() == namespace && machine.0.as_ref().is_ok_and(of_node)
+            }),
         (None, None) => None,
     }?;
     machine.1.0.as_ref().ok().cloned()
 }
 
 /// A Machine of either API, if there is one of the name that can be read.
-fn known_machine(context: &Context, namespace: &str, name: &str) -> Option<Machine> {
+fn known_machine(context: &Readiness, namespace: &str, name: &str) -> Option<Machine> {
     let key = MachineKey {
         api: None,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    seen::machine(context, &key).present().cloned()
+    lookup::machine(&context.sources.caches, &key).present().cloned()
 }
 
-fn node_of(context: &Context, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
+fn node_of(
+    context: &Readiness,
+    endpoint: &BMCEndpoint,
+    machine: Option<&Machine>,
+) -> Result<NodeSeen, String> {
     let missing = || match (machine, &endpoint.spec.machine_name) {
         (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
         (None, Some(name)) => format!("Machine {name} does not exist"),
@@ -187,17 +197,17 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
 }
 
 /// The cluster of a host's Node.
-pub(super) fn cluster_of(context: &Context, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
+pub(super) fn cluster_of(context: &Readiness, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
     machine.map_or_else(
-        || Ok(context.own_nodes()),
-        |machine| context.nodes_of_machine(machine),
+        || Ok(context.sources.clusters.own_nodes()),
+        |machine| context.sources.clusters.nodes_of_machine(machine),
     )
 }
 
 /// Name and system UUID of a Node, or why there are none.
-fn node(context: &Context, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
     let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
-    match seen::of(nodes.find(name).as_deref(), "Node", name) {
+    match lookup::of(nodes.find(name).as_deref(), "Node", name) {
         Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Seen::Absent => Err(format!("Node {name} does not exist")),
         Seen::Unreadable(detail) => Err(detail),
@@ -205,10 +215,10 @@ fn node(context: &Context, machine: Option<&Machine>, name: &str) -> Result<Node
 }
 
 /// The Node that a host has now.
-pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
+pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
     let (named, machine) = match key.kind {
         HostKind::Endpoint => {
-            let endpoint = caches::find(&context.caches.endpoints, Some(&key.namespace), &key.name)?;
+            let endpoint = caches::find(&context.sources.caches.endpoints, Some(&key.namespace), &key.name)?;
             let spec = endpoint.0.as_ref().ok()?.spec.clone();
             (spec.node_name, spec.machine_name)
         }
@@ -220,12 +230,14 @@ pub(super) fn node_now(context: &Context, key: &HostKey) -> Option<NodeSeen> {
     node(context, machine, name).ok()
 }
 
-async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>, ShellError> {
+async fn of_machine(context: &Readiness, key: &HostKey) -> Result<Option<Subject>, ShellError> {
     let Some(machine) = known_machine(context, &key.namespace, &key.name) else {
         return Ok(None);
     };
     let host = match host::reference(&machine) {
-        Ok(Some(reference)) => metal3::resolve_for_check(&context.metal3, &machine, &reference).await?,
+        Ok(Some(reference)) => {
+            metal3::resolve_for_check(&context.sources.metal3, &machine, &reference).await?
+        }
         Ok(None) => Err(Obstacle::new(
             Reason::HostNotFound,
             format!("Machine {} names no BareMetalHost any more", key.name),
@@ -247,21 +259,21 @@ async fn of_machine(context: &Context, key: &HostKey) -> Result<Option<Subject>,
 }
 
 /// Whether a remediation of the host's Machine or Node is at work, or may be.
-pub(super) fn is_under_way(context: &Context, namespace: &str, subject: &Subject) -> bool {
+pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subject) -> bool {
     let machine = subject.machine.as_ref().map(kube::ResourceExt::name_any);
     let machine = machine.as_deref();
     let node = subject.node_name.as_deref();
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
-    let readable = context.caches.readable_remediations();
+    let readable = context.sources.caches.readable_remediations();
     readable.any(|remediation| {
         let phase = remediation
             .status
             .as_ref()
             .map(|status| status.journal.phase)
             .unwrap_or_default();
-        let of_machine = machine_name(&context.caches, remediation);
+        let of_machine = machine_name(&context.sources.caches, remediation);
         !phase.is_final()
             && remediation.namespace().as_deref() == Some(namespace)
             && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
-    }) || others::unreadable_remediation(context, namespace, machine).is_some()
+    }) || others::unreadable_remediation(&context.sources, namespace, machine).is_some()
 }

@@ -25,8 +25,6 @@ pub(super) type NodeSeen = (String, Option<String>);
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     by_host: Mutex<BTreeMap<HostKey, Finding>>,
-    /// Versions of Secrets that were seen and that nobody was told of yet.
-    secrets: Mutex<BTreeMap<String, String>>,
 }
 
 impl Findings {
@@ -67,17 +65,5 @@ impl Findings {
         waiting
             .map(|(host, finding)| (host.clone(), finding.node.clone()))
             .collect()
-    }
-
-    /// Notes that a Secret was read, by whomever.
-    pub(crate) fn saw_secret(&self, secret: &str, version: &str) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.insert(secret.to_owned(), version.to_owned());
-    }
-
-    /// The Secrets that were read since this was asked last.
-    pub(super) fn secrets_seen(&self) -> BTreeMap<String, String> {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *secrets)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod asking;
 pub(crate) mod check;
 mod findings;
 mod sight;
+mod state;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use tokio::time::{MissedTickBehavior, sleep};
 use self::check::{Checked, FoundOut, check};
 pub(crate) use self::findings::{Finding, Findings};
 use self::sight::standing;
-use crate::daemon::context::Context;
+pub(crate) use self::state::Readiness;
 use crate::report::{HostCheck, Standing};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
@@ -46,8 +47,8 @@ pub(crate) struct Tell {
 ///
 /// # Errors
 /// Why nothing is checked.
-pub(crate) fn rules(context: &Context) -> Result<(SignedDuration, BmcRules), Obstacle> {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), Obstacle> {
+    let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
     match policy.as_deref().map(|guarded| &guarded.0) {
         Some(Ok(policy)) => match policy.spec.bmc.readiness.interval.every() {
             Some(interval) => Ok((interval, policy.spec.bmc.clone())),
@@ -65,15 +66,15 @@ pub(crate) fn rules(context: &Context) -> Result<(SignedDuration, BmcRules), Obs
 }
 
 /// Checks hosts for ever.
-pub(crate) async fn run(context: Arc<Context>, tell: Tell) {
-    let mut checker = Checker {
+pub(crate) async fn run(context: Arc<Readiness>, tell: Tell) {
+    let mut checker = Checks {
         context,
         tell,
         schedule: None,
         rules: None,
         off: None,
         rounds: 0,
-        checks: JoinSet::new(),
+        running: JoinSet::new(),
         under_way: HashMap::new(),
     };
     let mut rounds = tokio::time::interval(ROUND);
@@ -82,7 +83,7 @@ pub(crate) async fn run(context: Arc<Context>, tell: Tell) {
         let wake = checker.wake();
         tokio::select! {
             _ = rounds.tick() => checker.round(),
-            Some(ended) = checker.checks.join_next_with_id() => checker.ended(ended),
+            Some(ended) = checker.running.join_next_with_id() => checker.ended(ended),
             () = sleep(wake.unwrap_or(ROUND)), if wake.is_some() => {}
         }
         checker.begin();
@@ -92,8 +93,8 @@ pub(crate) async fn run(context: Arc<Context>, tell: Tell) {
 /// What a task of a check comes back with.
 type Joined = Result<(Id, Checked), tokio::task::JoinError>;
 
-struct Checker {
-    context: Arc<Context>,
+struct Checks {
+    context: Arc<Readiness>,
     tell: Tell,
     /// While checks are on.
     schedule: Option<Schedule>,
@@ -102,14 +103,14 @@ struct Checker {
     /// Why checks are off.
     off: Option<Obstacle>,
     rounds: u64,
-    checks: JoinSet<Checked>,
+    running: JoinSet<Checked>,
     under_way: HashMap<Id, HostKey>,
 }
 
-impl Checker {
+impl Checks {
     fn wake(&self) -> Option<Duration> {
         let at = self.schedule.as_ref()?.wake()?;
-        let left = at.duration_since(self.context.clock.now());
+        let left = at.duration_since(self.context.sources.clock.now());
         Some(Duration::try_from(left).unwrap_or_default())
     }
 
@@ -117,9 +118,9 @@ impl Checker {
         let Some(schedule) = &mut self.schedule else {
             return;
         };
-        while let Some(key) = schedule.begin(self.context.clock.now()) {
+        while let Some(key) = schedule.begin(self.context.sources.clock.now()) {
             let (context, host) = (Arc::clone(&self.context), key.clone());
-            let task = self.checks.spawn(async move { check(&context, &host).await });
+            let task = self.running.spawn(async move { check(&context, &host).await });
             self.under_way.insert(task.id(), key);
         }
     }
@@ -134,7 +135,7 @@ impl Checker {
 
     fn switch_off(&mut self, why: Obstacle) {
         if let Some(mut schedule) = self.schedule.take() {
-            self.checks.abort_all();
+            self.running.abort_all();
             schedule.begin_round();
             for host in schedule.end_round() {
                 self.forget(&host);
@@ -147,7 +148,7 @@ impl Checker {
     }
 
     fn go_through(&mut self, interval: SignedDuration, mut rules: BmcRules) {
-        let now = self.context.clock.now();
+        let now = self.context.sources.clock.now();
         if self.off.take().is_some() {
             let _ = self.tell.all.unbounded_send(());
         }
@@ -166,7 +167,7 @@ impl Checker {
         sight::endpoints(&self.context, &mut schedule, begins);
         sight::machines(&self.context, &mut schedule, self.rounds == 0);
         self.rounds = self.rounds.saturating_add(1);
-        for (secret, version) in self.context.findings.secrets_seen() {
+        for (secret, version) in self.context.bmc.secrets_read() {
             schedule.saw_secret(&secret, &version, now);
         }
         for (host, node) in self.context.findings.waiting_for_a_node() {
@@ -193,7 +194,7 @@ impl Checker {
         let Some(host) = self.under_way.remove(&id) else {
             return;
         };
-        let now = self.context.clock.now();
+        let now = self.context.sources.clock.now();
         let Some(schedule) = self.schedule.as_mut().filter(|schedule| schedule.knows(&host)) else {
             return;
         };
@@ -247,7 +248,7 @@ impl Checker {
         match host.kind {
             HostKind::Machine => Standing::Unknown,
             HostKind::Endpoint => {
-                let endpoints = &self.context.caches.endpoints;
+                let endpoints = &self.context.sources.caches.endpoints;
                 let endpoint = caches::find(endpoints, Some(&host.namespace), &host.name);
                 let endpoint = endpoint.as_deref().and_then(|guarded| guarded.0.as_ref().ok());
                 let standing = endpoint.and_then(standing);

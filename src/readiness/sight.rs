@@ -5,15 +5,15 @@ use remediator_api::{BMCEndpoint, keys};
 use remediator_core::readiness::schedule::{First, HostKey, HostKind, Schedule};
 use remediator_core::readiness::slot::stable_hash;
 
-use crate::daemon::context::Context;
+use crate::readiness::state::Readiness;
 use crate::report::Standing;
 use crate::report::conditions::READY;
 use crate::snapshot::host;
 
 /// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
-pub(super) fn endpoints(context: &Context, schedule: &mut Schedule, begins: bool) {
-    let now = context.clock.now();
-    for guarded in context.caches.endpoints.state() {
+pub(super) fn endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
+    let now = context.sources.clock.now();
+    for guarded in context.sources.caches.endpoints.state() {
         let Ok(endpoint) = &guarded.0 else { continue };
         let key = key_of(HostKind::Endpoint, endpoint);
         let metadata = &endpoint.metadata;
@@ -36,10 +36,10 @@ pub(super) fn endpoints(context: &Context, schedule: &mut Schedule, begins: bool
 }
 
 /// Those whose Machine refers to a BareMetalHost.
-pub(super) fn machines(context: &Context, schedule: &mut Schedule, at_start: bool) {
-    let now = context.clock.now();
+pub(super) fn machines(context: &Readiness, schedule: &mut Schedule, at_start: bool) {
+    let now = context.sources.clock.now();
     let first = if at_start { First::Settling } else { First::Soon };
-    for (_, guarded) in context.caches.machines() {
+    for (_, guarded) in context.sources.caches.machines() {
         let Ok(machine) = &guarded.0 else { continue };
         // A reference that cannot be read is one, too.
         if matches!(host::reference(machine), Ok(None)) {

@@ -6,14 +6,14 @@ use remediator_core::facts::{Facts, Obstacle, Origin, Seen};
 use remediator_core::journal::Verb;
 
 use crate::api_call::ShellError;
+use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::daemon::context::Context;
+use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
-use crate::snapshot::host::ResolvedHost;
 
 /// One remediation in one reconciliation.
 pub(crate) struct Acting<'a> {
-    pub(crate) context: &'a Context,
+    pub(crate) context: &'a Remediator,
     pub(crate) remediation: &'a PowerCycleRemediation,
     /// The cluster of its Node.
     pub(crate) nodes: Result<NodeCluster, Obstacle>,

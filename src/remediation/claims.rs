@@ -11,12 +11,13 @@ use remediator_core::facts::{Obstacle, Seen};
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
-use crate::remediation::journal::is_told_to_stop;
-use crate::snapshot::host::ResolvedHost;
-use crate::snapshot::{others, seen};
+use crate::bmc_access::host::ResolvedHost;
+use crate::remediation::Remediator;
+use crate::snapshot::others;
+use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
+use remediator_api::target_ref::is_told_to_stop;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// Who has what, by remediation UID. Decides between remediations that the caches cannot tell apart
 /// yet; what has begun is found in the caches, also after a restart.
@@ -53,7 +54,7 @@ impl Claims {
 /// The obstacle: another remediation is at work on one of them, or one that cannot be read may be; or one has failed
 /// there while this one waited for it.
 pub(crate) fn claim(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     host: &ResolvedHost,
 ) -> Result<(), Obstacle> {
@@ -66,15 +67,15 @@ pub(crate) fn claim(
 }
 
 fn claim_as(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     host: &ResolvedHost,
     uid: &str,
 ) -> Result<(), Obstacle> {
-    let key = machine_key(&context.caches, remediation);
+    let key = machine_key(&context.sources.caches, remediation);
     let machine = key.as_ref().map(|key| key.name.clone());
     let namespace = remediation.namespace().unwrap_or_default();
-    if let Some(obstacle) = others::unreadable_remediation(context, &namespace, machine.as_deref()) {
+    if let Some(obstacle) = others::unreadable_remediation(&context.sources, &namespace, machine.as_deref()) {
         return Err(obstacle);
     }
     let mut keys = vec![bmc_key(&host.host.bmc)];
@@ -82,12 +83,12 @@ fn claim_as(
     keys.extend(named.map(|node| node_key(None, &node)));
     if let Some(key) = &key {
         keys.push(key_of_machine(&namespace, &key.name));
-        if let Seen::Present(machine) = seen::machine(context, key) {
+        if let Seen::Present(machine) = lookup::machine(&context.sources.caches, key) {
             let cluster = ClusterKey::of(&machine);
             keys.extend(machine.node_name().map(|node| node_key(cluster.as_ref(), node)));
         }
     }
-    let readable = context.caches.readable_remediations();
+    let readable = context.sources.caches.readable_remediations();
     let others: Vec<&PowerCycleRemediation> = readable
         .iter()
         .filter(|other| other.uid().as_deref() != Some(uid) && !phase(other).is_final())
@@ -119,7 +120,7 @@ fn claim_as(
 
 /// Another remediation that is at work where this one has failed and is to be escalated: what it does may
 /// still help.
-pub(crate) fn another_at_work(context: &Context, remediation: &PowerCycleRemediation) -> Option<Obstacle> {
+pub(crate) fn another_at_work(context: &Remediator, remediation: &PowerCycleRemediation) -> Option<Obstacle> {
     let journal = &remediation.status.as_ref()?.journal;
     journal.open_escalation()?;
     let keys = keys_of_begun(remediation);
@@ -127,7 +128,7 @@ pub(crate) fn another_at_work(context: &Context, remediation: &PowerCycleRemedia
         let of_other = keys_of_begun(other);
         of_other.iter().any(|key| keys.contains(key))
     };
-    let readable = context.caches.readable_remediations();
+    let readable = context.sources.caches.readable_remediations();
     let other = readable.iter().find(|other| {
         let is_other = other.uid() != remediation.uid() && !phase(other).is_final();
         is_other && (has_begun(other) || is_between_attempts(other)) && shares_one(other)

@@ -32,7 +32,7 @@ impl Acting<'_> {
             ..DeleteParams::default()
         };
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let machines = Api::<Guarded<Machine>>::namespaced(self.context.client.clone(), &namespace);
+        let machines = Api::<Guarded<Machine>>::namespaced(self.context.sources.client.clone(), &namespace);
         let call = machines.delete(&machine.machine, &exactly);
         let deleted = self.before(machine.not_after, "deleting the Machine", call).await;
         self.note_escalated(deleted, memory)
@@ -41,8 +41,8 @@ impl Acting<'_> {
     /// Says on the Machine, in both forms of conditions, that its owner has to replace it.
     pub(crate) async fn ask_owner(&self, machine: &OfMachine, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let served = &self.context.cluster_api;
-        let machines = served.api(&self.context.client, Kind::Machine, Some(&namespace));
+        let served = &self.context.sources.cluster_api;
+        let machines = served.api(&self.context.sources.client, Kind::Machine, Some(&namespace));
         let machines = machines.ok_or(ShellError::Conflict { object: "Machine" })?;
         let live = within("reading the Machine", machines.api.get(&machine.machine)).await?;
         // Whole lists are written, so they have to be those of the version that is written to.
@@ -54,7 +54,7 @@ impl Acting<'_> {
             self.remediation.name_any()
         );
         let status = live.data.get("status").unwrap_or(&Value::Null);
-        let now = self.context.clock.now();
+        let now = self.context.sources.clock.now();
         let status = cluster_api::owner_asked(machines.version, status, &message, now).map_err(|error| {
             tracing::warn!(machine = %machine.machine, %error, "the conditions of a Machine cannot be read");
             ShellError::Conflict { object: "Machine" }
@@ -81,7 +81,7 @@ impl Acting<'_> {
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error),
         }
-        memory.observed.escalated = Some(self.context.clock.now());
+        memory.observed.escalated = Some(self.context.sources.clock.now());
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
+use crate::remediation::Remediator;
 use crate::snapshot::machines;
 use crate::watch::caches;
 
@@ -21,7 +21,7 @@ use crate::watch::caches;
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Where a remediation has ended and its host is well. One that failed still waits for somebody.
-pub(crate) async fn after_end(context: &Context, remediation: &PowerCycleRemediation) {
+pub(crate) async fn after_end(context: &Remediator, remediation: &PowerCycleRemediation) {
     let phase = remediation.status.as_ref().map(|status| status.journal.phase);
     if matches!(phase, Some(Phase::Succeeded | Phase::Cancelled)) {
         take_back(context, remediation).await;
@@ -29,8 +29,8 @@ pub(crate) async fn after_end(context: &Context, remediation: &PowerCycleRemedia
 }
 
 /// However a remediation ended that goes now, or is gone.
-pub(crate) async fn take_back(context: &Context, remediation: &PowerCycleRemediation) {
-    let now = context.clock.now();
+pub(crate) async fn take_back(context: &Remediator, remediation: &PowerCycleRemediation) {
+    let now = context.sources.clock.now();
     let Some(machine) = waiting(context, remediation) else {
         return;
     };
@@ -49,12 +49,12 @@ pub(crate) async fn take_back(context: &Context, remediation: &PowerCycleRemedia
 
 /// The Machine that Cluster API asked for, if it says that it waits. A request of Cluster API has the name of its
 /// Machine; a copy that a person made of one has not.
-fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<Machine> {
+fn waiting(context: &Remediator, remediation: &PowerCycleRemediation) -> Option<Machine> {
     let Some(Producer::Template(_)) = target_ref::producer(remediation) else {
         return None;
     };
     let owner = target_ref::owning_machine(remediation.meta())?;
-    let machines = &context.caches.of(MachineApi::ClusterApi).machines;
+    let machines = &context.sources.caches.of(MachineApi::ClusterApi).machines;
     let found = caches::find(machines, remediation.namespace().as_deref(), &owner.name)?;
     let machine = found.0.as_ref().ok()?;
     let of_cluster_api = machine.spec.cluster_api.as_ref()?;
@@ -66,18 +66,18 @@ fn waiting(context: &Context, remediation: &PowerCycleRemediation) -> Option<Mac
 }
 
 /// Whether there is another request of the name by now. It is waited for, as this one was.
-fn has_successor(context: &Context, remediation: &PowerCycleRemediation) -> bool {
+fn has_successor(context: &Remediator, remediation: &PowerCycleRemediation) -> bool {
     let (namespace, name) = (remediation.namespace(), remediation.name_any());
-    let there = caches::find(&context.caches.remediations, namespace.as_deref(), &name);
+    let there = caches::find(&context.sources.caches.remediations, namespace.as_deref(), &name);
     there.is_some_and(|there| there.uid() != remediation.uid())
 }
 
 async fn write(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     machine: &Machine,
 ) -> Result<(), ShellError> {
-    machines::merge_status(context, machine, |version, live| {
+    machines::merge_status(&context.sources, machine, |version, live| {
         let status = live.data.get("status")?;
         let taken_back = cluster_api::external_remediation_taken_back(version, status);
         taken_back.filter(|_| !has_successor(context, remediation))

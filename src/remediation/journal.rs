@@ -2,16 +2,12 @@
 
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt as _};
-use remediator_api::{PowerCycleRemediation, PowerCycleRemediationStatus, keys};
+use remediator_api::target_ref::is_told_to_stop;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationStatus};
 use remediator_core::journal::Journal;
 
 use crate::api_call::{ShellError, within};
 use crate::report::conditions;
-
-/// Whether its NodeHealthCheck has told a remediation to stop, because its time was over.
-pub(crate) fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
-    remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
-}
 
 /// Whether people and the NodeHealthCheck are still to be told of that, although the journal stays as it is.
 pub(crate) fn owes_interruption(remediation: &PowerCycleRemediation) -> bool {

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
-use remediator_core::facts::{Look, Obstacle};
+use remediator_core::facts::Look;
 use remediator_core::journal::SavedNode;
-use remediator_core::metal3::HostReference;
 use remediator_core::observed::Observed;
 
 use crate::bmc_access::conversation::Conversation;
-use crate::metal3::HostView;
-use crate::snapshot::host::ResolvedHost;
+use crate::bmc_access::host::ResolvedHost;
+use crate::metal3;
+use crate::snapshot::gather::Known;
 use crate::snapshot::producers::Asked;
 
 /// The memory of one remediation.
@@ -37,7 +36,7 @@ pub(crate) struct Memory {
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost as it was read, when, and what led to it.
-    pub(crate) bare_metal_host: Option<(Timestamp, HostReference, Result<HostView, Obstacle>)>,
+    pub(crate) bare_metal_host: Option<metal3::LastRead>,
     /// How often the clock had jumped when something was seen last.
     pub(crate) clock_jumps: u64,
     /// Whether this process has looked after the session that a predecessor may have left.
@@ -47,6 +46,14 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// What is known besides the caches.
+    pub(crate) fn known(&self) -> Known<'_> {
+        Known {
+            asked: self.asked_by.as_ref(),
+            written_node: self.written_node.as_ref(),
+        }
+    }
+
     /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
         if self.clock_jumps != jumps {

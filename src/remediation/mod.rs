@@ -4,8 +4,10 @@ pub(crate) mod acting;
 pub(crate) mod claims;
 pub(crate) mod escalating;
 pub(crate) mod externally_remediated;
+pub(crate) mod facts;
 pub(crate) mod farewell;
 pub(crate) mod journal;
+pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod observing;
@@ -13,3 +15,49 @@ pub(crate) mod powering;
 pub(crate) mod predecessor;
 pub(crate) mod reconcile;
 pub(crate) mod writing;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use remediator_core::facts::Leadership;
+
+use crate::bmc_access::BmcAccess;
+use crate::remediation::claims::Claims;
+use crate::remediation::memory::Memories;
+use crate::report::Reporter;
+use crate::snapshot::Sources;
+
+/// How long after each look at the lead an effect may still begin.
+const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);
+
+/// What drives the remediations.
+pub(crate) struct Remediator {
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) bmc: Arc<BmcAccess>,
+    pub(crate) reporter: Reporter,
+    pub(crate) memories: Memories,
+    pub(crate) claims: Claims,
+    /// There is one replica and no election yet: every process leads, in the first term.
+    epoch: i64,
+}
+
+impl Remediator {
+    pub(crate) fn new(sources: Arc<Sources>, bmc: Arc<BmcAccess>, reporter: Reporter) -> Self {
+        Self {
+            sources,
+            bmc,
+            reporter,
+            memories: Memories::default(),
+            claims: Claims::default(),
+            epoch: 1,
+        }
+    }
+
+    /// This process's right to act.
+    pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
+        Leadership {
+            epoch: self.epoch,
+            act_until: now.saturating_add(ACT_WITHIN).ok(),
+        }
+    }
+}

@@ -14,11 +14,12 @@ use remediator_core::observed::CleanupRead;
 
 use crate::api_call::{ShellError, list, within};
 use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::host::ResolvedHost;
+use crate::clusters::node_of_host;
 use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::snapshot::host::ResolvedHost;
-use crate::snapshot::{look, node_of_host};
+use crate::snapshot::look;
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
@@ -39,7 +40,7 @@ impl Acting<'_> {
         let decided_on = self.facts.world.versions();
         memory
             .observed
-            .note_write_failure(self.context.clock.now(), detail, decided_on);
+            .note_write_failure(self.context.sources.clock.now(), detail, decided_on);
         Ok(())
     }
 
@@ -53,14 +54,15 @@ impl Acting<'_> {
                         .host
                         .map(|resolved| resolved.host.clone())
                         .map_err(Clone::clone);
-                    let look = look::without_node(self.context, self.remediation, &self.nodes, &host);
+                    let look =
+                        look::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
                     memory.look = Some(Box::pin(look).await?);
                     return Ok(());
                 }
                 let node = self.node_name();
-                let look = look::look(self.context, self.remediation, &self.nodes, &node);
+                let look = look::look(&self.context.sources, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
-                memory.observed.note_look(&look, self.context.clock.now());
+                memory.observed.note_look(&look, self.context.sources.clock.now());
                 memory.node_metadata = metadata;
                 memory.look = Some(look);
                 Ok(())
@@ -79,11 +81,11 @@ impl Acting<'_> {
                 let nodes = match reporting {
                     // It may have joined another cluster than its Machine is of.
                     Some(node) if subject.is_some_and(Subject::had_no_node) => {
-                        node_of_host::cluster_of(self.context, self.nodes()?, node)?
+                        node_of_host::cluster_of(&self.context.sources.clusters, self.nodes()?, node)?
                     }
                     Some(_) | None => self.nodes()?.clone(),
                 };
-                let read = look::report(self.context, &nodes, &name, heartbeat).await?;
+                let read = look::report(&self.context.sources, &nodes, &name, heartbeat).await?;
                 memory.observed.note_report(read);
                 Ok(())
             }
@@ -102,7 +104,7 @@ impl Acting<'_> {
                 Err(obstacle) => {
                     memory
                         .observed
-                        .note_own_failure(self.context.clock.now(), obstacle);
+                        .note_own_failure(self.context.sources.clock.now(), obstacle);
                     return Ok(());
                 }
             }
@@ -110,12 +112,12 @@ impl Acting<'_> {
         let Some(conversation) = &mut memory.conversation else {
             return Ok(());
         };
-        match conversation.read(self.context).await {
+        match conversation.read(&self.context.bmc).await {
             Ok(read) => memory.observed.note_read(read),
             Err(obstacle) => {
                 memory
                     .observed
-                    .note_read_failure(self.context.clock.now(), obstacle);
+                    .note_read_failure(self.context.sources.clock.now(), obstacle);
                 // The next read begins with the Secret, which may have been corrected by then.
                 if let Some(conversation) = memory.conversation.take() {
                     conversation.close().await;
@@ -131,11 +133,11 @@ impl Acting<'_> {
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
         let expected = expected_uuid(self.remediation, self.facts, host);
-        Conversation::open(self.context, self.remediation, host, expected).await
+        Conversation::open(&self.context.bmc, self.remediation, host, expected).await
     }
 
     async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {
-        let began = self.context.clock.now();
+        let began = self.context.sources.clock.now();
         let node = self.node_name();
         let client = &self.nodes()?.client;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));

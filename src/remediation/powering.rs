@@ -24,15 +24,15 @@ impl Acting<'_> {
             attempt: journal.attempt,
             sends: intent.sends,
         };
-        if self.context.clock.now() >= not_after {
+        if self.context.sources.clock.now() >= not_after {
             return;
         }
         let answer = match &mut memory.conversation {
-            Some(conversation) => Some(conversation.command(self.context, verb, not_after).await),
+            Some(conversation) => Some(conversation.command(&self.context.bmc, verb, not_after).await),
             None => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
-        let at = self.context.clock.now();
+        let at = self.context.sources.clock.now();
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
         memory.observed.sent = Some(Sent {
             intent: key,
@@ -55,8 +55,8 @@ impl Acting<'_> {
         }
         match (&mut memory.conversation, verb) {
             (Some(_), Verb::PowerOff) => None,
-            (Some(conversation), Verb::PowerOn) if self.context.clock.now() < not_after => {
-                Some(conversation.command(self.context, verb, not_after).await)
+            (Some(conversation), Verb::PowerOn) if self.context.sources.clock.now() < not_after => {
+                Some(conversation.command(&self.context.bmc, verb, not_after).await)
             }
             (Some(_) | None, _) => {
                 let failure = memory.observed.read_failure.as_ref();

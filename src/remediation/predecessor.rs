@@ -6,10 +6,10 @@ use remediator_api::PowerCycleRemediation;
 use remediator_core::facts::Facts;
 
 use crate::bmc_access::conversation::Conversation;
-use crate::daemon::context::Context;
+use crate::bmc_access::host::ResolvedHost;
+use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 use crate::remediation::observing::expected_uuid;
-use crate::snapshot::host::ResolvedHost;
 
 /// The longest that ending a predecessor's session may hold up its remediation.
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
 /// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
 /// talk begins with that.
 pub(crate) async fn end_left_session(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     facts: &Facts,
     host: Option<&ResolvedHost>,
@@ -32,11 +32,11 @@ pub(crate) async fn end_left_session(
     let end = async {
         // Without it a BMC with several systems could not be read, and keeps the session.
         let expected = expected_uuid(remediation, facts, host);
-        let Ok(Ok(mut talk)) = Conversation::open(context, remediation, host, expected).await else {
+        let Ok(Ok(mut talk)) = Conversation::open(&context.bmc, remediation, host, expected).await else {
             return;
         };
         // A reading ends what a predecessor left.
-        let _ = talk.read(context).await;
+        let _ = talk.read(&context.bmc).await;
         talk.close().await;
     };
     // Nothing depends on it: a session ends by itself some time.

@@ -17,14 +17,16 @@ use remediator_core::step::step;
 use remediator_core::strategy::FencingMode;
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
+use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::remediation::predecessor::end_left_session;
+use crate::remediation::{Remediator, facts};
 use crate::remediation::{claims, externally_remediated, journal};
-use crate::snapshot::{gather, host, look, producers, seen};
+use crate::snapshot::{host, look, producers};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::lookup;
 
 /// Steps in one go before others get their turn; no path through the phases needs as many.
 const STEPS_LIMIT: usize = 32;
@@ -32,7 +34,7 @@ const STEPS_LIMIT: usize = 32;
 /// Takes a remediation as far as it can go now.
 pub(crate) async fn reconcile(
     guarded: Arc<Guarded<PowerCycleRemediation>>,
-    context: Arc<Context>,
+    context: Arc<Remediator>,
 ) -> Result<Action, ShellError> {
     let remediation = match &guarded.0 {
         Ok(remediation) => remediation.clone(),
@@ -65,29 +67,29 @@ pub(crate) async fn reconcile(
 
 /// Steps until there is nothing to do now.
 async fn to_rest(
-    context: &Context,
+    context: &Remediator,
     cached: PowerCycleRemediation,
     memory: &mut Memory,
 ) -> Result<Action, ShellError> {
     // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
     let mut remediation = match &memory.written {
-        Some(written) if seen::is_newer(written, &cached) => written.clone(),
+        Some(written) if lookup::is_newer(written, &cached) => written.clone(),
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
-        memory.notice_jumps(context.clock.jumps());
-        let now = context.clock.now();
+        memory.notice_jumps(context.sources.clock.jumps());
+        let now = context.sources.clock.now();
         let (resolved, another_at_work) = resolve(context, &remediation, memory, now).await?;
         let named = resolved
             .as_ref()
             .map(|resolved| resolved.host.clone())
             .map_err(Clone::clone);
         read_what_a_deletion_needs(context, &remediation, memory).await;
-        producers::read(context, &remediation, memory, now).await?;
+        producers::read(&context.sources, &remediation, &mut memory.asked_by, now).await?;
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
-        let nodes = context.nodes_of(&remediation);
-        let facts = gather::facts(
+        let nodes = context.sources.clusters.nodes_of(&remediation);
+        let facts = facts::facts(
             context,
             &remediation,
             &nodes,
@@ -113,7 +115,7 @@ async fn to_rest(
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             externally_remediated::after_end(context, &remediation).await;
-            return Ok(requeue(look_again, context.clock.now()));
+            return Ok(requeue(look_again, context.sources.clock.now()));
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
@@ -129,7 +131,7 @@ async fn to_rest(
         if let Some(written) = memory
             .written
             .as_ref()
-            .filter(|written| seen::is_newer(*written, &remediation))
+            .filter(|written| lookup::is_newer(*written, &remediation))
         {
             remediation = written.clone();
         }
@@ -144,11 +146,11 @@ async fn to_rest(
 
 /// Resolves the host, and says who else is or may be at work on it, where this remediation may want to begin.
 async fn resolve(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
     now: Timestamp,
-) -> Result<(Result<host::ResolvedHost, Obstacle>, Option<Obstacle>), ShellError> {
+) -> Result<(Result<ResolvedHost, Obstacle>, Option<Obstacle>), ShellError> {
     let phase = remediation
         .status
         .as_ref()
@@ -159,13 +161,13 @@ async fn resolve(
         let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
         return Ok((ended, claims::another_at_work(context, remediation)));
     }
-    let resolved = host::resolve(context, remediation, memory, now).await?;
+    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await?;
     let mut another = None;
     if phase == Phase::Pending
         && let Ok(host) = &resolved
     {
         another = claims::claim(context, remediation, host).err();
-        let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
+        let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
         memory
             .turn_to(host, policy.map(|policy| policy.spec.bmc.clone()))
@@ -177,7 +179,7 @@ async fn resolve(
 /// Before a Node is deleted, what it carries has to be known. Where its API does not say, the host, which may
 /// be off already, is looked after all the same.
 async fn read_what_a_deletion_needs(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
 ) {
@@ -185,7 +187,7 @@ async fn read_what_a_deletion_needs(
         return;
     };
     let deletes = match remediation.spec.strategy.fencing_mode {
-        FencingMode::Automatic => !context.supports_out_of_service(remediation),
+        FencingMode::Automatic => !context.sources.clusters.supports_out_of_service(remediation),
         FencingMode::OutOfServiceTaint => false,
         FencingMode::NodeDeletion => true,
     };
@@ -193,7 +195,7 @@ async fn read_what_a_deletion_needs(
         let Some(node) = journal.subject.as_ref().and_then(Subject::there) else {
             return;
         };
-        memory.node_metadata = match context.nodes_of(remediation) {
+        memory.node_metadata = match context.sources.clusters.nodes_of(remediation) {
             Ok(nodes) => look::node_metadata(&nodes, &node.name).await.unwrap_or_else(|error| {
                 tracing::warn!(remediation = %remediation.name_any(), error = %crate::report::chain(&error), "what the Node carries is not known yet; it is read again");
                 None
@@ -205,14 +207,14 @@ async fn read_what_a_deletion_needs(
 
 /// Writes the journal; only then is anything done or said.
 async fn write_journal(
-    context: &Context,
+    context: &Remediator,
     remediation: &PowerCycleRemediation,
     before: &Journal,
     after: &Journal,
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
-    let written = journal::write(&context.client, remediation, after, now).await?;
+    let written = journal::write(&context.sources.client, remediation, after, now).await?;
     if let Some(intent) = after.new_intent(before) {
         let key = IntentKey {
             verb: intent.verb,
@@ -232,7 +234,7 @@ async fn write_journal(
 }
 
 /// Ends the talk with the BMC where it is not needed any more, and gives the Machine back at the end.
-async fn settle(context: &Context, remediation: &PowerCycleRemediation, memory: &mut Memory) {
+async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memory: &mut Memory) {
     let journal = remediation
         .status
         .as_ref()
@@ -252,7 +254,7 @@ async fn settle(context: &Context, remediation: &PowerCycleRemediation, memory: 
     }
 }
 
-async fn forget(context: &Context, uid: &str, memory: &mut Memory) {
+async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
     if let Some(conversation) = memory.conversation.take() {
         conversation.close().await;
     }
@@ -261,7 +263,7 @@ async fn forget(context: &Context, uid: &str, memory: &mut Memory) {
 }
 
 /// Forgets a remediation that is gone, if it is remembered.
-pub(crate) async fn forget_gone(context: &Context, uid: &str) {
+pub(crate) async fn forget_gone(context: &Remediator, uid: &str) {
     if let Some(memory) = context.memories.known(uid) {
         forget(context, uid, &mut *memory.lock().await).await;
     }
@@ -283,7 +285,7 @@ fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
 pub(crate) fn error_policy(
     guarded: Arc<Guarded<PowerCycleRemediation>>,
     error: &ShellError,
-    context: Arc<Context>,
+    context: Arc<Remediator>,
 ) -> Action {
     let memory = context.memories.of(&guarded.uid().unwrap_or_default());
     let failures = memory.try_lock().map_or(1, |memory| memory.failures);

@@ -15,7 +15,8 @@ use crate::api_call::{ShellError, within};
 use crate::fencing::{node_deletion, taint};
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::snapshot::{machines, seen};
+use crate::snapshot::machines;
+use crate::watch::lookup;
 
 impl Acting<'_> {
     pub(crate) async fn write(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {
@@ -78,7 +79,7 @@ impl Acting<'_> {
         call: &'static str,
         future: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<Option<T>, ShellError> {
-        let left = not_after.duration_since(self.context.clock.now());
+        let left = not_after.duration_since(self.context.sources.clock.now());
         let Ok(left) = std::time::Duration::try_from(left) else {
             return Ok(None);
         };
@@ -95,7 +96,7 @@ impl Acting<'_> {
         let newer = memory.written_node.clone().filter(|written| {
             cached
                 .as_ref()
-                .is_none_or(|cached| seen::is_newer_of_same(written, cached))
+                .is_none_or(|cached| lookup::is_newer_of_same(written, cached))
         });
         newer.or(cached).ok_or(ShellError::Conflict { object: "Node" })
     }
@@ -110,7 +111,7 @@ impl Acting<'_> {
         let change = json!({ "metadata": {
             "resourceVersion": self.remediation.metadata.resource_version, "finalizers": finalizers,
         }});
-        let api = Api::<PowerCycleRemediation>::namespaced(self.context.client.clone(), &namespace);
+        let api = Api::<PowerCycleRemediation>::namespaced(self.context.sources.client.clone(), &namespace);
         let (name, parameters, patch) = (
             self.remediation.name_any(),
             PatchParams::default(),
@@ -146,7 +147,7 @@ impl Acting<'_> {
         };
         let change =
             json!({ "metadata": { "uid": uid, "resourceVersion": seen, "annotations": annotations }});
-        let written = machines::patch(self.context, (api, &namespace, machine), &change);
+        let written = machines::patch(&self.context.sources, (api, &namespace, machine), &change);
         memory.observed.trigger_cleared = within("removing the trigger", written).await?;
         Ok(())
     }
@@ -166,7 +167,7 @@ impl Acting<'_> {
             Err(error) if error.is_refusal() || is_courtesy => {
                 tracing::info!(remediation = %self.remediation.name_any(), %error, "the API server refused a write; it is decided anew");
                 memory.observed.note_write_failure(
-                    self.context.clock.now(),
+                    self.context.sources.clock.now(),
                     crate::report::chain(&error),
                     self.facts.world.versions(),
                 );

@@ -1,5 +1,6 @@
 //! The only writer of conditions, events and metrics, and of log lines about remediations.
 
+pub(crate) mod condition_writer;
 pub mod conditions;
 mod events;
 mod health_checks;
@@ -7,7 +8,6 @@ mod metrics;
 mod metrics_server;
 mod readiness;
 mod recorder;
-pub(crate) mod stated;
 
 pub use events::Reporter;
 pub use metrics::Metrics;

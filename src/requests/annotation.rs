@@ -19,13 +19,16 @@ use remediator_core::intake::{self, Intake, Remediation, Triggered};
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, within};
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
+use crate::clusters::node_cluster;
+use crate::report::Reporter;
 use crate::requests::retention;
-use crate::snapshot::{gather, others, seen};
+use crate::snapshot::Sources;
+use crate::snapshot::{gather, others};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
@@ -38,14 +41,16 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// What intake shares with itself: the reason last told for each Machine, so that it is told once.
 pub(crate) struct Intakes {
-    pub(crate) context: Arc<Context>,
+    pub(crate) sources: Arc<Sources>,
+    reporter: Reporter,
     told: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl Intakes {
-    pub(crate) fn new(context: Arc<Context>) -> Self {
+    pub(crate) fn new(sources: Arc<Sources>, reporter: Reporter) -> Self {
         Self {
-            context,
+            sources,
+            reporter,
             told: Mutex::default(),
         }
     }
@@ -76,7 +81,7 @@ pub(crate) async fn reconcile(
 ) -> Result<Action, ShellError> {
     let key = key(&guarded.namespace().unwrap_or_default(), &guarded.name_any());
     let decision = match &guarded.0 {
-        Ok(machine) if machine.is_triggered() => decide(&intakes.context, machine),
+        Ok(machine) if machine.is_triggered() => decide(&intakes.sources, machine),
         Ok(_) => Intake::Nothing,
         Err(invalid) if guarded.annotations().contains_key(keys::TRIGGER_ANNOTATION) => skip(Obstacle::new(
             Reason::MachineUnreadable,
@@ -85,7 +90,7 @@ pub(crate) async fn reconcile(
         Err(_) => Intake::Nothing,
     };
     let strategy = match &decision {
-        Intake::Create(_) => Some(strategy(&intakes.context)),
+        Intake::Create(_) => Some(strategy(&intakes.sources)),
         Intake::Nothing | Intake::Skip { .. } => None,
     };
     let decision = match &strategy {
@@ -99,17 +104,13 @@ pub(crate) async fn reconcile(
         }
         Intake::Skip { obstacle, look_again } => {
             if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
-                intakes
-                    .context
-                    .reporter
-                    .warn(&reference(&guarded), &obstacle)
-                    .await;
+                intakes.reporter.warn(&reference(&guarded), &obstacle).await;
             }
-            Some(recheck(look_again, intakes.context.clock.now()))
+            Some(recheck(look_again, intakes.sources.clock.now()))
         }
         Intake::Create(name) => match (&guarded.0, strategy) {
             (Ok(machine), Some(Ok(strategy)))
-                if create(&intakes.context, machine, &name, &strategy).await? =>
+                if create(&intakes.sources, machine, &name, &strategy).await? =>
             {
                 intakes.is_news(&key, None);
                 None
@@ -121,7 +122,7 @@ pub(crate) async fn reconcile(
     };
     // After the trigger was dealt with, which must not wait for this.
     if let Ok(machine) = &guarded.0
-        && let Err(error) = retention::prune(&intakes.context, machine).await
+        && let Err(error) = retention::prune(&intakes.sources, machine).await
     {
         tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
         look_again = look_again.or(Some(RECHECK));
@@ -137,21 +138,21 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
     }
 }
 
-fn decide(context: &Context, machine: &Machine) -> Intake {
-    let checks = seen::health_checks(context, machine);
+fn decide(sources: &Sources, machine: &Machine) -> Intake {
+    let checks = lookup::health_checks(&sources.caches, machine);
     let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
     let of_unknown =
-        others::unreadable_remediation(context, namespace.as_deref().unwrap_or_default(), Some(&name));
+        others::unreadable_remediation(sources, namespace.as_deref().unwrap_or_default(), Some(&name));
     if let Some(obstacle) = of_unknown {
         return skip(obstacle);
     }
-    let node = match context.nodes_of_machine(machine) {
-        Ok(nodes) => seen::node_of(machine, &nodes),
+    let node = match sources.clusters.nodes_of_machine(machine) {
+        Ok(nodes) => node_cluster::node_of(machine, &nodes),
         Err(obstacle) => Seen::Unreadable(obstacle.detail),
     };
-    let readable = context.caches.readable_remediations();
+    let readable = sources.caches.readable_remediations();
     let is_of = |one: &PowerCycleRemediation| {
-        let key = machine_key(&context.caches, one);
+        let key = machine_key(&sources.caches, one);
         one.namespace() == namespace && key.is_some_and(|key| key.means(api, &name))
     };
     let remediations: Vec<Remediation> = readable
@@ -160,8 +161,8 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         .map(others::earlier)
         .collect();
     let is_taken =
-        |name: &str| caches::find(&context.caches.remediations, namespace.as_deref(), name).is_some();
-    let cluster = ClusterKey::of(machine).map(|key| seen::cluster(context, &key));
+        |name: &str| caches::find(&sources.caches.remediations, namespace.as_deref(), name).is_some();
+    let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
     let machine = gather::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,
@@ -169,7 +170,7 @@ fn decide(context: &Context, machine: &Machine) -> Intake {
         health_checks: &checks,
         remediations: &remediations,
     };
-    intake::decide(triggered, is_taken, context.clock.now())
+    intake::decide(triggered, is_taken, sources.clock.now())
 }
 
 fn skip(obstacle: Obstacle) -> Intake {
@@ -191,9 +192,9 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
 /// # Errors
 /// The obstacle, when the policy does not say it in a way that can be followed: what is corrected later would not
 /// reach a remediation that is there.
-fn strategy(context: &Context) -> Result<StrategySpec, Obstacle> {
-    let policy = caches::find(&context.caches.policies, None, POLICY_NAME);
-    match seen::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
+fn strategy(sources: &Sources) -> Result<StrategySpec, Obstacle> {
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+    match lookup::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
         Seen::Absent => Ok(StrategySpec::default()),
         Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail)),
         Seen::Present(policy) => policy.spec.strategy_of_triggers().map(|_| policy.spec.triggers),
@@ -203,7 +204,7 @@ fn strategy(context: &Context) -> Result<StrategySpec, Obstacle> {
 /// Creates the remediation, with our finalizer from the first moment; answers whether it did. Its name is
 /// counted up, so that a second creation for the same trigger is refused by the API server.
 async fn create(
-    context: &Context,
+    sources: &Sources,
     machine: &Machine,
     name: &str,
     strategy: &StrategySpec,
@@ -235,7 +236,7 @@ async fn create(
         owner_references: Some(vec![owner]),
         ..ObjectMeta::default()
     };
-    let api = Api::<PowerCycleRemediation>::namespaced(context.client.clone(), &namespace);
+    let api = Api::<PowerCycleRemediation>::namespaced(sources.client.clone(), &namespace);
     let created = within(
         "creating a PowerCycleRemediation",
         api.create(&PostParams::default(), &remediation),

@@ -9,7 +9,7 @@ use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Origin;
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
+use crate::snapshot::Sources;
 use crate::snapshot::gather;
 use crate::watch::caches::Guarded;
 
@@ -36,7 +36,7 @@ struct Finished {
 ///
 /// # Errors
 /// When the server refuses; nothing depends on it.
-pub(crate) async fn prune(context: &Context, machine: &Machine) -> Result<(), ShellError> {
+pub(crate) async fn prune(sources: &Sources, machine: &Machine) -> Result<(), ShellError> {
     let carries_taint_of = |uid: &str| {
         // Also on a Node that cannot be read.
         let of = |node: &Guarded<Node>| {
@@ -44,14 +44,14 @@ pub(crate) async fn prune(context: &Context, machine: &Machine) -> Result<(), Sh
             tainted_by.is_some_and(|by| by == uid)
         };
         // A cluster that cannot be asked may have such a Node.
-        let nodes = context.nodes_of_machine(machine);
+        let nodes = sources.clusters.nodes_of_machine(machine);
         nodes.map_or(true, |nodes| nodes.nodes.find(of).is_some())
     };
-    let Some(surplus) = surplus(finished_of(context, machine), carries_taint_of) else {
+    let Some(surplus) = surplus(finished_of(sources, machine), carries_taint_of) else {
         return Ok(());
     };
     let namespace = machine.namespace().unwrap_or_default();
-    let api = Api::<PowerCycleRemediation>::namespaced(context.client.clone(), &namespace);
+    let api = Api::<PowerCycleRemediation>::namespaced(sources.client.clone(), &namespace);
     let exactly = DeleteParams {
         preconditions: Some(Preconditions {
             uid: Some(surplus.uid),
@@ -80,9 +80,9 @@ fn surplus(mut finished: Vec<Finished>, carries_taint_of: impl Fn(&str) -> bool)
         .min_by_key(|one| one.number)
 }
 
-fn finished_of(context: &Context, machine: &Machine) -> Vec<Finished> {
+fn finished_of(sources: &Sources, machine: &Machine) -> Vec<Finished> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    let readable = context.caches.readable_remediations();
+    let readable = sources.caches.readable_remediations();
     let of_machine = readable
         .iter()
         // Most are of other Machines, and this is asked at every change of every Machine.

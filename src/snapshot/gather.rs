@@ -1,66 +1,25 @@
 //! Facts from the caches and from memory.
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
-use remediator_core::facts::{self, Facts, Host, Obstacle, Origin, OutOfService, Seen, World};
+use remediator_core::facts::{self, Host, Obstacle, Origin, OutOfService, Seen, World};
 use remediator_core::health::target::ClusterState;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
+use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
-use crate::remediation::journal::is_told_to_stop;
-use crate::remediation::memory::Memory;
-use crate::remediation::node_lease;
-use crate::snapshot::node_of_host::Marks;
-use crate::snapshot::{node_of_host, producers, seen};
+use crate::clusters::node_of_host;
+use crate::clusters::node_of_host::Marks;
+use crate::snapshot::producers;
+use crate::snapshot::sources::Sources;
 use crate::watch::caches;
+use crate::watch::lookup;
 use crate::watch::machine_key::{machine_key, machine_link};
-
-/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
-/// where its Node is, and where what is decided on these facts has to be done.
-pub(crate) fn facts(
-    context: &Context,
-    remediation: &PowerCycleRemediation,
-    nodes: &Result<NodeCluster, Obstacle>,
-    memory: &Memory,
-    (host, another_at_work): (Result<Host, Obstacle>, Option<Obstacle>),
-    now: Timestamp,
-) -> Facts {
-    let about = about(remediation);
-    Facts {
-        strategy: remediation.spec.strategy.validated(),
-        origin: origin(remediation),
-        created: remediation
-            .metadata
-            .creation_timestamp
-            .as_ref()
-            .map_or(now, |time| time.0),
-        deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
-        told_to_stop: is_told_to_stop(remediation),
-        has_finalizer: remediation
-            .finalizers()
-            .iter()
-            .any(|finalizer| finalizer == keys::FINALIZER),
-        expected_machine_uid: about.machine_uid,
-        named_node: about.node,
-        leadership: context.leadership(now),
-        world: world(context, remediation, (nodes, &host), memory),
-        look: memory.look.clone(),
-        host,
-        another_at_work,
-        lease_holders: node_lease::holders(remediation),
-        leases_were_unused: node_lease::were_unused(context, nodes),
-        out_of_service_supported: context.supports_out_of_service(remediation),
-        node_metadata: memory.node_metadata.clone(),
-        observed: memory.observed.clone(),
-    }
-}
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// How a remediation came to be.
 pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
@@ -75,17 +34,26 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-fn world(
-    context: &Context,
+/// What the process knows besides the caches.
+pub(crate) struct Known<'a> {
+    /// What a NodeHealthCheck said that made the request.
+    pub(crate) asked: Option<&'a producers::Asked>,
+    /// The Node as our last write left it.
+    pub(crate) written_node: Option<&'a Node>,
+}
+
+/// The world of a remediation, as the caches have it.
+pub(crate) fn world(
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
-    memory: &Memory,
+    known: &Known<'_>,
 ) -> World {
-    let machine = match machine_key(&context.caches, remediation) {
-        Some(key) => seen::machine(context, &key),
+    let machine = match machine_key(&sources.caches, remediation) {
+        Some(key) => lookup::machine(&sources.caches, &key),
         // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
-        None if begun(remediation).is_none() && context.caches.hidden() == Some(MachineApi::OpenShift) => {
-            context
+        None if begun(remediation).is_none() && sources.caches.hidden() == Some(MachineApi::OpenShift) => {
+            sources
                 .caches
                 .hidden_machine("the Machine of the Node, if it has one")
         }
@@ -100,12 +68,14 @@ fn world(
     };
     let readable = machine.present();
     let health_checks = match origin(remediation) {
-        Origin::Annotation => readable.map_or_else(Vec::new, |machine| seen::health_checks(context, machine)),
-        Origin::Request => producers::known(context, remediation, readable, memory),
+        Origin::Annotation => readable.map_or_else(Vec::new, |machine| {
+            lookup::health_checks(&sources.caches, machine)
+        }),
+        Origin::Request => producers::known(sources, remediation, readable, known.asked),
     };
     let cluster = readable
         .and_then(ClusterKey::of)
-        .map(|key| seen::cluster(context, &key));
+        .map(|key| lookup::cluster(&sources.caches, &key));
     let (node, node_cluster) = match (node_name, nodes) {
         // Of a Machine without a Node, too, it has to be known that there is none.
         (None, Err(obstacle)) if readable.is_some() => {
@@ -113,9 +83,9 @@ fn world(
         }
         (None, _) => (Seen::Absent, None),
         (Some(name), Ok(nodes)) => {
-            let node = seen::node(nodes, &name, memory);
+            let node = node_cluster::node(nodes, &name, known.written_node);
             (
-                node.map(|node| node_facts(context, remediation, nodes, &node)),
+                node.map(|node| node_facts(sources, remediation, nodes, &node)),
                 None,
             )
         }
@@ -125,13 +95,13 @@ fn world(
     let may_have_none = subject.is_none() && readable.is_some() && node == Seen::Absent;
     let node_of_host = if had_none || may_have_none {
         let marks = Marks::of_remediation(remediation, host, readable);
-        node_of_host::known(context, nodes, &marks)
+        node_of_host::known(&sources.clusters, nodes, &marks)
     } else {
         not_looked_for()
     };
     World {
-        policy: seen::policy(
-            caches::find(&context.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
+        policy: lookup::policy(
+            caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
         ),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
         node,
@@ -175,16 +145,16 @@ pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Seen<Cluster>>) 
 /// What decisions about a remediation are based on. The taint of another remediation that is still at
 /// work is not ours to remove.
 pub(crate) fn node_facts(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     nodes: &NodeCluster,
     node: &Node,
 ) -> facts::Node {
     let lost_since = nodes.lost_nodes.since(node);
-    let machine_link = match machine_key(&context.caches, remediation).and_then(|key| key.api) {
+    let machine_link = match machine_key(&sources.caches, remediation).and_then(|key| key.api) {
         // The Node of a migrated Machine may speak of both.
         Some(MachineApi::ClusterApi) => node.machine_link(MachineApi::ClusterApi),
-        Some(MachineApi::OpenShift) | None => machine_link(&context.caches, node).map(|key| key.to_string()),
+        Some(MachineApi::OpenShift) | None => machine_link(&sources.caches, node).map(|key| key.to_string()),
     };
     let mut node = facts::Node {
         machine_link,
@@ -193,7 +163,7 @@ pub(crate) fn node_facts(
     };
     if let OutOfService::Ours(uid) = &node.out_of_service
         && remediation.uid().as_ref() != Some(uid)
-        && context.caches.readable_remediations().any(|other| {
+        && sources.caches.readable_remediations().any(|other| {
             let phase = other
                 .status
                 .as_ref()

@@ -10,11 +10,11 @@ use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
 
 use crate::api_call::{ShellError, present, within};
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
-use crate::snapshot::seen;
+use crate::snapshot::sources::Sources;
+use crate::watch::lookup;
 use crate::watch::machine_key::MachineKey;
 use crate::watch::served::not_served;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {
@@ -31,7 +31,7 @@ pub(crate) struct Live {
 /// # Errors
 /// When the API server does not say.
 pub(crate) async fn read(
-    context: &Context,
+    sources: &Sources,
     key: &MachineKey,
     known: Option<&Machine>,
 ) -> Result<Live, ShellError> {
@@ -41,22 +41,22 @@ pub(crate) async fn read(
         .unwrap_or(MachineApi::OpenShift);
     let known_cluster = known.and_then(ClusterKey::of);
     let (machine, checks, cluster) = tokio::try_join!(
-        within("reading the Machine", machine(context, api, key)),
+        within("reading the Machine", machine(sources, api, key)),
         within(
             "listing the MachineHealthChecks",
-            checks(context, api, &key.namespace)
+            checks(sources, api, &key.namespace)
         ),
         within(
             "reading the Cluster",
-            self::cluster(context, known_cluster.as_ref())
+            self::cluster(sources, known_cluster.as_ref())
         ),
     )?;
-    let machine = seen::of(machine.as_ref(), "Machine", &key.name);
+    let machine = lookup::of(machine.as_ref(), "Machine", &key.name);
     // The cache did not have it, or another one.
     let found = machine.present().and_then(ClusterKey::of);
     let found = found.filter(|found| Some(found) != known_cluster.as_ref());
     let cluster = match found {
-        Some(found) => within("reading the Cluster", self::cluster(context, Some(&found))).await?,
+        Some(found) => within("reading the Cluster", self::cluster(sources, Some(&found))).await?,
         None => cluster,
     };
     Ok(Live {
@@ -67,17 +67,17 @@ pub(crate) async fn read(
 }
 
 async fn machine(
-    context: &Context,
+    sources: &Sources,
     api: MachineApi,
     key: &MachineKey,
 ) -> Result<Option<Guarded<Machine>>, kube::Error> {
-    let client = &context.client;
+    let client = &sources.client;
     match api {
         MachineApi::OpenShift => {
             let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &key.namespace);
             present(machines.get(&key.name).await, &key.name)
         }
-        MachineApi::ClusterApi => match context
+        MachineApi::ClusterApi => match sources
             .cluster_api
             .api(client, Kind::Machine, Some(&key.namespace))
         {
@@ -88,18 +88,18 @@ async fn machine(
 }
 
 async fn checks(
-    context: &Context,
+    sources: &Sources,
     api: MachineApi,
     namespace: &str,
 ) -> Result<Vec<Guarded<MachineHealthCheck>>, kube::Error> {
-    let client = &context.client;
+    let client = &sources.client;
     match api {
         MachineApi::OpenShift => {
             let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), namespace);
             Ok(checks.list(&ListParams::default()).await?.items)
         }
         MachineApi::ClusterApi => {
-            match context
+            match sources
                 .cluster_api
                 .api(client, Kind::MachineHealthCheck, Some(namespace))
             {
@@ -110,16 +110,16 @@ async fn checks(
     }
 }
 
-async fn cluster(context: &Context, key: Option<&ClusterKey>) -> Result<Option<Seen<Cluster>>, kube::Error> {
+async fn cluster(sources: &Sources, key: Option<&ClusterKey>) -> Result<Option<Seen<Cluster>>, kube::Error> {
     let Some(key) = key else { return Ok(None) };
-    let cluster = match context
+    let cluster = match sources
         .cluster_api
-        .api(&context.client, Kind::Cluster, Some(&key.namespace))
+        .api(&sources.client, Kind::Cluster, Some(&key.namespace))
     {
         Some(clusters) => clusters.get(&key.name).await?,
         None => return Err(not_served()),
     };
-    Ok(Some(seen::of(cluster.as_ref(), "Cluster", &key.name)))
+    Ok(Some(lookup::of(cluster.as_ref(), "Cluster", &key.name)))
 }
 
 /// Changes the metadata of a Machine by a merge patch; answers its resourceVersion then.
@@ -127,11 +127,11 @@ async fn cluster(context: &Context, key: Option<&ClusterKey>) -> Result<Option<S
 /// # Errors
 /// The API server's answer.
 pub(crate) async fn patch(
-    context: &Context,
+    sources: &Sources,
     (api, namespace, name): (MachineApi, &str, &str),
     change: &Value,
 ) -> Result<Option<String>, kube::Error> {
-    let client = &context.client;
+    let client = &sources.client;
     let (parameters, change) = (PatchParams::default(), Patch::Merge(change));
     match api {
         MachineApi::OpenShift => {
@@ -139,7 +139,7 @@ pub(crate) async fn patch(
             let written = machines.patch(name, &parameters, &change).await?;
             Ok(written.resource_version())
         }
-        MachineApi::ClusterApi => match context.cluster_api.api(client, Kind::Machine, Some(namespace)) {
+        MachineApi::ClusterApi => match sources.cluster_api.api(client, Kind::Machine, Some(namespace)) {
             Some(machines) => {
                 let written = machines.api.patch(name, &parameters, &change).await?;
                 Ok(written.resource_version())
@@ -156,13 +156,13 @@ pub(crate) async fn patch(
 /// # Errors
 /// A conflict when it is another by now, or is written to meanwhile; and when the server refuses.
 pub(crate) async fn merge_status(
-    context: &Context,
+    sources: &Sources,
     machine: &Machine,
     change: impl FnOnce(Version, &DynamicObject) -> Option<Value>,
 ) -> Result<(), ShellError> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    let served = &context.cluster_api;
-    let machines = served.api(&context.client, Kind::Machine, namespace.as_deref());
+    let served = &sources.cluster_api;
+    let machines = served.api(&sources.client, Kind::Machine, namespace.as_deref());
     let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
     let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
         return Ok(());

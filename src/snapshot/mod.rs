@@ -5,7 +5,9 @@ pub(crate) mod host;
 pub(crate) mod look;
 pub(crate) mod machine_lists;
 pub(crate) mod machines;
-pub(crate) mod node_of_host;
+pub(crate) mod node_lease;
 pub(crate) mod others;
 pub(crate) mod producers;
-pub(crate) mod seen;
+pub(crate) mod sources;
+
+pub(crate) use sources::Sources;

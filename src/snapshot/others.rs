@@ -9,17 +9,17 @@ use remediator_core::intake::Remediation;
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 
-use crate::daemon::context::Context;
+use crate::snapshot::sources::Sources;
 use crate::watch::caches::Guarded;
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
 /// owner says that it is about another Machine.
 pub(crate) fn unreadable_remediation(
-    context: &Context,
+    sources: &Sources,
     namespace: &str,
     machine: Option<&str>,
 ) -> Option<Obstacle> {
-    let unreadable = context
+    let unreadable = sources
         .caches
         .remediations
         .find(|guarded| is_unreadable(guarded, namespace, machine))?;

@@ -12,9 +12,8 @@ use remediator_core::health::HealthCheck;
 use remediator_core::phase::Phase;
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
-use crate::remediation::memory::Memory;
-use crate::snapshot::seen;
+use crate::snapshot::sources::Sources;
+use crate::watch::lookup;
 
 /// How old a NodeHealthCheck may be while nothing is under way. It is read anew before a power-off.
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
@@ -28,9 +27,9 @@ pub(crate) type Asked = (Timestamp, Seen<HealthCheck>);
 /// # Errors
 /// When the API server does not say.
 pub(crate) async fn read(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
-    memory: &mut Memory,
+    asked: &mut Option<Asked>,
     now: Timestamp,
 ) -> Result<(), ShellError> {
     let Some(Producer::NodeHealthCheck(name)) = producer(remediation) else {
@@ -40,27 +39,25 @@ pub(crate) async fn read(
     let phase = status.map(|status| status.journal.phase).unwrap_or_default();
     let begins = matches!(phase, Phase::Pending | Phase::Holding | Phase::PoweringOff);
     let is_fresh = |(read, _): &Asked| now.duration_since(*read) < FRESH;
-    if !begins || memory.asked_by.as_ref().is_some_and(is_fresh) {
+    if !begins || asked.as_ref().is_some_and(is_fresh) {
         return Ok(());
     }
-    memory.asked_by = Some((now, node_health_check(&context.client, &name).await?));
+    *asked = Some((now, node_health_check(&sources.client, &name).await?));
     Ok(())
 }
 
 /// The health checks that made a request, as this process knows them.
 pub(crate) fn known(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     machine: Option<&Machine>,
-    memory: &Memory,
+    asked: Option<&Asked>,
 ) -> Vec<Seen<HealthCheck>> {
     match (producer(remediation), machine) {
-        (Some(Producer::NodeHealthCheck(_)), _) => {
-            memory.asked_by.iter().map(|(_, check)| check.clone()).collect()
-        }
+        (Some(Producer::NodeHealthCheck(_)), _) => asked.iter().map(|(_, check)| check.clone()).collect(),
         (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
             let namespace = machine.namespace();
-            let of_api = &context.caches.of(machine.api()).health_checks;
+            let of_api = &sources.caches.of(machine.api()).health_checks;
             let checks = of_api.state_filter(|check| check.namespace() == namespace);
             of_machine(&by, checks.iter().map(AsRef::as_ref), machine)
         }
@@ -95,7 +92,7 @@ pub(crate) fn of_machine<'a>(
 ) -> Vec<Seen<HealthCheck>> {
     checks
         .filter(|check| may_have_made(by, check))
-        .map(|check| seen::health_check(check, machine))
+        .map(|check| lookup::health_check(check, machine))
         .collect()
 }
 

@@ -14,7 +14,7 @@ use remediator_core::facts::Seen;
 use remediator_core::machine_api::MachineApi;
 use tokio::task::JoinSet;
 
-use crate::mhc::wake::Wakes;
+use crate::watch::change_events::Wakes;
 use crate::watch::machine_key::MachineKey;
 use crate::watch::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use crate::watch::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};

@@ -1,7 +1,8 @@
 //! What is watched: one cache a kind, what is served and may be seen, and whom a change concerns.
 
 pub(crate) mod caches;
-pub(crate) mod concerned;
+pub(crate) mod change_events;
+pub(crate) mod lookup;
 pub(crate) mod lost_nodes;
 pub(crate) mod machine_key;
 pub(crate) mod machine_stores;

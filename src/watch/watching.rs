@@ -10,7 +10,7 @@ use remediator_api::guarded::Guarded;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use crate::mhc::wake::Wake;
+use crate::watch::change_events::Wake;
 use crate::watch::refusals::Refusals;
 use crate::watch::shared_cache::SharedCache;
 

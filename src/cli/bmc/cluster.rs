@@ -16,10 +16,11 @@ use remediator_core::phase::Reason;
 use crate::api_call::{ShellError, within};
 use crate::bmc_access::{cluster_networks, login as bmc_access};
 use crate::cli::bmc::cluster_host::ClusterHost;
-use crate::clusters::workload::{ClusterKey, client_of};
+use crate::clusters::workload::client_of;
 use crate::metal3;
 use crate::snapshot::host::{reference, resolve_endpoint};
 use crate::snapshot::machine_lists::MachineLists;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {

@@ -7,7 +7,7 @@ use remediator_api::views::{Machine, Node};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 
-use crate::snapshot::host::ResolvedHost;
+use crate::bmc_access::host::ResolvedHost;
 
 /// A host of the cluster.
 pub(super) struct ClusterHost {

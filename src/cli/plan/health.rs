@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref;
 use remediator_api::target_ref::{Producer, is_meant};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::checker::evaluator::{self, Evaluator};
@@ -18,8 +19,8 @@ use crate::cli::plan::course::{Asks, Claim, Says};
 use crate::cli::plan::evaluators::EvaluatedBy;
 use crate::cli::plan::said::{Said, limit, said};
 use crate::cli::plan::world::{OfApi, World, within_namespace};
-use crate::clusters::workload::ClusterKey;
 use crate::mhc::judged;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// A check that asks for a remediation.
 struct Listed {
@@ -194,7 +195,7 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
 fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
-    remediation_of(world, (&namespace, Some(&name), node), judged::is_under_way).is_some()
+    remediation_of(world, (&namespace, Some(&name), node), target_ref::is_under_way).is_some()
 }
 
 /// The first remediation of a Machine or a Node in a namespace that is wanted.

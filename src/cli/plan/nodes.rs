@@ -12,8 +12,9 @@ use remediator_core::node_lease;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, list, within};
-use crate::clusters::workload::{ClusterKey, NODES_PAGE, client_of};
-use crate::daemon::prepare::supports_out_of_service;
+use crate::clusters::out_of_service::supports_out_of_service;
+use crate::clusters::workload::{NODES_PAGE, client_of};
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// The Nodes of one cluster.
 pub(super) struct Nodes {

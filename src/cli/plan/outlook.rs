@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref;
 use remediator_api::target_ref::{Producer, producer};
 use remediator_api::views::Machine;
 use remediator_core::facts::Origin;
@@ -19,9 +20,8 @@ use crate::cli::plan::steps::steps;
 use crate::cli::plan::subject::Subject;
 use crate::cli::plan::world::{OfApi, World, within_namespace};
 use crate::cli::plan::{node_claims, prospect, said, subject};
-use crate::clusters::workload::ClusterKey;
-use crate::mhc::judged;
-use crate::remediation::journal::is_told_to_stop;
+use remediator_api::target_ref::is_told_to_stop;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// What is to be said of one Machine, or of a Node without one.
 #[derive(Debug, Default, Serialize)]
@@ -262,7 +262,7 @@ fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim
                 outlook.machine == Some(one.name_any())
             }
         };
-        !judged::is_under_way(one) && (has_the_name || producer(one).as_ref() == Some(by))
+        !target_ref::is_under_way(one) && (has_the_name || producer(one).as_ref() == Some(by))
     };
     if claim.says.is_for_a_request()
         && let Some(ended) = remediation_of(world, whom(outlook), stands)
@@ -301,7 +301,7 @@ fn whom(outlook: &Outlook) -> (&str, Option<&str>, Option<&str>) {
 
 /// The remediation that is at work.
 fn under_way(world: &World, outlook: &Outlook) -> Option<Remediation> {
-    let remediation = remediation_of(world, whom(outlook), judged::is_under_way)?;
+    let remediation = remediation_of(world, whom(outlook), target_ref::is_under_way)?;
     Some(Remediation::new("UnderWay", told(remediation, "is")))
 }
 

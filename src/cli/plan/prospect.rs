@@ -20,16 +20,18 @@ use remediator_core::observed::{NodeLeaseRead, Observed};
 use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
+use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::login as bmc_access;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::subject::Subject;
 use crate::cli::plan::world::{World, within_namespace};
-use crate::clusters::workload::ClusterKey;
-use crate::snapshot::host::ResolvedHost;
-use crate::snapshot::node_of_host::Marks;
+use crate::clusters::node_of_host;
+use crate::clusters::node_of_host::Marks;
 use crate::snapshot::producers::of_machine;
-use crate::snapshot::{gather, node_of_host, others, seen};
+use crate::snapshot::{gather, others};
+use crate::watch::lookup;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// What a remediation would come to.
 pub(super) enum Prospect {
@@ -111,7 +113,7 @@ fn facts(
     let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
-            let node = seen::of(nodes.by_name.get(name), "Node", name);
+            let node = lookup::of(nodes.by_name.get(name), "Node", name);
             (node.map(|node| facts_of(world, subject, &node)), None)
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
@@ -133,7 +135,7 @@ fn facts(
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
         world: Known {
-            policy: seen::policy(world.policy.as_ref()),
+            policy: lookup::policy(world.policy.as_ref()),
             machine,
             node_of_host,
             node,
@@ -175,7 +177,7 @@ fn health_checks(world: &World, subject: &Subject<'_>, asked: &Asked) -> Vec<See
     };
     let checks = within_namespace(world.health_checks(machine.api()), &subject.namespace);
     match &asked.by {
-        None => checks.map(|check| seen::health_check(check, machine)).collect(),
+        None => checks.map(|check| lookup::health_check(check, machine)).collect(),
         Some(by) => of_machine(by, checks, machine),
     }
 }
@@ -228,7 +230,7 @@ fn seen_of_leases(world: &World, nodes: &Nodes, node: &str) -> Observed {
             let there = leases.get(&node_lease::name(node)).cloned();
             observed.note_node_lease(NodeLeaseRead {
                 began: world.read_at,
-                lease: there.map_or(NodeLease::Unused, crate::remediation::node_lease::seen),
+                lease: there.map_or(NodeLease::Unused, crate::snapshot::node_lease::seen),
             });
         }
         Err(obstacle) => observed.note_node_lease_failure(world.read_at, obstacle.clone()),

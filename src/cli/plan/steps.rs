@@ -3,10 +3,10 @@
 use remediator_core::facts::Origin;
 use remediator_core::strategy::{Deadlines, Escalation, FencingMode, HostControl, Strategy};
 
+use crate::bmc_access::host::ResolvedHost;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::subject::Subject;
 use crate::cli::plan::world::World;
-use crate::snapshot::host::ResolvedHost;
 
 /// What a remediation would do to a Machine or Node, step by step.
 pub(super) fn steps(world: &World, subject: &Subject<'_>, host: &ResolvedHost, asked: &Asked) -> Vec<String> {

@@ -7,11 +7,12 @@ use remediator_api::views::Machine;
 use remediator_core::facts::Obstacle;
 use remediator_core::strategy::HostControl;
 
+use crate::bmc_access::host::ResolvedHost;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::world::{World, within_namespace};
 use crate::metal3;
-use crate::snapshot::host::{ResolvedHost, among_endpoints, reference};
+use crate::snapshot::host::{among_endpoints, reference};
 
 /// Whose host it is about.
 #[derive(Clone)]

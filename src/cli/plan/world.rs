@@ -21,10 +21,10 @@ use crate::cli::plan::evaluators::{Evaluators, Leases};
 use crate::cli::plan::node_checks::NodeChecks;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::templates::Templates;
-use crate::clusters::workload::ClusterKey;
 use crate::metal3;
 use crate::snapshot::machine_lists::MachineLists;
-use crate::snapshot::seen;
+use crate::watch::lookup;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {
@@ -160,7 +160,7 @@ impl World {
             let meta = cluster.meta();
             (meta.namespace.as_deref(), meta.name.as_deref()) == (Some(&key.namespace), Some(&key.name))
         };
-        seen::of(self.clusters.iter().find(of_key), "Cluster", &key.name)
+        lookup::of(self.clusters.iter().find(of_key), "Cluster", &key.name)
     }
 
     /// The Machine of OpenShift, `namespace/name`, that refers to a Node.

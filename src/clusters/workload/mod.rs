@@ -13,7 +13,6 @@ mod load;
 mod meter;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,42 +22,20 @@ use kube::{Client, ResourceExt as _};
 pub(crate) use meter::NODES_PAGE;
 use remediator_api::guarded::Guarded;
 use remediator_api::keys;
-use remediator_api::views::{Machine, Node};
+use remediator_api::views::Node;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::mhc::wake::{Wake, Waker, Woke};
+use crate::watch::change_events::{Wake, Waker, Woke};
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
 
 /// How long after it was asked for last a cluster is still watched.
 const KEPT_FOR: Duration = Duration::from_mins(30);
-
-/// A Cluster by its name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ClusterKey {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl ClusterKey {
-    /// The Cluster in which the Node of a Machine is; `None`: the daemon's own.
-    pub(crate) fn of(machine: &Machine) -> Option<Self> {
-        Some(Self {
-            name: machine.cluster()?.to_owned(),
-            namespace: machine.namespace()?,
-        })
-    }
-}
-
-impl fmt::Display for ClusterKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// Something that is not as it was in a workload cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]

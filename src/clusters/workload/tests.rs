@@ -4,8 +4,8 @@ use kube::runtime::reflector;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
+use crate::clusters::node_of_host::{LISTING, Searches};
 use crate::clusters::workload::*;
-use crate::snapshot::node_of_host::{LISTING, Searches};
 
 fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());

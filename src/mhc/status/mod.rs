@@ -13,7 +13,7 @@ use remediator_core::checker::pass::Outcome;
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
+use crate::mhc::state::MhcController;
 
 /// The condition of both APIs. Sources: openshift/api `machine/v1beta1/types_machinehealthcheck.go`;
 /// cluster-api `api/core/v1beta2/machinehealthcheck_types.go`.
@@ -24,7 +24,7 @@ const REMEDIATION_ALLOWED: &str = "RemediationAllowed";
 /// # Errors
 /// A conflict when the check was written to since; and when the server refuses.
 pub(super) async fn write(
-    context: &Context,
+    context: &MhcController,
     api: MachineApi,
     check: &Guarded<MachineHealthCheck>,
     outcome: &Outcome,
@@ -34,7 +34,7 @@ pub(super) async fn write(
         (Err(unreadable), ..) => unreadable::write(context, api, unreadable, outcome, now).await,
         (Ok(_), MachineApi::OpenShift, None) => Ok(()),
         (Ok(check), MachineApi::OpenShift, Some(wanted)) => {
-            openshift::write(&context.client, check, wanted, now).await
+            openshift::write(&context.sources.client, check, wanted, now).await
         }
         (Ok(check), MachineApi::ClusterApi, _) => cluster_api::write(context, check, outcome, now).await,
     }

@@ -10,7 +10,7 @@ use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
+use crate::mhc::state::MhcController;
 use crate::mhc::status::cluster_api::changed;
 use crate::mhc::status::conditions::field;
 
@@ -22,7 +22,7 @@ const WRITING: &str = "writing the status of a MachineHealthCheck";
 /// # Errors
 /// A conflict when the check was written to since; and when the server refuses.
 pub(super) async fn write(
-    context: &Context,
+    context: &MhcController,
     api: MachineApi,
     check: &Unreadable,
     outcome: &Outcome,
@@ -47,13 +47,14 @@ pub(super) async fn write(
             let Some(status) = changed((Version::V1Beta1, None), present, outcome, now) else {
                 return Ok(());
             };
-            let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(context.client.clone(), namespace);
+            let checks =
+                Api::<Guarded<MachineHealthCheck>>::namespaced(context.sources.client.clone(), namespace);
             let patch = Patch::Merge(of(status));
             within(WRITING, checks.patch_status(name, &parameters, &patch)).await?;
         }
         MachineApi::ClusterApi => {
-            let served = &context.cluster_api;
-            let checks = served.api(&context.client, Kind::MachineHealthCheck, Some(namespace));
+            let served = &context.sources.cluster_api;
+            let checks = served.api(&context.sources.client, Kind::MachineHealthCheck, Some(namespace));
             // Else its watch will soon be begun anew, which wakes the checker.
             let as_read = |version: Version| *field(&check.object, "apiVersion") == version.group_version();
             let Some(checks) = checks.filter(|checks| as_read(checks.version)) else {

@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
 
+use jiff::SignedDuration;
+use remediator_core::node_lease::NodeLease;
+
 use crate::remediation::node_lease::*;
+use crate::snapshot::node_lease::{holders, seen};
 
 #[test]
 fn what_the_checker_behind_a_request_holds_is_held_for_us() {

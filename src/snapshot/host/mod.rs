@@ -4,61 +4,40 @@ mod sole;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use remediator_api::bmc_endpoint::CaSource;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
-use remediator_bmc::{BmcAddress, Fingerprint, ServerTrust};
+use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Obstacle, Seen};
 use remediator_core::identity::SystemUuid;
 use remediator_core::metal3::{HostName, HostReference, Signposts, host_reference};
 use remediator_core::phase::Reason;
-pub(crate) use sole::{Whose, is_of_interest, still_sole};
+pub(crate) use sole::{is_of_interest, still_sole};
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
+use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address, fingerprints};
 use crate::metal3;
-use crate::remediation::memory::Memory;
-use crate::snapshot::seen;
+use crate::snapshot::sources::Sources;
 use crate::watch::caches::Guarded;
+use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
-
-/// A host, and how to reach its BMC.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResolvedHost {
-    pub(crate) host: Host,
-    pub(crate) address: BmcAddress,
-    pub(crate) secret: String,
-    pub(crate) trust: HostTrust,
-}
-
-/// Where it is said how the BMC's certificate is verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HostTrust {
-    /// By the object that describes the host.
-    Stated(ServerTrust),
-    /// By a CA in another object, which is read when it is needed.
-    AuthorityIn(CaSource),
-    /// By the credentials Secret, with `certificateFingerprints` or `ca.crt`; else the system's roots hold.
-    AsTheSecretSays,
-}
 
 /// Resolves the host of a remediation's Machine, or of its Node where that has no Machine.
 ///
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn resolve(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
-    memory: &mut Memory,
+    last_read: &mut Option<metal3::LastRead>,
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let namespace = remediation.namespace().unwrap_or_default();
-    let Some(key) = machine_key(&context.caches, remediation) else {
+    let Some(key) = machine_key(&sources.caches, remediation) else {
         let node = about(remediation).node;
-        return Ok(through_endpoint(context, &namespace, None, node.as_deref()));
+        return Ok(through_endpoint(sources, &namespace, None, node.as_deref()));
     };
-    let machine = match seen::machine(context, &key) {
+    let machine = match lookup::machine(&sources.caches, &key) {
         Seen::Present(machine) => machine,
         Seen::Absent => {
             return Ok(Err(Obstacle::new(
@@ -70,9 +49,11 @@ pub(crate) async fn resolve(
     };
     match reference(&machine) {
         Err(obstacle) => Ok(Err(obstacle)),
-        Ok(Some(reference)) => metal3::resolve(context, remediation, &machine, &reference, memory, now).await,
+        Ok(Some(reference)) => {
+            metal3::resolve(&sources.metal3, remediation, &machine, &reference, last_read, now).await
+        }
         Ok(None) => Ok(through_endpoint(
-            context,
+            sources,
             &namespace,
             Some(&key.name),
             machine.node_name(),
@@ -85,7 +66,7 @@ pub(crate) async fn resolve(
 ///
 /// # Errors
 /// What is wrong with the host.
-pub(crate) fn by_statement(context: &Context, machine: &Machine) -> Result<Host, Obstacle> {
+pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host, Obstacle> {
     let namespace = machine.namespace().unwrap_or_default();
     match reference(machine)? {
         Some(reference) => Ok(Host {
@@ -94,7 +75,7 @@ pub(crate) fn by_statement(context: &Context, machine: &Machine) -> Result<Host,
             stated_uuid: None,
         }),
         None => through_endpoint(
-            context,
+            sources,
             &namespace,
             Some(&machine.name_any()),
             machine.node_name(),
@@ -135,12 +116,12 @@ fn metal3_machine(machine: &Machine) -> Option<&str> {
 /// # Errors
 /// What is wrong with the endpoints of the namespace.
 pub(crate) fn through_endpoint(
-    context: &Context,
+    sources: &Sources,
     namespace: &str,
     machine: Option<&str>,
     node: Option<&str>,
 ) -> Result<ResolvedHost, Obstacle> {
-    let of_namespace = context
+    let of_namespace = sources
         .caches
         .endpoints
         .state_filter(|endpoint| endpoint.namespace().as_deref() == Some(namespace));
@@ -233,31 +214,6 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         secret: spec.credentials_secret.name.clone(),
         trust,
     })
-}
-
-/// Reads fingerprints of certificates.
-///
-/// # Errors
-/// The obstacle, naming the place they stand in.
-pub(crate) fn fingerprints(
-    texts: &[String],
-    place: &str,
-    reason: Reason,
-) -> Result<Vec<Fingerprint>, Obstacle> {
-    let parse = |text: &String| {
-        text.parse::<Fingerprint>()
-            .map_err(|error| Obstacle::new(reason, format!("{place}: {error}")))
-    };
-    texts.iter().map(parse).collect()
-}
-
-/// Parses a BMC address.
-///
-/// # Errors
-/// The obstacle, naming the field.
-pub(crate) fn bmc_address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
-    text.parse()
-        .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))
 }
 
 #[cfg(test)]

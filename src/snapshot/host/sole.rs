@@ -8,6 +8,7 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 
 use crate::snapshot::host::{among_endpoints, bmc_address, speaks_of};
+use crate::snapshot::sources::Whose;
 
 /// Whether an endpoint has a part in what [`still_sole`] says of a host.
 pub(crate) fn is_of_interest(endpoint: &Guarded<BMCEndpoint>, whose: Whose<'_>, known: &Host) -> bool {
@@ -57,14 +58,6 @@ pub(crate) fn still_sole(
         return Err(Obstacle::new(reason, format!("{place} {what}")));
     }
     Ok(())
-}
-
-/// A Machine, and the Node that it names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) machine: &'a str,
-    pub(crate) node: Option<&'a str>,
 }
 
 impl Whose<'_> {

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use crate::snapshot::host::*;
+use crate::snapshot::sources::Whose;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";

@@ -9,43 +9,16 @@ use remediator_api::views::Machine;
 use remediator_core::facts::{Host, Obstacle};
 
 use crate::api_call::{ShellError, list};
-use crate::daemon::context::Context;
-use crate::shared_read::SharedRead;
 use crate::snapshot::host;
-use crate::snapshot::host::Whose;
-
-/// What is listed.
-pub(crate) const LISTING: &str = "listing the BMCEndpoints";
+use crate::snapshot::sources::{Described, LISTING_ENDPOINTS, Sources};
 
 /// BMCEndpoints that are asked for at once. One is some 2 kB, and 50 kB with a bundle of CA certificates in it.
 const PAGE: u32 = 50;
 
-/// A Machine and its Node, and what was known of the host.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
-    namespace: String,
-    machine: String,
-    node: Option<String>,
-    known: Host,
-}
-
-impl Described {
-    fn whose(&self) -> Whose<'_> {
-        Whose {
-            namespace: &self.namespace,
-            machine: &self.machine,
-            node: self.node.as_deref(),
-        }
-    }
-}
-
-/// Reads of all BMCEndpoints.
-pub(crate) type EndpointReads = SharedRead<Described, Result<(), Obstacle>>;
-
 /// Whether the endpoint of a host still says what was known of it. Where there is none that could, there is
 /// nothing that could have changed.
 pub(super) async fn still_sole(
-    context: &Context,
+    sources: &Sources,
     machine: Option<&Machine>,
     host: &Result<Host, Obstacle>,
 ) -> Result<Result<(), Obstacle>, ShellError> {
@@ -61,7 +34,7 @@ pub(super) async fn still_sole(
         node: machine.node_name().map(ToOwned::to_owned),
         known: known.clone(),
     };
-    let client = context.client.clone();
+    let client = sources.client.clone();
     let read = move |asked: Vec<Described>| {
         let api = Api::<Guarded<BMCEndpoint>>::all(client.clone());
         async move {
@@ -71,12 +44,12 @@ pub(super) async fn still_sole(
                     .any(|one| host::is_of_interest(endpoint, one.whose(), &one.known))
             };
             let pages = ListParams::default().limit(PAGE);
-            let listed = list(LISTING, &api, &pages, of_interest).await?;
+            let listed = list(LISTING_ENDPOINTS, &api, &pages, of_interest).await?;
             let judged = asked
                 .iter()
                 .map(|one| host::still_sole(&listed, one.whose(), &one.known));
             Ok(judged.collect())
         }
     };
-    context.endpoint_reads.ask(described, read).await
+    sources.endpoint_reads.ask(described, read).await
 }

@@ -5,7 +5,6 @@ mod without_node;
 
 use std::time::Duration;
 
-pub(crate) use endpoints::{EndpointReads, LISTING as LISTING_ENDPOINTS};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::Api;
@@ -21,11 +20,11 @@ pub(crate) use without_node::without_node;
 
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
-use crate::daemon::context::Context;
 use crate::metal3;
-use crate::remediation::node_lease;
 use crate::snapshot::machines::Live;
-use crate::snapshot::{gather, host, machines, producers, seen};
+use crate::snapshot::sources::Sources;
+use crate::snapshot::{gather, host, machines, node_lease, producers};
+use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
 /// Namespace of the Leases that kubelets renew.
@@ -39,15 +38,15 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once.
 pub(crate) async fn look(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     node_name: &str,
 ) -> Result<(Look, Option<SavedNode>), ShellError> {
-    let began = context.clock.now();
-    let node_lease = async { Ok(node_lease::look(context, nodes, node_name).await) };
+    let began = sources.clock.now();
+    let node_lease = async { Ok(node_lease::look(sources, nodes, node_name).await) };
     let (around, seen, node_lease) = tokio::try_join!(
-        around(context, remediation),
+        around(sources, remediation),
         of_node(nodes, node_name),
         node_lease
     )?;
@@ -58,7 +57,7 @@ pub(crate) async fn look(
     let node = match nodes {
         Ok(nodes) => seen
             .node
-            .map(|node| gather::node_facts(context, remediation, nodes, &node)),
+            .map(|node| gather::node_facts(sources, remediation, nodes, &node)),
         Err(obstacle) => Seen::Unreadable(obstacle.detail.clone()),
     };
     let of_nodes = OfNodes {
@@ -70,7 +69,7 @@ pub(crate) async fn look(
         heartbeat,
         ..seen.lease
     };
-    let look = joined(context, remediation, around, of_nodes).await?;
+    let look = joined(sources, remediation, around, of_nodes).await?;
     let look = Look {
         began,
         report,
@@ -86,11 +85,11 @@ struct Around {
     live: Live,
 }
 
-async fn around(context: &Context, remediation: &PowerCycleRemediation) -> Result<Around, ShellError> {
-    let key = machine_key(&context.caches, remediation);
-    let policies = Api::<Guarded<RemediationPolicy>>::all(context.client.clone());
+async fn around(sources: &Sources, remediation: &PowerCycleRemediation) -> Result<Around, ShellError> {
+    let key = machine_key(&sources.caches, remediation);
+    let policies = Api::<Guarded<RemediationPolicy>>::all(sources.client.clone());
     let (live, policy) = tokio::try_join!(
-        of_machine(context, key.as_ref()),
+        of_machine(sources, key.as_ref()),
         within(
             "reading the RemediationPolicy",
             policies.get_opt(remediation_policy::POLICY_NAME)
@@ -108,7 +107,7 @@ struct OfNodes {
 
 /// A look, with what depends on the Machine that was read; without the Node's own words.
 async fn joined(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     Around { policy, live }: Around,
     of_nodes: OfNodes,
@@ -118,15 +117,15 @@ async fn joined(
         cluster,
         checks,
     } = live;
-    let host = host(context, remediation, &machine).await?;
+    let host = host(sources, remediation, &machine).await?;
     let readable = machine.present();
     let health_checks = match (gather::origin(remediation), readable) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
-            checks.map(|check| seen::health_check(check, machine)).collect()
+            checks.map(|check| lookup::health_check(check, machine)).collect()
         }
         (Origin::Annotation, None) => Vec::new(),
-        (Origin::Request, machine) => producers::live(&context.client, remediation, machine, &checks).await?,
+        (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
     let OfNodes {
         node,
@@ -134,7 +133,7 @@ async fn joined(
         node_cluster,
     } = of_nodes;
     let world = World {
-        policy: seen::policy(policy.as_ref()),
+        policy: lookup::policy(policy.as_ref()),
         machine: machine.map(|machine| gather::machine_facts(&machine, cluster.as_ref())),
         node,
         node_of_host,
@@ -143,7 +142,7 @@ async fn joined(
         health_checks,
     };
     Ok(Look {
-        began: context.clock.now(),
+        began: sources.clock.now(),
         world,
         report: NodeReport::default(),
         host,
@@ -151,7 +150,7 @@ async fn joined(
     })
 }
 
-async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live, ShellError> {
+async fn of_machine(sources: &Sources, key: Option<&MachineKey>) -> Result<Live, ShellError> {
     let Some(key) = key else {
         return Ok(Live {
             machine: Seen::Absent,
@@ -159,8 +158,8 @@ async fn of_machine(context: &Context, key: Option<&MachineKey>) -> Result<Live,
             checks: Vec::new(),
         });
     };
-    let known = seen::machine(context, key);
-    machines::read(context, key, known.present()).await
+    let known = lookup::machine(&sources.caches, key);
+    machines::read(sources, key, known.present()).await
 }
 
 /// What a Node and its Lease said.
@@ -181,13 +180,13 @@ async fn of_node(nodes: &Result<NodeCluster, Obstacle>, node_name: &str) -> Resu
         within("reading the Node", nodes.get_opt(node_name)),
         lease(&cluster.client, node_name),
     )?;
-    let node = seen::of(node.as_ref(), "Node", node_name);
+    let node = lookup::of(node.as_ref(), "Node", node_name);
     Ok(NodeSeen { node, lease })
 }
 
 /// Whether metal3, which may manage the host, still lets it be powered.
 async fn host(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     machine: &Seen<Machine>,
 ) -> Result<Result<(), Obstacle>, ShellError> {
@@ -196,19 +195,19 @@ async fn host(
     };
     match host::reference(machine) {
         Ok(None) => Ok(Ok(())),
-        Ok(Some(reference)) => metal3::look(context, remediation, machine, &reference).await,
+        Ok(Some(reference)) => metal3::look(&sources.metal3, remediation, machine, &reference).await,
         Err(obstacle) => Ok(Err(obstacle)),
     }
 }
 
 /// Reads the Lease live; the heartbeat comes from the watched Node.
 pub(crate) async fn report(
-    context: &Context,
+    sources: &Sources,
     nodes: &NodeCluster,
     node_name: &str,
     heartbeat: Option<Timestamp>,
 ) -> Result<ReportRead, ShellError> {
-    let began = context.clock.now();
+    let began = sources.clock.now();
     Ok(ReportRead {
         began,
         report: NodeReport {

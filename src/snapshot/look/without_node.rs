@@ -9,35 +9,37 @@ use remediator_core::facts::{Host, Look, Obstacle, Seen};
 
 use crate::api_call::{ShellError, present, within};
 use crate::clusters::node_cluster::NodeCluster;
-use crate::daemon::context::Context;
+use crate::clusters::node_of_host;
+use crate::clusters::node_of_host::{Marks, Searched};
+use crate::snapshot::gather;
 use crate::snapshot::look::{OfNodes, around, endpoints, joined};
-use crate::snapshot::node_of_host::{Marks, Searched};
-use crate::snapshot::{gather, node_of_host, seen};
+use crate::snapshot::sources::Sources;
+use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 
 /// Reads the same where the Machine had no Node: whether it has one by now, whether any Node of the cluster has the
 /// system UUID of the host, and what the BMCEndpoints say. No Lease is looked at, for there is no Node that could have one.
 pub(crate) async fn without_node(
-    context: &Context,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     host: &Result<Host, Obstacle>,
 ) -> Result<Look, ShellError> {
-    let known = machine_key(&context.caches, remediation).map(|key| seen::machine(context, &key));
+    let known = machine_key(&sources.caches, remediation).map(|key| lookup::machine(&sources.caches, &key));
     let known = known.as_ref().and_then(Seen::present);
     let marks = Marks::of_remediation(remediation, host, known);
     // The list of Nodes may be waited for, and takes longest. What is read after it is no older, so that a look is
     // as old as this list, however many are looked for at once.
     let searched = match node_of_host::both(nodes, &marks) {
-        Ok((nodes, marks)) => node_of_host::live(context, nodes, marks.clone()).await?,
+        Ok((nodes, marks)) => node_of_host::live(&sources.clusters, nodes, marks.clone()).await?,
         Err(why) => Searched {
-            began: context.clock.now(),
+            began: sources.clock.now(),
             found: Seen::Unreadable(why),
         },
     };
     let (around, endpoint) = tokio::try_join!(
-        around(context, remediation),
-        endpoints::still_sole(context, known, host)
+        around(sources, remediation),
+        endpoints::still_sole(sources, known, host)
     )?;
     let named = around
         .live
@@ -47,7 +49,7 @@ pub(crate) async fn without_node(
     let node = match (nodes, named) {
         (Ok(nodes), Some(name)) => {
             let seen = provably_absent(&nodes.client, name).await?;
-            seen.map(|node| gather::node_facts(context, remediation, nodes, &node))
+            seen.map(|node| gather::node_facts(sources, remediation, nodes, &node))
         }
         (Ok(_), None) => Seen::Absent,
         (Err(obstacle), _) => Seen::Unreadable(obstacle.detail.clone()),
@@ -57,7 +59,7 @@ pub(crate) async fn without_node(
         node_of_host: searched.found,
         node_cluster: nodes.as_ref().err().cloned(),
     };
-    let look = joined(context, remediation, around, of_nodes).await?;
+    let look = joined(sources, remediation, around, of_nodes).await?;
     Ok(Look {
         began: searched.began,
         host: look.host.and(endpoint),
@@ -70,5 +72,5 @@ async fn provably_absent(client: &Client, name: &str) -> Result<Seen<Node>, Shel
     let nodes = Api::<Guarded<Node>>::all(client.clone());
     let node = async { present(nodes.get(name).await, name) };
     let node = within("reading the Node", node).await?;
-    Ok(seen::of(node.as_ref(), "Node", name))
+    Ok(lookup::of(node.as_ref(), "Node", name))
 }

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::ResourceExt as _;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Phase;
 
 use crate::{PowerCycleRemediation, keys};
 
@@ -95,6 +96,24 @@ pub fn is_meant(remediation: &PowerCycleRemediation, machine: Option<&str>, node
         || begun(remediation).is_some_and(|subject| {
             same(machine, subject.machine.as_deref()) || same(node, subject.node_name())
         })
+}
+
+/// Whether its NodeHealthCheck has told a remediation to stop, because its time was over.
+pub fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
+    remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
+}
+
+/// Whether a remediation has not ended.
+pub fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
+    let status = remediation.status.as_ref();
+    !status.is_some_and(|status| status.journal.phase.is_final())
+}
+
+/// Whether there may be something to do about a remediation. One that failed is still owed its Node's return.
+pub fn may_act(remediation: &PowerCycleRemediation) -> bool {
+    let status = remediation.status.as_ref();
+    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+    phase != Phase::Succeeded && phase != Phase::Cancelled
 }
 
 /// The Machine among the owners.

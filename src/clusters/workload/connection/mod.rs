@@ -15,15 +15,16 @@ use remediator_core::facts::Obstacle;
 
 use crate::api_call::within;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_of_host::{LISTING, Searches};
+use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::meter::NODES_PAGE;
-use crate::clusters::workload::{Change, ClusterKey, Shared, kubeconfig, unreachable};
-use crate::daemon::prepare::supports_out_of_service;
-use crate::mhc::wake::Wake;
-use crate::snapshot::node_of_host::{LISTING, Searches};
+use crate::clusters::workload::{Change, Shared, kubeconfig, unreachable};
 use crate::watch::caches::WATCH_TIMEOUT;
+use crate::watch::change_events::Wake;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).

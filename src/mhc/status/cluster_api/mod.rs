@@ -12,7 +12,7 @@ use remediator_core::health::dialect::Dialect;
 use serde_json::{Map, Value, json};
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
+use crate::mhc::state::MhcController;
 use crate::mhc::status::REMEDIATION_ALLOWED;
 use crate::mhc::status::conditions::{Stated, field, listed, stands};
 
@@ -27,13 +27,13 @@ const MOST_TARGETS: usize = 10_000;
 /// # Errors
 /// A conflict when the check was written to since; and when the server refuses.
 pub(super) async fn write(
-    context: &Context,
+    context: &MhcController,
     check: &MachineHealthCheck,
     outcome: &Outcome,
     now: Timestamp,
 ) -> Result<(), ShellError> {
-    let api = context.cluster_api.api(
-        &context.client,
+    let api = context.sources.cluster_api.api(
+        &context.sources.client,
         Kind::MachineHealthCheck,
         check.namespace().as_deref(),
     );

@@ -11,7 +11,7 @@ use remediator_core::health::dialect::Dialect;
 use serde_json::{Value, json};
 
 use crate::api_call::ShellError;
-use crate::daemon::context::Context;
+use crate::mhc::state::MhcController;
 use crate::mhc::status::conditions::{Stated, field, listed, stands};
 use crate::snapshot::machines::merge_status;
 
@@ -50,12 +50,12 @@ pub(crate) fn says(machine: Option<&Machine>, said: &Said, dialect: Dialect) -> 
 /// # Errors
 /// A conflict when it is another, or is written to meanwhile; and when the server refuses.
 pub(crate) async fn write(
-    context: &Context,
+    context: &MhcController,
     machine: &Machine,
     said: &Said,
     now: Timestamp,
 ) -> Result<(), ShellError> {
-    merge_status(context, machine, |version, live| {
+    merge_status(&context.sources, machine, |version, live| {
         let present = field(&live.data, "status");
         changed((version, live.metadata.generation), present, said, now)
     })

@@ -5,11 +5,13 @@
 mod cluster;
 mod externally_remediated;
 mod health_check;
+mod key;
 mod machine;
 mod owner_remediated;
 
 pub use cluster::Cluster;
 pub use externally_remediated::taken_back as external_remediation_taken_back;
+pub use key::ClusterKey;
 pub use owner_remediated::asked as owner_asked;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -9,15 +9,18 @@ use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
 use remediator_core::journal::{Journal, Subject};
-use remediator_core::phase::{Phase, Reason};
+use remediator_core::phase::Reason;
 
-use crate::clusters::workload::{Change, ClusterKey, WorkloadClusters};
-use crate::snapshot::node_of_host::Marks;
+use crate::clusters::in_use::machine_of;
+use crate::clusters::node_of_host::Marks;
+use crate::clusters::workload::{Change, WorkloadClusters};
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
-use crate::watch::machine_key::{machine_key, machine_name};
+use crate::watch::machine_key::machine_name;
 use crate::watch::machine_stores::MachineStores;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
+use remediator_api::target_ref::{is_under_way, may_act};
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// The Machines of a namespace that carry the trigger.
 pub(crate) fn triggered(
@@ -47,45 +50,6 @@ pub(crate) fn active(caches: &Caches, wanted: impl Fn(&PowerCycleRemediation) ->
     active.map(reference).collect()
 }
 
-/// Whether there may be something to do about a remediation. One that failed is still owed its Node's return.
-fn may_act(remediation: &PowerCycleRemediation) -> bool {
-    let status = remediation.status.as_ref();
-    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-    phase != Phase::Succeeded && phase != Phase::Cancelled
-}
-
-fn has_ended(remediation: &PowerCycleRemediation) -> bool {
-    let status = remediation.status.as_ref();
-    status.is_some_and(|status| status.journal.phase.is_final())
-}
-
-/// The workload clusters in which remediations may still have something to see or to do. Who waits there for a time
-/// asks for its Nodes no more than once, and has to be told of them.
-pub(crate) fn clusters_in_use(caches: &Caches) -> Vec<ClusterKey> {
-    let readable = caches.readable_remediations();
-    let in_use = readable
-        .iter()
-        .filter_map(|one| cluster_in_use(one, || machine_of(caches, one)));
-    in_use.collect()
-}
-
-fn cluster_in_use(
-    remediation: &PowerCycleRemediation,
-    machine: impl FnOnce() -> Option<Arc<Guarded<Machine>>>,
-) -> Option<ClusterKey> {
-    if !may_act(remediation) {
-        return None;
-    }
-    match begun(remediation) {
-        Some(subject) => Some(ClusterKey {
-            namespace: remediation.namespace()?,
-            name: subject.cluster.clone()?,
-        }),
-        None if has_ended(remediation) => None,
-        None => ClusterKey::of(machine()?.0.as_ref().ok()?),
-    }
-}
-
 /// For changes of remediations: those that are held up by others, once one of these is over or gone.
 pub(crate) fn of_other(
     caches: &Caches,
@@ -98,7 +62,7 @@ pub(crate) fn of_other(
             &other.name_any(),
         );
         let is_there = there.is_some_and(|there| there.uid() == other.uid());
-        if is_there && !other.0.as_ref().is_ok_and(has_ended) {
+        if is_there && !other.0.as_ref().is_ok_and(|other| !is_under_way(other)) {
             return Vec::new();
         }
         active(&caches, |one| {
@@ -204,11 +168,6 @@ pub(crate) fn of_node(caches: &Caches) -> impl FnMut(Arc<Guarded<Node>>) -> Reme
     }
 }
 
-/// The Machine that a remediation is about, as the caches have it.
-fn machine_of(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<Arc<Guarded<Machine>>> {
-    caches.meant(&machine_key(caches, remediation)?).next()
-}
-
 /// Whether a remediation may have been waiting for this change of a Node: of its own Node for any; of every other,
 /// where it has none, for one that may be its host's, which `node` looks up.
 fn awaits(
@@ -258,7 +217,8 @@ mod tests {
     use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
     use serde_json::{Value, json};
 
-    use super::{ChangedNode, Guarded, Machine, Node, awaits, cluster_in_use};
+    use super::{ChangedNode, Guarded, Machine, Node, awaits};
+    use crate::clusters::in_use::cluster_in_use;
 
     #[test]
     fn a_cluster_is_in_use_from_the_power_off_until_nothing_is_owed_there() {

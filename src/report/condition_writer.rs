@@ -11,17 +11,25 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::api_call::{ShellError, within};
-use crate::daemon::context::Context;
+use crate::clock::Clock;
 use crate::report::conditions;
 use crate::report::conditions::Statement;
 
-/// By the UID of the object: its resourceVersion after the write, and what was written.
-#[derive(Debug, Default)]
-pub(crate) struct Stated {
+/// Writes conditions. By the UID of the object it knows its resourceVersion after the write, and what was written.
+#[derive(Debug)]
+pub(crate) struct ConditionWriter {
+    clock: Clock,
     by_uid: Mutex<BTreeMap<String, (u64, Vec<Condition>)>>,
 }
 
-impl Stated {
+impl ConditionWriter {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            by_uid: Mutex::default(),
+        }
+    }
+
     /// Notes what an object says since a write.
     pub(crate) fn note(&self, written: &ObjectMeta, conditions: Vec<Condition>) {
         let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,35 +53,36 @@ impl Stated {
             None => present.to_vec(),
         }
     }
-}
 
-/// Writes the conditions of an object when they say something else than those that stand; answers whether they
-/// do. An object that is not there any more has none.
-pub(crate) async fn state<K>(
-    context: &Context,
-    api: &Api<K>,
-    object: &ObjectMeta,
-    present: &[Condition],
-    statements: &[Statement],
-) -> Result<bool, ShellError>
-where
-    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let present = context.stated.newest(object, present);
-    let Some(conditions) = conditions::state(statements, &present, context.clock.now()) else {
-        return Ok(false);
-    };
-    let change = json!({ "status": { "observedGeneration": object.generation, "conditions": conditions } });
-    let (name, parameters) = (object.name.clone().unwrap_or_default(), PatchParams::default());
-    let patch = Patch::Merge(&change);
-    let patched = api.patch_status(&name, &parameters, &patch);
-    match within("writing a condition", patched).await {
-        Ok(written) => {
-            context.stated.note(written.meta(), conditions);
-            Ok(true)
+    /// Writes the conditions of an object when they say something else than those that stand; answers whether they
+    /// do. An object that is not there any more has none.
+    pub(crate) async fn write<K>(
+        &self,
+        api: &Api<K>,
+        object: &ObjectMeta,
+        present: &[Condition],
+        statements: &[Statement],
+    ) -> Result<bool, ShellError>
+    where
+        K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let present = self.newest(object, present);
+        let Some(conditions) = conditions::state(statements, &present, self.clock.now()) else {
+            return Ok(false);
+        };
+        let change =
+            json!({ "status": { "observedGeneration": object.generation, "conditions": conditions } });
+        let (name, parameters) = (object.name.clone().unwrap_or_default(), PatchParams::default());
+        let patch = Patch::Merge(&change);
+        let patched = api.patch_status(&name, &parameters, &patch);
+        match within("writing a condition", patched).await {
+            Ok(written) => {
+                self.note(written.meta(), conditions);
+                Ok(true)
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
         }
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error),
     }
 }
 
@@ -106,7 +115,7 @@ mod tests {
             last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
             observed_generation: None,
         };
-        let stated = Stated::default();
+        let stated = ConditionWriter::new(Clock::start());
         stated.note(&object("9"), vec![condition.clone()]);
         assert_eq!(stated.newest(&object("8"), &[]), [condition]);
         assert_eq!(stated.newest(&object("10"), &[]), []);

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{about, begun};
+use remediator_api::target_ref::{about, begun, is_under_way};
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
@@ -15,8 +15,6 @@ use remediator_core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
 use remediator_core::health::target::MachineState;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
-
-use crate::mhc::judged::is_under_way;
 
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,11 +14,11 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
+use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::workload::ClusterKey;
-use crate::daemon::context::Context;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use remediator_api::views::cluster_api::ClusterKey;
 
 /// By what a Node is told that is, or may be, the Node of a host.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ fn is_witness(of: Option<&ClusterKey>, machines: &Store<Guarded<Machine>>, node:
 /// The Node that is told by the marks, as the caches have it, of the cluster in which the Machine's would be; or
 /// the one with that UUID of any other that is connected.
 pub(crate) fn known(
-    context: &Context,
+    clusters: &Clusters,
     nodes: &Result<NodeCluster, Obstacle>,
     marks: &Result<Marks, String>,
 ) -> Seen<facts::Node> {
@@ -241,14 +241,14 @@ pub(crate) fn known(
     };
     // Names may be the same in many clusters.
     let of_host = Marks::of(marks.uuid.clone(), None);
-    for other in context.other_clusters(nodes) {
+    for other in clusters.other_clusters(nodes) {
         let bears = |guarded: &Guarded<Node>| matches!(bearing(guarded, &of_host), Bearing::Yes);
         if let Some(Guarded(Ok(node))) = other.nodes.find(bears).as_deref() {
             return Seen::Present(node.facts());
         }
     }
     let all = nodes.nodes.state();
-    let machines = &context.caches.of(MachineApi::ClusterApi).machines;
+    let machines = &clusters.caches.of(MachineApi::ClusterApi).machines;
     let is_witness = |node: &Node| is_witness(nodes.of.as_ref(), machines, node);
     among(all.iter().map(AsRef::as_ref), marks, is_witness)
 }
@@ -259,11 +259,11 @@ pub(crate) fn known(
 /// # Errors
 /// When it is in none of them any more.
 pub(crate) fn cluster_of(
-    context: &Context,
+    clusters: &Clusters,
     nodes: &NodeCluster,
     node: &facts::Node,
 ) -> Result<NodeCluster, Obstacle> {
-    let others = context.other_clusters(nodes);
+    let others = clusters.other_clusters(nodes);
     holding(std::iter::once(nodes.clone()).chain(others), node).ok_or_else(|| {
         let detail = format!("Node {} is in no cluster that is known any more", node.name);
         Obstacle::new(Reason::NodeUnreadable, detail)

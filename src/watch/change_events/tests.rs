@@ -2,7 +2,7 @@ use remediator_api::keys;
 use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 use serde_json::{Value, json};
 
-use crate::mhc::wake::*;
+use crate::watch::change_events::*;
 
 fn node_with(heartbeat: &str, status: &str) -> Guarded<Node> {
     serde_json::from_value(json!({

@@ -13,12 +13,12 @@ use remediator_api::views::Node;
 use remediator_core::facts::OutOfService;
 
 use crate::api_call::{ShellError, within};
+use crate::clusters::in_use::clusters_in_use;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::workload::Change;
-use crate::daemon::context::Context;
 use crate::fencing::taint;
+use crate::remediation::Remediator;
 use crate::watch::caches::Guarded;
-use crate::watch::concerned::clusters_in_use;
 
 /// How often a Node that is not back yet is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
@@ -26,12 +26,14 @@ const RECHECK: Duration = Duration::from_mins(1);
 /// Looks at one Node. The taint only goes when the Node is Ready: its kubelet reports, so its host is on.
 pub(crate) async fn reconcile(
     guarded: Arc<Guarded<Node>>,
-    context: Arc<Context>,
+    context: Arc<Remediator>,
 ) -> Result<Action, ShellError> {
-    Ok(match look_at(&context, &context.own_nodes(), &guarded).await? {
-        Found::Nothing => Action::await_change(),
-        Found::NotYet => Action::requeue(RECHECK),
-    })
+    Ok(
+        match look_at(&context, &context.sources.clusters.own_nodes(), &guarded).await? {
+            Found::Nothing => Action::await_change(),
+            Found::NotYet => Action::requeue(RECHECK),
+        },
+    )
 }
 
 /// What there is to do about a Node after a look at it.
@@ -43,7 +45,7 @@ enum Found {
 }
 
 async fn look_at(
-    context: &Context,
+    context: &Remediator,
     nodes: &NodeCluster,
     guarded: &Guarded<Node>,
 ) -> Result<Found, ShellError> {
@@ -56,6 +58,7 @@ async fn look_at(
     };
     // One that cannot be read still exists.
     let of_uid = context
+        .sources
         .caches
         .remediations
         .find(|one| one.uid().as_ref() == Some(uid));
@@ -75,7 +78,7 @@ async fn look_at(
 
 /// Looks after the Nodes of workload clusters in the same way, as long as those are connected to: at each
 /// change, and at all of them now and then.
-pub(crate) async fn in_workload(context: Arc<Context>, mut changes: mpsc::UnboundedReceiver<Change>) {
+pub(crate) async fn in_workload(context: Arc<Remediator>, mut changes: mpsc::UnboundedReceiver<Change>) {
     let mut again = tokio::time::interval(RECHECK);
     loop {
         let change = tokio::select! {
@@ -84,11 +87,11 @@ pub(crate) async fn in_workload(context: Arc<Context>, mut changes: mpsc::Unboun
                 None => return,
             },
             _ = again.tick() => {
-                context.workload.keep(clusters_in_use(&context.caches));
+                context.sources.clusters.workload.keep(clusters_in_use(&context.sources.caches));
                 None
             }
         };
-        for (nodes, node) in context.workload.looked_at(change.as_ref()) {
+        for (nodes, node) in context.sources.clusters.workload.looked_at(change.as_ref()) {
             if let Err(error) = look_at(&context, &nodes, &node).await {
                 tracing::warn!(node = %node.name_any(), error = %crate::report::chain(&error), "a leftover taint could not be removed; it is tried again");
             }
@@ -98,7 +101,7 @@ pub(crate) async fn in_workload(context: Arc<Context>, mut changes: mpsc::Unboun
 
 /// What to do after a failed write: the Node changed, or the server refused.
 #[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
-pub(crate) fn error_policy(guarded: Arc<Guarded<Node>>, error: &ShellError, _: Arc<Context>) -> Action {
+pub(crate) fn error_policy(guarded: Arc<Guarded<Node>>, error: &ShellError, _: Arc<Remediator>) -> Action {
     if error.is_conflict() {
         return Action::requeue(Duration::from_secs(1));
     }

@@ -3,7 +3,7 @@ use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use crate::clock::Clock;
-use crate::snapshot::node_of_host::*;
+use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
@@ -91,7 +91,7 @@ fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
     assert!(!is_witness("green", &node));
     assert!(!is_witness("blue", &stranger));
     assert!(
-        crate::snapshot::node_of_host::is_witness(None, &machines, &stranger),
+        crate::clusters::node_of_host::is_witness(None, &machines, &stranger),
         "the daemon's own cluster"
     );
 }

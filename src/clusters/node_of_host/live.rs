@@ -8,11 +8,11 @@ use remediator_core::facts::{self, Seen};
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::{ShellError, each};
+use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_of_host::{Marks, Search, is_witness};
 use crate::clusters::workload::NODES_PAGE;
-use crate::daemon::context::Context;
 use crate::shared_read::SharedRead;
-use crate::snapshot::node_of_host::{Marks, Search, is_witness};
 
 /// A cluster that was searched live.
 #[derive(Clone, Debug)]
@@ -35,12 +35,12 @@ pub(crate) const LISTING: &str = "listing the Nodes";
 /// # Errors
 /// When the API server does not say.
 pub(crate) async fn live(
-    context: &Context,
+    clusters: &Clusters,
     nodes: &NodeCluster,
     marks: Marks,
 ) -> Result<Searched, ShellError> {
-    let machines = context.caches.of(MachineApi::ClusterApi).machines.clone();
-    let (client, of, clock) = (nodes.client.clone(), nodes.of.clone(), context.clock.clone());
+    let machines = clusters.caches.of(MachineApi::ClusterApi).machines.clone();
+    let (client, of, clock) = (nodes.client.clone(), nodes.of.clone(), clusters.clock.clone());
     let search = move |asked: Vec<Marks>| {
         let (machines, of) = (machines.clone(), of.clone());
         let (api, began) = (Api::<Guarded<Node>>::all(client.clone()), clock.now());

@@ -1,0 +1,62 @@
+//! Where facts come from, and what is shared by those who read.
+
+use std::sync::atomic::AtomicBool;
+
+use kube::Client;
+use remediator_core::facts::{Host, Obstacle};
+
+use crate::clock::Clock;
+use crate::clusters::Clusters;
+use crate::metal3;
+use crate::shared_read::SharedRead;
+use crate::watch::caches::Caches;
+use crate::watch::served::ServedClusterApi;
+
+/// Where facts come from: the caches, and the API servers themselves.
+pub(crate) struct Sources {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) caches: Caches,
+    pub(crate) cluster_api: ServedClusterApi,
+    pub(crate) clusters: Clusters,
+    pub(crate) metal3: metal3::Provider,
+    pub(crate) endpoint_reads: EndpointReads,
+    pub(crate) leases_unused: Unused,
+}
+
+/// What is listed.
+pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
+
+/// A Machine and its Node, and what was known of the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) namespace: String,
+    pub(crate) machine: String,
+    pub(crate) node: Option<String>,
+    pub(crate) known: Host,
+}
+
+impl Described {
+    pub(crate) fn whose(&self) -> Whose<'_> {
+        Whose {
+            namespace: &self.namespace,
+            machine: &self.machine,
+            node: self.node.as_deref(),
+        }
+    }
+}
+
+/// Reads of all BMCEndpoints.
+pub(crate) type EndpointReads = SharedRead<Described, Result<(), Obstacle>>;
+
+/// A Machine, and the Node that it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whose<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) machine: &'a str,
+    pub(crate) node: Option<&'a str>,
+}
+
+/// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.
+#[derive(Debug, Default)]
+pub(crate) struct Unused(pub(crate) AtomicBool);
