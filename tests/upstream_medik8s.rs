@@ -148,7 +148,7 @@ async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
     world
         .remediation_waits(&two, Reason::HostNotFound.as_str())
         .await?;
-    // The operator takes the second for the first, which is of the same kind: README, "Templates".
+    // The operator takes the second for the first, which is of the same kind: docs/health-checks.md.
     assert!(matches!(operator.noted(host).await?, None | Some(1)));
     names_the_bmc(&world, host).await?;
     world.remediation_until(&two, LONG, is_on_again).await?;
