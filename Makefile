@@ -31,11 +31,8 @@ demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=
 	@cargo run --quiet --example demo
 
 .PHONY: test
-test: check prerequisites peers ## Run every check and every test
-	tests/run.sh
-	tests/sabotage.sh
-	tests/demos.sh
-	$(MAKE) --no-print-directory simulator-conformance
+test: ## Run every check and every test, side by side where they wait
+	@tests/run.py
 
 # Not part of `test`: the builds take minutes, and where a proxy lacks a module, a clone of it.
 .PHONY: upstream
@@ -47,8 +44,7 @@ check: ## Formatting, lints, generated files, licences
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --quiet --test static manifests
-	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
-	else echo "cargo-deny is not installed, so licences were not checked; cargo install --locked cargo-deny"; fi
+	tests/licences.sh
 
 .PHONY: explore
 explore: ## Explore the core with every three faults at once (minutes)

@@ -16,7 +16,9 @@ use world::pool::{self, Setting};
 use world::{World, cluster_api, command, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("metal3 provider").with(&install::WITH_METAL3_PROVIDER);
+static SETTING: Setting = Setting::shared("metal3 provider")
+    .with(&install::WITH_METAL3_PROVIDER)
+    .taking(45);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -25,7 +25,7 @@ use world::refusal::{self, Case};
 use world::{World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("cluster networks");
+static SETTING: Setting = Setting::alone("cluster networks").taking(30);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -15,7 +15,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, cluster_api, escalation, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("escalation");
+static SETTING: Setting = Setting::shared("escalation").taking(55);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -21,7 +21,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("node deletion");
+static SETTING: Setting = Setting::shared("node deletion").taking(90);
 const LONG: Duration = Duration::from_mins(4);
 
 async fn control_plane() -> Result<Cluster> {

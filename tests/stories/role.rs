@@ -18,7 +18,7 @@ use world::refusal;
 use world::{HostOptions, World, cluster_api, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("role");
+static SETTING: Setting = Setting::alone("role").taking(35);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -19,7 +19,9 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("upstream medik8s").with(&[ForeignCrd::NodeHealthCheck]);
+static SETTING: Setting = Setting::shared("upstream medik8s")
+    .with(&[ForeignCrd::NodeHealthCheck])
+    .taking(60);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

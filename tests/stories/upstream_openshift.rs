@@ -20,7 +20,9 @@ use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("upstream openshift").spoiling();
-static LED: Setting = Setting::alone("led by machine-api-operator").spoiling();
+static LED: Setting = Setting::alone("led by machine-api-operator")
+    .spoiling()
+    .taking(65);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

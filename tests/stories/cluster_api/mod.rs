@@ -23,7 +23,7 @@ use world::pool::{self, Setting};
 use world::{World, cluster_api, command, leader, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("cluster api");
+static SETTING: Setting = Setting::shared("cluster api").taking(115);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -33,7 +33,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("health checker").spoiling();
+static SETTING: Setting = Setting::shared("health checker").spoiling().taking(110);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

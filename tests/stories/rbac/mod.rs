@@ -20,7 +20,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, cluster_api, escalation};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("rbac");
+static SETTING: Setting = Setting::alone("rbac").taking(30);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

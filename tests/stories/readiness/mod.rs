@@ -28,7 +28,7 @@ use world::pool::{self, Setting};
 use world::{World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("readiness");
+static SETTING: Setting = Setting::shared("readiness").taking(100);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -65,8 +65,8 @@ impl Mount {
         self.leases.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn is_in_use(&self) -> bool {
-        self.leases.load(Ordering::Relaxed) > 0
+    pub(super) fn leases(&self) -> usize {
+        self.leases.load(Ordering::Relaxed)
     }
 
     /// Ends what was shared; answers the control plane if it can be used again.

@@ -10,8 +10,11 @@ use super::Setting;
 use super::mount::{Mount, Plane};
 
 /// Control planes at once, and stories at once, unless the environment says otherwise.
-const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 5);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 12);
+const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 6);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 16);
+
+/// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
+const SHARERS: usize = 8;
 
 /// A story that waits for a control plane.
 pub(super) struct Waiter {
@@ -24,6 +27,13 @@ pub(super) struct Pool {
     state: Mutex<State>,
     planes: usize,
     stories: usize,
+}
+
+/// How a story comes to its control plane.
+enum Way {
+    /// No other story has it.
+    Begins,
+    Shares(Arc<Mount>),
 }
 
 #[derive(Default)]
@@ -92,7 +102,7 @@ impl State {
         let (waiting, free) = (&self.waiting, &mut self.free);
         self.mounts.retain(|mount| {
             let wanted = waiting.iter().any(|waiter| mount.is_for(waiter.setting));
-            if mount.is_in_use() || wanted {
+            if mount.leases() > 0 || wanted {
                 return true;
             }
             free.extend(mount.end());
@@ -100,7 +110,8 @@ impl State {
         });
     }
 
-    /// The next story that can begin: the longest first, and of the same length the one that asked first.
+    /// The next story that can begin. Who has begun goes on; then control planes are put to use; then they are shared.
+    /// Of several the longest is first, and of the same length the one that asked first.
     fn next(&mut self, planes: usize, stories: usize) -> Option<(Waiter, Arc<Mount>)> {
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
         order.sort_by_key(|index| {
@@ -110,38 +121,53 @@ impl State {
                 .map_or(0, |waiter| waiter.setting.seconds);
             std::cmp::Reverse(seconds)
         });
-        for index in order {
-            let Some(waiter) = self.waiting.get(index) else {
-                continue;
-            };
-            let has_begun = self.leases.contains_key(&waiter.story);
-            if !has_begun && self.leases.len() >= stories {
-                continue;
-            }
-            let (setting, story) = (waiter.setting, waiter.story);
-            let joined = self
-                .mounts
-                .iter()
-                .find(|mount| mount.may_be_joined(setting, story))
-                .cloned();
-            let mount = match joined {
-                Some(mount) => mount,
-                // Who has one already and wants another does not wait, lest everybody waits for somebody.
-                None if self.mounts.len() >= planes && !has_begun => continue,
-                None => {
-                    let used = if setting.takes_used() {
-                        self.free.pop()
-                    } else {
-                        None
-                    };
-                    let mount = Arc::new(Mount::new(setting, story, used));
-                    self.mounts.push(mount.clone());
-                    mount
-                }
-            };
-            return Some((self.waiting.remove(index), mount));
-        }
-        None
+        let ways = [Self::goes_on, Self::has_its_own, Self::joins];
+        let found = ways.iter().find_map(|way| {
+            order.iter().find_map(|index| {
+                let way = way(self, self.waiting.get(*index)?, planes, stories)?;
+                Some((*index, way))
+            })
+        });
+        let (index, way) = found?;
+        let waiter = self.waiting.remove(index);
+        let mount = match way {
+            Way::Shares(mount) => mount,
+            Way::Begins => self.mount(&waiter),
+        };
+        Some((waiter, mount))
+    }
+
+    fn mount(&mut self, waiter: &Waiter) -> Arc<Mount> {
+        let used = if waiter.setting.takes_used() {
+            self.free.pop()
+        } else {
+            None
+        };
+        let mount = Arc::new(Mount::new(waiter.setting, waiter.story, used));
+        self.mounts.push(mount.clone());
+        mount
+    }
+
+    /// Who has a control plane already does not wait for another, lest everybody waits for somebody.
+    fn goes_on(&self, waiter: &Waiter, _: usize, _: usize) -> Option<Way> {
+        let has_begun = self.leases.contains_key(&waiter.story);
+        has_begun.then(|| self.mounted(waiter).cloned().map_or(Way::Begins, Way::Shares))
+    }
+
+    fn has_its_own(&self, waiter: &Waiter, planes: usize, stories: usize) -> Option<Way> {
+        let may = self.mounted(waiter).is_none() && self.mounts.len() < planes && self.leases.len() < stories;
+        may.then_some(Way::Begins)
+    }
+
+    fn joins(&self, waiter: &Waiter, _: usize, stories: usize) -> Option<Way> {
+        let mount = self.mounted(waiter)?;
+        let may = mount.leases() < SHARERS && self.leases.len() < stories;
+        may.then(|| Way::Shares(mount.clone()))
+    }
+
+    fn mounted(&self, waiter: &Waiter) -> Option<&Arc<Mount>> {
+        let may = |mount: &&Arc<Mount>| mount.may_be_joined(waiter.setting, waiter.story);
+        self.mounts.iter().find(may)
     }
 }
 
