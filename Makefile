@@ -31,24 +31,20 @@ demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=
 	@cargo run --quiet --example demo
 
 .PHONY: test
-test: check prerequisites peers ## Run every check and every test
-	tests/run.sh
-	tests/sabotage.sh
-	tests/demos.sh
-	$(MAKE) --no-print-directory simulator-conformance
+test: ## Run every check and every test, side by side where they wait
+	@tests/run.py
 
 # Not part of `test`: the builds take minutes, and where a proxy lacks a module, a clone of it.
 .PHONY: upstream
 upstream: prerequisites ## Build the health checkers of others that make our requests, and run their scenarios with them
-	@variables=$$($(UPSTREAM)) && eval "$$variables" && cargo test --no-fail-fast --test 'upstream_*'
+	@variables=$$($(UPSTREAM)) && eval "$$variables" && cargo test --no-fail-fast --test stories upstream_
 
 .PHONY: check
 check: ## Formatting, lints, generated files, licences
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --quiet --test manifests
-	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
-	else echo "cargo-deny is not installed, so licences were not checked; cargo install --locked cargo-deny"; fi
+	cargo test --quiet --test static manifests
+	tests/licences.sh
 
 .PHONY: explore
 explore: ## Explore the core with every three faults at once (minutes)

@@ -6,7 +6,6 @@ use kube::api::Api;
 
 use crate::cost::Baseline;
 use crate::stage::{POD, Stage};
-use crate::world;
 
 pub(super) fn untouched(stage: &Stage) -> Result<()> {
     let truth = stage.host()?.bmc.truth();

@@ -9,7 +9,7 @@ use bmc_simulator::{Change, Command, Counters, Entry, Event};
 use harness::{AuditEvent, Cursor};
 
 use crate::stage::Stage;
-use crate::world::{self, DAEMON_USER};
+use world::DAEMON_USER;
 
 /// How things were counted before the host failed.
 pub(crate) struct Baseline {

@@ -18,9 +18,6 @@ mod remediations;
 mod report;
 mod scenario;
 mod stage;
-#[path = "../world/mod.rs"]
-mod world;
-
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;

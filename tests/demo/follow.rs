@@ -20,8 +20,8 @@ use tokio::task::JoinSet;
 
 use crate::health_check::Triggers;
 use crate::narrate::{Narrator, Who};
-use crate::world::{World, objects};
 use crate::{bmc, health_check, pods, remediations, stage};
+use world::{World, objects};
 
 /// Annotation by which a person makes a host hang.
 pub(crate) const HANG_ANNOTATION: &str = "demo/hang";

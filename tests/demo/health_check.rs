@@ -14,7 +14,7 @@ use tokio::time::interval;
 use crate::follow::{NodeSight, Sights};
 use crate::narrate::{Narrator, Who};
 use crate::stage::HEALTH_CHECK_TIMEOUT;
-use crate::world::{World, objects};
+use world::{World, objects};
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 

@@ -9,7 +9,7 @@ use kube::api::Api;
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};
-use crate::world::World;
+use world::World;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sight {

@@ -12,7 +12,7 @@ use crate::cost::Baseline;
 use crate::narrate::Who;
 use crate::scenario::PATIENCE;
 use crate::stage::{POD, Stage};
-use crate::world::{self, objects};
+use world::objects;
 
 /// How long the daemon is watched after it refused, to see that it stays so.
 const STAYS: Duration = Duration::from_secs(8);

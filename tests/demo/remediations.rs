@@ -9,7 +9,7 @@ use remediator_core::journal::{Journal, TimelineEntry};
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};
-use crate::world::{self, World};
+use world::World;
 
 pub(crate) async fn follow(world: Arc<World>, narrator: Arc<Narrator>) {
     let mut journals: BTreeMap<String, Journal> = BTreeMap::new();

@@ -10,8 +10,8 @@ use crate::checks::{expect, pod_runs_on, released};
 use crate::cost::Baseline;
 use crate::narrate::{Who, paragraph};
 use crate::stage::{POD, Stage};
-use crate::world::{self, World, objects};
 use crate::{cost_table, refusals, report};
+use world::{World, objects};
 
 /// How long each thing that is waited for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::follow::{self, Followed};
 use crate::narrate::{Narrator, Who, print};
 use crate::scenario::Scenario;
-use crate::world::{self, HostOptions, World, WorldHost, objects};
+use world::{HostOptions, World, WorldHost, objects};
 
 pub(crate) const NAMESPACE: &str = "demo";
 /// Name of the workload's only pod.
@@ -160,6 +160,7 @@ fn daemon_program() -> Result<PathBuf> {
 }
 
 async fn build_world(control_plane: &ControlPlane) -> Result<World> {
+    world::install(control_plane).await?;
     let client = control_plane.client().await?;
     world::ensure_namespace(&client, NAMESPACE).await?;
     // Pods are refused until their service account is there.

@@ -1,5 +1,6 @@
 //! A cluster as tests see it: who one can be there, and with which client.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,6 +34,8 @@ pub(crate) enum Access {
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
+    /// Stays as long as somebody has this or a clone of it.
+    keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 struct Inner {
@@ -60,7 +63,22 @@ impl Cluster {
                 has_controllers,
                 next_file: AtomicU32::new(0),
             }),
+            keeper: None,
         }
+    }
+
+    /// The same cluster; `keeper` is dropped with the last clone of it.
+    #[must_use]
+    pub fn kept_by<K: Any + Send + Sync>(&self, keeper: Arc<K>) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            keeper: Some(keeper),
+        }
+    }
+
+    /// The keeper, if it is of this type.
+    pub fn keeper<K: Any + Send + Sync>(&self) -> Option<Arc<K>> {
+        self.keeper.clone()?.downcast().ok()
     }
 
     /// A client that may do everything. It belongs to the runtime of the caller.

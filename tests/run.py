@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs every check and every test, tells how long each part took, and names all that failed at the end.
+
+A part begins when the parts it needs have ended well, and no other of its track runs: those of one track would only
+wait for each other, for the processors or for Cargo's lock. A part that fails hides none but those that need it.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+LOGS = TARGET / "run"
+TIMES = LOGS / "stories.times"
+# Lines of a failed part that are shown; all of them are in its log.
+SHOWN = 400
+SLOWEST = 10
+
+# Name, track, what it needs, command. Within a track they begin in this order.
+PARTS = [
+    # What is given, built or fetched once and cached. Slow where it is not there yet: it begins at once.
+    ("control plane", "given", [], "tests/harness/control-plane/build.sh"),
+    ("definitions of others", "fetched", [], "tests/harness/foreign-crds/fetch.sh"),
+    ("sushy-emulator", "fetched", [], "tests/peers/install-sushy.sh"),
+    ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
+    ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
+    # What the compiler does.
+    ("format", "compiler", [], "cargo fmt --all --check"),
+    ("build", "compiler", [], "cargo test --no-run && cargo build --bins --examples"),
+    ("without the proof", "compiler", ["build"], "tests/sabotage.sh build"),
+    ("lints", "compiler", [], "cargo clippy --workspace --all-targets -- -D warnings"),
+    ("licences", "compiler", [], "tests/licences.sh"),
+    # Those that count requests count what is repeated on a busy machine, too: they have it alone.
+    ("counting", "alone", ["build", "control plane", "definitions of others"],
+     "cargo test --no-fail-fast --test counting -- --test-threads=1"),
+    # The pool of control planes decides how many stories run at once.
+    ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator"],
+     "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
+    ("demos", "others", ["build", "control plane", "definitions of others"], "tests/demos.sh"),
+    ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
+    ("sabotage", "others", ["without the proof", "control plane", "definitions of others"], "tests/sabotage.sh story"),
+    ("harness", "others", ["build", "control plane", "definitions of others"],
+     "cargo test --no-fail-fast --package harness"),
+    ("units", "units", ["build", "tools of others", "IPMI BMCs of others"], "tests/units.sh"),
+]
+# Tracks that begin when all of these have ended, well or not: until then they would only slow each other down.
+AFTER = {
+    "alone": {"given", "fetched", "compiler"},
+    "stories": {"given", "fetched", "compiler", "alone"},
+    "others": {"given", "fetched", "compiler", "alone"},
+    "conformance": {"given", "fetched", "compiler", "alone"},
+    "units": {"given", "fetched", "compiler", "alone"},
+}
+
+
+class Run:
+    """Which parts have ended, and how."""
+
+    def __init__(self):
+        self.changed = threading.Condition()
+        self.ended = {}
+        self.seconds = {}
+
+    def track(self, name):
+        """Runs the parts of a track."""
+        before = {part[0] for part in PARTS if part[1] in AFTER.get(name, set())}
+        with self.changed:
+            self.changed.wait_for(lambda: before <= self.ended.keys())
+        for part, track, needs, command in PARTS:
+            if track == name:
+                self.part(part, needs, command)
+
+    def part(self, name, needs, command):
+        """Runs one part when what it needs has ended."""
+        with self.changed:
+            self.changed.wait_for(lambda: set(needs) <= self.ended.keys())
+            missing = [need for need in needs if self.ended[need] is not True]
+        if missing:
+            self.end(name, f"not run, because {', '.join(missing)} failed", 0)
+            return
+        began = time.monotonic()
+        environment = {**os.environ, "STORY_TIMES": str(TIMES)}
+        with log_of(name).open("wb") as log:
+            done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=subprocess.STDOUT, check=False)
+        well = True if done.returncode == 0 else f"FAILED with status {done.returncode}"
+        self.end(name, well, time.monotonic() - began)
+
+    def end(self, name, well, seconds):
+        """Notes and tells that a part has ended."""
+        with self.changed:
+            self.ended[name] = well
+            self.seconds[name] = seconds
+            print(f"{seconds:6.0f} s  {name}: {'well' if well is True else well}", flush=True)
+            self.changed.notify_all()
+
+
+def log_of(part):
+    """Where a part's output is kept."""
+    return LOGS / (re.sub(r"[^a-z]+", "-", part.lower()) + ".log")
+
+
+def show(part):
+    """Shows the output of a part that failed: from its failures on, if it says where they are, else the end of it."""
+    if not log_of(part).exists():
+        return
+    lines = log_of(part).read_text(errors="replace").splitlines()
+    begins = next((number for number, line in enumerate(lines) if line == "failures:"), len(lines) - SHOWN)
+    shown = lines[max(begins, 0):]
+    print(f"\n== {part} (all of it: {log_of(part)})")
+    print("\n".join(shown[:SHOWN]))
+
+
+def slowest():
+    """The stories that took longest, with their seconds."""
+    took = {}
+    for line in TIMES.read_text().splitlines() if TIMES.exists() else []:
+        seconds, name = line.split(" ")[0], line.rsplit(" ", 1)[-1]
+        took[name] = max(took.get(name, 0.0), float(seconds))
+    return sorted(((seconds, name) for name, seconds in took.items()), reverse=True)[:SLOWEST]
+
+
+def main():
+    """Runs all parts. Answers the exit status."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    TIMES.unlink(missing_ok=True)
+    began, run = time.monotonic(), Run()
+    names = list(dict.fromkeys(track for _, track, _, _ in PARTS))
+    tracks = [threading.Thread(target=run.track, args=(name,)) for name in names]
+    for track in tracks:
+        track.start()
+    for track in tracks:
+        track.join()
+    failed = [part for part, *_ in PARTS if run.ended[part] is not True]
+    for part in failed:
+        show(part)
+    print("\nseconds of each part:")
+    for part, *_ in PARTS:
+        print(f"{run.seconds[part]:6.0f} s  {part}")
+    print(f"{time.monotonic() - began:6.0f} s  from beginning to end")
+    print("\nthe slowest stories:")
+    for seconds, name in slowest():
+        print(f"{seconds:6.1f} s  {name}")
+    if failed:
+        print(f"\nthese failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,4 @@
+//! What the checkout must be like, without running anything for long.
+
+mod core_purity;
+mod manifests;

@@ -1,0 +1,165 @@
+//! What changes before the power-off: nothing is left to do, or no longer the right thing; and after it, that
+//! nobody is there any more to see to the host.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use remediator_core::journal::Journal;
+use remediator_core::phase::{Phase, Reason};
+use serde_json::{Value, json};
+
+use super::daemon;
+use world::refusal::{self, Case};
+use world::{DAEMON_USER, HostOptions, World, objects};
+
+/// A host that is held up by its missing Secret.
+fn held_up() -> [Case; 1] {
+    let case = Case::new("no Secret", Reason::BmcCredentialsMissing, &[]);
+    [case.secret(|secret| *secret = Value::Null)]
+}
+
+#[tokio::test]
+async fn a_node_that_recovers_in_time_cancels_and_the_trigger_goes() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = held_up();
+    let world = refusal::make(&daemon.cluster, "recovers", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet.report_ready().await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), refusal::PATIENCE)
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, Reason::Recovered.as_str());
+    assert!(!objects::is_triggered(&world, &host.name).await?);
+    refusal::never_contacted(&host.bmc)
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_withdrawn_cancels_and_leaves_the_host_alone() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = held_up();
+    let world = refusal::make(&daemon.cluster, "withdrawn", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    objects::untrigger(&world, &host.name).await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), refusal::PATIENCE)
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, Reason::TriggerWithdrawn.as_str());
+    refusal::never_contacted(&host.bmc)
+}
+
+/// A host whose Node counts as silent while its kubelet renews the Lease.
+fn alive() -> [Case; 1] {
+    [Case::new(
+        "alive",
+        Reason::NodeStillReporting,
+        &["Node {host} counts as silent", "Lease"],
+    )]
+}
+
+async fn become_silent(world: &World) -> Result<()> {
+    let host = &world.hosts[0];
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet
+        .report_condition("Ready", "Unknown", "NodeStatusUnknown")
+        .await?;
+    objects::trigger(world, &host.name).await
+}
+
+#[tokio::test]
+async fn a_node_that_counts_as_silent_but_renews_its_lease_is_not_powered_off() -> Result<()> {
+    let daemon = &daemon().await?;
+    let cases = alive();
+    let world = refusal::make(&daemon.cluster, "alive", &mut alive()).await?;
+    let host = &world.hosts[0];
+
+    become_silent(&world).await?;
+
+    let name = host.remediation();
+    refusal::refused(&world, daemon, &name, cases[0].reason, &cases[0].says).await?;
+    // Asked again, the daemon looks again.
+    let asked = host.bmc.counters().tcp_connections;
+    let looked = host.bmc.wait_for(|now| now.counters.tcp_connections > asked);
+    tokio::time::timeout(refusal::PATIENCE, looked).await??;
+    refusal::untouched(&host.bmc)?;
+    assert!(objects::is_triggered(&world, &host.name).await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_contradiction_that_lasts_is_written_down_once() -> Result<()> {
+    let daemon = &daemon().await?;
+    let cases = alive();
+    let world = refusal::make(&daemon.cluster, "lasting", &mut alive()).await?;
+    let name = world.hosts[0].remediation();
+    let cursor = world.cluster.audit_cursor()?;
+
+    become_silent(&world).await?;
+    refusal::refused(&world, daemon, &name, cases[0].reason, &cases[0].says).await?;
+
+    // Nothing can be awaited where nothing is to happen.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let writes = world.cluster.audit_of(DAEMON_USER, cursor).await?;
+    let writes = writes
+        .iter()
+        .filter(|event| event.resource.name == name && event.resource.subresource == "status")
+        .count();
+    assert!(writes <= 10, "{writes} status writes although nothing changed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases =
+        [Case::new("no Node", Reason::WithinGracePeriod, &[]).options(|options| options.has_node = false)];
+    let world = refusal::make(&daemon.cluster, "obsolete", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    objects::untrigger(&world, &host.name).await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), Duration::from_mins(1))
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Cancelled);
+    assert_eq!(world::journal(&ended).reason, Reason::TriggerWithdrawn.as_str());
+    Ok(())
+}
+
+#[tokio::test]
+async fn that_a_host_may_be_off_is_told_when_its_remediation_is_removed_by_force() -> Result<()> {
+    let _daemon = daemon().await?;
+    let mut options = HostOptions::default();
+    options.delays.off = Duration::from_mins(10).into();
+    let world = World::new(&super::control_plane().await?, "by-force", vec![options]).await?;
+    world.health_check().await?;
+    let host = &world.hosts[0];
+    let name = world.falls_silent_and_is_reported(host).await?;
+    let sent = |journal: &Journal| journal.may_have_left_off();
+    world.remediation_until(&name, refusal::PATIENCE, sent).await?;
+
+    world
+        .remediations()
+        .delete(&name, &DeleteParams::default())
+        .await?;
+    let by_force = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let parameters = PatchParams::default();
+    world.remediations().patch(&name, &parameters, &by_force).await?;
+
+    let note = objects::event(&world, &host.name, Reason::RemediationVanished.as_str()).await?;
+    assert!(note.contains(&name) && note.contains("may be off"), "{note}");
+    // Nobody talks to its BMC any more.
+    let ended = |now: &bmc_simulator::Snapshot| now.sessions.is_empty();
+    tokio::time::timeout(refusal::PATIENCE, host.bmc.wait_for(ended)).await??;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! BMCs of another host, or of a host that nothing proves.
+
+use anyhow::{Context as _, Result};
+use bmc_simulator::{DecoySpec, Fault, Host};
+use futures::FutureExt as _;
+use remediator_core::phase::{Phase, Reason};
+use serde_json::json;
+
+use super::daemon;
+use world::refusal::{self, Case};
+use world::{HostOptions, World, objects};
+
+const PLACEHOLDER: &str = "03000200-0400-0500-0006-000700080009";
+const SOME_UUID: &str = "7d1a2f4e-6c0b-4a55-9a51-2f8a60b1c3d4";
+
+fn without_path(endpoint: &mut serde_json::Value) {
+    let address = endpoint["address"].as_str().expect("is text");
+    let (base, _) = address.split_once("/redfish/").expect("has a path");
+    endpoint["address"] = json!(base);
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case::new(
+            "another UUID",
+            Reason::IdentityMismatch,
+            &["the BMC says system UUID", "Node {host} has"],
+        )
+        .broken_by(|_, host| {
+            let injected = host.bmc.inject(Fault::WrongUuid);
+            async move { injected.context("the fault is refused") }.boxed()
+        }),
+        Case::new(
+            "placeholder UUID",
+            Reason::IdentityUnproven,
+            &["no usable system UUID", PLACEHOLDER],
+        )
+        .options(|options| {
+            options.simulated = Box::new(|spec| spec.system_uuid(PLACEHOLDER));
+        }),
+        Case::new(
+            "stated UUID of another host",
+            Reason::IdentityMismatch,
+            &["the BMC says system UUID", "spec.systemUUID is", SOME_UUID],
+        )
+        .endpoint(|endpoint| endpoint["systemUUID"] = json!(SOME_UUID)),
+        Case::new(
+            "Node without a UUID",
+            Reason::IdentityUnproven,
+            &["Node {host} has no usable system UUID"],
+        )
+        .options(|options| {
+            options.node = Box::new(|mut node| {
+                node.system_uuid.clear();
+                node
+            });
+        }),
+        Case::new(
+            "two systems of one UUID",
+            Reason::BmcSystemAmbiguous,
+            &["BMCEndpoint/{host}", "2 systems", "2 match"],
+        )
+        .options(|options| {
+            options.simulated = Box::new(|spec| {
+                spec.system_uuid(SOME_UUID)
+                    .decoy(DecoySpec::new("0").uuid(SOME_UUID))
+            });
+        })
+        .endpoint(without_path),
+        Case::new(
+            "a path to nothing",
+            Reason::BmcProtocolError,
+            &["BMCEndpoint/{host}", "/redfish/v1/Systems/none"],
+        )
+        .endpoint(|endpoint| {
+            without_path(endpoint);
+            let base = endpoint["address"].as_str().expect("is text");
+            endpoint["address"] = json!(format!("{base}/redfish/v1/Systems/none"));
+        }),
+    ]
+}
+
+#[tokio::test]
+async fn invariant_5_a_host_that_is_not_proven_right_is_not_powered() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = cases();
+    let world = refusal::make(&daemon.cluster, "identity", &mut cases).await?;
+
+    refusal::all_refused(&world, daemon, &cases).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_address_hits_no_other_host_and_a_corrected_one_is_used() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = [Case::new(
+        "the neighbour's address",
+        Reason::IdentityMismatch,
+        &["the BMC says system UUID", "Node {host} has"],
+    )];
+    let world = refusal::make(&daemon.cluster, "neighbour", &mut cases).await?;
+    let neighbour = World::new(&world.cluster, "neighbour", vec![HostOptions::default()]).await?;
+    let (host, other) = (&world.hosts[0], &neighbour.hosts[0].bmc);
+    let address =
+        |bmc: &Host| json!({"address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path())});
+    objects::patch_endpoint(&world, &host.name, address(other)).await?;
+    objects::patch_secret(&world, &host.name, json!({"ca.crt": other.ca_pem()})).await?;
+
+    refusal::all_refused(&world, daemon, &cases).await?;
+    refusal::untouched(other)?;
+    refusal::never_contacted(&host.bmc)?;
+
+    objects::patch_secret(&world, &host.name, json!({"ca.crt": host.bmc.ca_pem()})).await?;
+    objects::patch_endpoint(&world, &host.name, address(&host.bmc)).await?;
+    refusal::goes_on(&world, host).await?;
+    refusal::untouched(other)
+}
+
+#[tokio::test]
+async fn among_several_systems_the_one_with_the_nodes_uuid_is_power_cycled() -> Result<()> {
+    let _daemon = daemon().await?;
+    let options = HostOptions {
+        simulated: Box::new(|spec| spec.decoy(DecoySpec::new("0")).decoy(DecoySpec::new("2"))),
+        endpoint: Box::new(|mut endpoint| {
+            without_path(&mut endpoint);
+            endpoint
+        }),
+        ..HostOptions::default()
+    };
+    let cluster = &super::control_plane().await?;
+    let world = World::new(cluster, "decoys", vec![options]).await?;
+    world.health_check().await?;
+    let host = &world.hosts[0];
+    host.kubelet
+        .as_ref()
+        .context("has a Node")?
+        .stop_reporting()
+        .await?;
+    objects::node_becomes(&world, &host.name, "Unknown").await?;
+
+    objects::trigger(&world, &host.name).await?;
+
+    let ended = world
+        .remediation_ended(&host.remediation(), refusal::PATIENCE)
+        .await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let subject = world::journal(&ended).subject.context("has a subject")?;
+    assert_eq!(subject.system, host.bmc.system_path());
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Machines that must not be touched, whoever asks.
+
+use anyhow::{Result, ensure};
+use futures::FutureExt as _;
+use futures::future::join_all;
+use kube::api::DeleteParams;
+use remediator_api::keys;
+use remediator_core::phase::{Phase, Reason};
+use serde_json::json;
+
+use super::daemon;
+use world::refusal::{self, Case};
+use world::{World, WorldHost, objects};
+
+fn cases() -> [Case; 7] {
+    [
+        Case::new(
+            "being deleted",
+            Reason::MachineDeleting,
+            &["Machine {host} is being deleted"],
+        )
+        .machine(|machine| machine["metadata"]["finalizers"] = json!(["tests.invalid/hold"]))
+        .broken_by(|world, host| {
+            async move {
+                let machines = objects::machines(world);
+                machines.delete(&host.name, &DeleteParams::default()).await?;
+                Ok(())
+            }
+            .boxed()
+        }),
+        Case::new(
+            "Failed",
+            Reason::MachineFailed,
+            &["Machine {host} is in phase Failed"],
+        )
+        .machine(|machine| machine["status"]["phase"] = json!("Failed")),
+        Case::new(
+            "of the Cluster API",
+            Reason::MachineNotAuthoritative,
+            &["status.authoritativeAPI of Machine {host} is ClusterAPI"],
+        )
+        .machine(|machine| machine["status"]["authoritativeAPI"] = json!("ClusterAPI")),
+        Case::new(
+            "with another remediator's mark",
+            Reason::AnotherRemediatorActive,
+            &["Machine {host} carries", keys::CAPBM_POWERED_OFF_ANNOTATION],
+        )
+        .machine(|machine| {
+            machine["metadata"]["annotations"] = json!({keys::CAPBM_POWERED_OFF_ANNOTATION: ""});
+        }),
+        Case::new(
+            "of the control plane",
+            Reason::ControlPlaneRefused,
+            &["Machine {host} has the control-plane role"],
+        )
+        .machine(|machine| machine["metadata"]["labels"] = json!({keys::MACHINE_ROLE_LABEL: "master"})),
+        Case::new(
+            "with a Node of the control plane",
+            Reason::ControlPlaneRefused,
+            &["Node {host} has the control-plane role"],
+        )
+        .options(|options| {
+            options.node = Box::new(|mut node| {
+                node.labels
+                    .insert("node-role.kubernetes.io/control-plane".to_owned(), String::new());
+                node
+            });
+        }),
+        // The kind does not demand a spec; we do.
+        Case::new(
+            "without a spec",
+            Reason::MachineUnreadable,
+            &["Machine", "{host} cannot be read", "spec"],
+        )
+        .machine(|machine| drop(machine.as_object_mut().expect("is an object").remove("spec"))),
+    ]
+}
+
+/// The event, the log line, and then what a remediation made by hand is told.
+async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
+    refusal::fall_ill(world, host).await?;
+    let note = objects::event(world, &host.name, case.reason.as_str()).await?;
+    refusal::useful(&note, case.reason, &case.says, &host.name)?;
+    let place = format!("{}/{}", world.namespace, host.name);
+    let daemon = &daemon().await?;
+    let line = refusal::log_line(daemon, &place, case.reason).await?;
+    refusal::useful(&line, case.reason, &case.says, &host.name)?;
+    ensure!(
+        world.remediations().get_opt(&host.remediation()).await?.is_none(),
+        "a remediation was made for it"
+    );
+
+    let by_hand = format!("{}-hand", host.name);
+    objects::create_remediation(world, &by_hand, json!({"machineName": host.name})).await?;
+    let told = world
+        .remediation_until(&by_hand, refusal::PATIENCE, |journal| {
+            journal.reason == case.reason.as_str()
+        })
+        .await?;
+    let expected = if case.reason == Reason::MachineDeleting {
+        Phase::Cancelled
+    } else {
+        Phase::Pending
+    };
+    ensure!(world::phase(&told) == expected, "{:?}", told.status);
+    refusal::untouched(&host.bmc)?;
+    refusal::never_contacted(&host.bmc)?;
+    ensure!(
+        objects::is_triggered(world, &host.name).await?,
+        "the trigger was removed"
+    );
+    Ok(())
+}
+
+/// A remediation is named after its Machine and a number, and so may be another Machine.
+#[tokio::test]
+async fn a_name_that_is_taken_by_a_remediation_of_another_machine_is_passed_over() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = [Case::new("name taken", Reason::Accepted, &[])];
+    let world = refusal::make(&daemon.cluster, "taken", &mut cases).await?;
+    let host = &world.hosts[0];
+    let taken = host.remediation();
+    objects::create_remediation(&world, &taken, json!({})).await?;
+    world
+        .remediation_waits(&taken, Reason::MachineNotFound.as_str())
+        .await?;
+
+    refusal::fall_ill(&world, host).await?;
+
+    refusal::goes_on(&world, host).await?;
+    let next = world::remediation_name(&host.name, 2);
+    ensure!(
+        world.remediations().get_opt(&next).await?.is_some(),
+        "{next} is not there"
+    );
+    world
+        .remediation_waits(&taken, Reason::MachineNotFound.as_str())
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_machine_that_must_not_be_touched_is_refused_by_name() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = cases();
+    let world = refusal::make(&daemon.cluster, "machine", &mut cases).await?;
+
+    let pairs = cases.iter().zip(&world.hosts);
+    let results = join_all(pairs.map(|(case, host)| refused_twice(&world, host, case))).await;
+
+    refusal::collect(cases.iter().map(|case| case.what), results)?;
+    Ok(())
+}

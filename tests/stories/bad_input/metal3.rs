@@ -1,0 +1,186 @@
+//! Hosts that metal3 knows: what its BareMetalHost says comes first.
+
+use anyhow::{Context as _, Result};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kube::api::{Patch, PatchParams, PostParams};
+use remediator_core::phase::{Phase, Reason};
+use serde_json::{Value, json};
+
+use super::daemon;
+use world::refusal::{self, Case};
+use world::{World, WorldHost, objects};
+
+/// Makes the BareMetalHost of a host and points the Machine at it.
+async fn make(world: &World, host: &WorldHost, change: fn(&mut Value)) -> Result<()> {
+    let mut object = json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": {"name": host.name, "namespace": world.namespace},
+        "spec": {
+            "online": true,
+            "bmc": {
+                "address": host.bmc_address,
+                "credentialsName": format!("{}-bmc", host.name),
+            },
+            "consumerRef": {
+                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+                "namespace": world.namespace, "name": host.name,
+            },
+        },
+        "status": {
+            "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": true,
+            "hardwareProfile": "", "operationHistory": {}, "goodCredentials": {}, "triedCredentials": {},
+            "provisioning": {"ID": "", "state": "provisioned", "image": {"url": ""}},
+        },
+    });
+    change(&mut object);
+    let status = object["status"].take();
+    object.as_object_mut().context("is an object")?.remove("status");
+    let hosts = objects::bare_metal_hosts(world);
+    hosts
+        .create(&PostParams::default(), &serde_json::from_value(object)?)
+        .await?;
+    hosts
+        .patch_status(
+            &host.name,
+            &PatchParams::default(),
+            &Patch::Merge(json!({ "status": status })),
+        )
+        .await?;
+    point_at(world, host).await
+}
+
+async fn point_at(world: &World, host: &WorldHost) -> Result<()> {
+    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
+    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await
+}
+
+fn managed(what: &'static str, reason: Reason, says: &[&'static str], change: fn(&mut Value)) -> Case {
+    Case::new(what, reason, says)
+        .endpoint(|endpoint| *endpoint = Value::Null)
+        .broken_by(move |world, host| -> BoxFuture<'_, Result<()>> { make(world, host, change).boxed() })
+}
+
+fn cases() -> Vec<Case> {
+    let named = "BareMetalHost {host}";
+    vec![
+        Case::new(
+            "missing",
+            Reason::HostNotFound,
+            &["BareMetalHost", "/{host} does not exist"],
+        )
+        .endpoint(|endpoint| *endpoint = Value::Null)
+        .broken_by(|world, host| point_at(world, host).boxed()),
+        managed(
+            "managed and online",
+            Reason::HostManagedByMetal3,
+            &[named, "managed and online"],
+            |_| {},
+        ),
+        managed(
+            "of another Machine",
+            Reason::HostConsumerMismatch,
+            &["spec.consumerRef of BareMetalHost {host}", "Machine {host}"],
+            |host| host["spec"]["consumerRef"]["name"] = json!("another"),
+        ),
+        managed(
+            "of nobody",
+            Reason::HostConsumerMismatch,
+            &["spec.consumerRef of BareMetalHost {host}"],
+            |host| host["spec"]["consumerRef"] = Value::Null,
+        ),
+        managed(
+            "not online",
+            Reason::HostNotFenceable,
+            &[named, "spec.online: false"],
+            |host| host["spec"]["online"] = json!(false),
+        ),
+        managed(
+            "without a BMC",
+            Reason::HostNotFenceable,
+            &[named, "no spec.bmc.address"],
+            |host| host["spec"]["bmc"] = json!({"address": "", "credentialsName": ""}),
+        ),
+        managed(
+            "being provisioned",
+            Reason::HostNotFenceable,
+            &[named, "provisioning state \"provisioning\""],
+            |host| host["status"]["provisioning"]["state"] = json!("provisioning"),
+        ),
+        managed(
+            "paused",
+            Reason::HostNotFenceable,
+            &[named, "baremetalhost.metal3.io/paused"],
+            |host| host["metadata"]["annotations"] = json!({"baremetalhost.metal3.io/paused": ""}),
+        ),
+        managed(
+            "held by somebody else",
+            Reason::HostHeldBySomeoneElse,
+            &[named, "reboot.metal3.io/somebody"],
+            |host| host["metadata"]["annotations"] = json!({"reboot.metal3.io/somebody": ""}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_host_that_metal3_has_in_hand_is_refused_by_name() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = cases();
+    let world = refusal::make(&daemon.cluster, "metal3", &mut cases).await?;
+
+    let refused = refusal::all_refused(&world, daemon, &cases).await?;
+
+    for one in &refused {
+        refusal::never_contacted(&one.host.bmc).context(one.what)?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = [managed("direct", Reason::HostManagedByMetal3, &[], |_| {})];
+    let world = refusal::make(&daemon.cluster, "direct", &mut cases).await?;
+    let host = &world.hosts[0];
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet.stop_reporting().await?;
+    objects::node_becomes(&world, &host.name, "Unknown").await?;
+
+    let by_hand = format!("{}-hand", host.name);
+    let spec = json!({"machineName": host.name, "hostControl": "Direct"});
+    objects::create_remediation(&world, &by_hand, spec).await?;
+
+    let ended = world.remediation_ended(&by_hand, refusal::PATIENCE).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(host.transitions(), (1, 1));
+    let subject = world::journal(&ended).subject.context("has a subject")?;
+    assert_eq!(subject.host, format!("BareMetalHost/{}", host.name));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = [managed(
+        "off by wish",
+        Reason::HostNotFenceable,
+        &["spec.online: false"],
+        |host| {
+            host["spec"]["online"] = json!(false);
+        },
+    )];
+    let world = refusal::make(&daemon.cluster, "corrected", &mut cases).await?;
+    let host = &world.hosts[0];
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    let hosts = objects::bare_metal_hosts(&world);
+    let online = Patch::Merge(json!({"spec": {"online": true}}));
+    hosts.patch(&host.name, &PatchParams::default(), &online).await?;
+
+    let reason = Reason::HostManagedByMetal3.as_str();
+    let is_managed = |journal: &remediator_core::journal::Journal| journal.reason == reason;
+    world
+        .remediation_until(&host.remediation(), refusal::PATIENCE, is_managed)
+        .await?;
+    refusal::never_contacted(&host.bmc)
+}

@@ -1,0 +1,102 @@
+//! Secrets that cannot be used, and logins that the BMC rejects.
+
+use anyhow::Result;
+use remediator_core::phase::Reason;
+use serde_json::{Value, json};
+
+use super::daemon;
+use world::objects;
+use world::refusal::{self, Case};
+
+#[tokio::test]
+async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> Result<()> {
+    let daemon = &daemon().await?;
+    let mut cases = [
+        Case::new(
+            "no Secret",
+            Reason::BmcCredentialsMissing,
+            &["Secret {host}-bmc", "does not exist"],
+        )
+        .secret(|secret| *secret = Value::Null),
+        Case::new(
+            "no password",
+            Reason::BmcCredentialsMissing,
+            &["Secret {host}-bmc", "no key \"password\""],
+        )
+        .secret(|secret| drop(secret.as_object_mut().expect("is an object").remove("password"))),
+        Case::new(
+            "empty password",
+            Reason::BmcCredentialsMissing,
+            &["Secret {host}-bmc", "\"password\"", "is empty"],
+        )
+        .secret(|secret| secret["password"] = json!(" \n")),
+        Case::new(
+            "colon in the user name",
+            Reason::BmcCredentialsMissing,
+            &["Secret {host}-bmc", "\"username\"", "colon"],
+        )
+        .secret(|secret| secret["username"] = json!("ad:min")),
+        Case::new(
+            "unusable CA",
+            Reason::BmcTlsUntrusted,
+            &["BMCEndpoint/{host}", "certificate"],
+        )
+        .secret(|secret| secret["ca.crt"] = json!("no certificate at all")),
+    ];
+    let world = refusal::make(&daemon.cluster, "secret", &mut cases).await?;
+
+    let refused = refusal::all_refused(&world, daemon, &cases).await?;
+    for one in &refused {
+        refusal::never_contacted(&one.host.bmc)?;
+    }
+
+    for one in &refused {
+        let credentials = one.host.bmc.credentials();
+        let good = json!({
+            "username": credentials.username, "password": credentials.password, "ca.crt": one.host.bmc.ca_pem(),
+        });
+        if one.what == "no Secret" {
+            objects::create_secret(&world, &one.host.name, good).await?;
+        } else {
+            objects::patch_secret(&world, &one.host.name, good).await?;
+        }
+    }
+    let going_on = refused.iter().map(|one| refusal::goes_on(&world, one.host));
+    let results = futures::future::join_all(going_on).await;
+    refusal::collect(refused.iter().map(|one| one.what), results)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rejected_login_is_tried_once_and_again_when_the_secret_changes() -> Result<()> {
+    let daemon = &daemon().await?;
+    let wrong = "Wr0ng-canary-Pa55word";
+    let mut cases = [Case::new(
+        "wrong password",
+        Reason::BmcCredentialsRejected,
+        &["{host}", "Secret"],
+    )
+    .secret(move |secret| secret["password"] = json!(wrong))];
+    let world = refusal::make(&daemon.cluster, "rejected", &mut cases).await?;
+
+    let refused = refusal::all_refused(&world, daemon, &cases).await?;
+    let host = refused[0].host;
+    assert_eq!(refusal::logins(&host.bmc), 1, "{:?}", host.bmc.journal());
+
+    // The next round knows that this version was rejected, and does not even connect.
+    let connections = host.bmc.counters().tcp_connections;
+    let latched = |journal: &remediator_core::journal::Journal| {
+        journal.message.contains("this version is not tried again")
+    };
+    world
+        .remediation_until(&host.remediation(), refusal::PATIENCE, latched)
+        .await?;
+    assert_eq!(refusal::logins(&host.bmc), 1);
+    assert_eq!(host.bmc.counters().tcp_connections, connections);
+
+    let right = json!({"password": host.bmc.credentials().password});
+    objects::patch_secret(&world, &host.name, right).await?;
+    refusal::goes_on(&world, host).await?;
+    assert_eq!(refusal::logins(&host.bmc), 2);
+    Ok(())
+}

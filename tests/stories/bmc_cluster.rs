@@ -1,0 +1,252 @@
+//! `baremetal-remediator bmc` for hosts of a cluster, by their names and with a person's rights.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::large_futures,
+    reason = "a test that fails says so"
+)]
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use bmc_simulator::{Event, Fault, Power};
+use harness::Cluster;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
+use world::acts::hasty;
+use world::command::{self, by_name};
+use world::pool::{self, Setting};
+use world::{HostOptions, World, objects};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+static SETTING: Setting = Setting::shared("bmc");
+
+async fn control_plane() -> Result<Cluster> {
+    pool::lease(&SETTING).await
+}
+
+async fn bmc(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<(Option<i32>, String, String)> {
+    command::bmc(PROGRAM, world, kubeconfig, arguments).await
+}
+
+#[tokio::test]
+async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
+    let cluster = &control_plane().await?;
+    let wrong_secret = HostOptions {
+        secret: Box::new(|mut secret| {
+            secret["password"] = json!("wrong");
+            secret
+        }),
+        ..HostOptions::default()
+    };
+    let other_uuid = HostOptions {
+        endpoint: Box::new(|mut endpoint| {
+            endpoint["systemUUID"] = json!("11111111-2222-3333-4444-555555555555");
+            endpoint
+        }),
+        ..HostOptions::default()
+    };
+    let options = vec![
+        HostOptions::default(),
+        wrong_secret,
+        other_uuid,
+        HostOptions::default(),
+        HostOptions::default(),
+    ];
+    let world = World::new(cluster, "bmc", options).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let [good, rejected, another, hanging, lying] = &world.hosts[..] else {
+        anyhow::bail!("five hosts were asked for");
+    };
+    lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;
+    hanging.bmc.inject(Fault::RefuseConnections)?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains("checked 5 of 5") && err.contains("4 of 5 hosts"),
+        "{err}"
+    );
+    let checked: Value = serde_json::from_str(&out)?;
+    for (host, reason) in [
+        (good, Value::Null),
+        (rejected, json!("BmcCredentialsRejected")),
+        (another, json!("IdentityMismatch")),
+        (hanging, json!("BmcUnreachable")),
+        (lying, json!("NodeStillReporting")),
+    ] {
+        let row = by_name(&checked, &world, &host.name);
+        assert_eq!(row["reason"], reason, "{row}");
+        assert_eq!(row["ready"], reason.is_null(), "{row}");
+        assert!(host.bmc.snapshot().sessions.is_empty());
+    }
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["off", &good.name]).await?;
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("is Ready; what runs on it is killed"), "{err}");
+    let (status, _, err) = bmc(&world, &kubeconfig, &["off", &good.name, "--yes"]).await?;
+    assert_eq!((status, good.bmc.truth().power), (Some(0), Power::Off), "{err}");
+    let (status, _, err) = bmc(&world, &kubeconfig, &["on", &good.name]).await?;
+    assert_eq!((status, good.bmc.truth().power), (Some(0), Power::On), "{err}");
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["status", "nobody"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(err.contains("is called nobody"), "{err}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> Result<()> {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-busy", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+    // No daemon runs: it stays where it is.
+    objects::create_remediation(&world, &host.name, hasty()).await?;
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["cycle", &host.name, "--yes"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(
+        err.contains(&format!("PowerCycleRemediation {} is at work", host.name)),
+        "{err}"
+    );
+    assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> Result<()> {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-busy-node", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+    let mut spec = hasty();
+    spec["nodeName"] = json!(host.name);
+    objects::create_remediation(&world, "asked-by-a-node-health-check", spec).await?;
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["cycle", &host.name, "--yes"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(
+        err.contains("PowerCycleRemediation asked-by-a-node-health-check is at work"),
+        "{err}"
+    );
+    assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_login_is_not_repeated()
+-> Result<()> {
+    let cluster = &control_plane().await?;
+    let wrong_secret = HostOptions {
+        secret: Box::new(|mut secret| {
+            secret["password"] = json!("wrong");
+            secret
+        }),
+        ..HostOptions::default()
+    };
+    let world = World::new(cluster, "bmc-shared", vec![wrong_secret, HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let [shared, twice] = &world.hosts[..] else {
+        anyhow::bail!("two hosts were asked for");
+    };
+    for blade in ["blade-2", "blade-3"] {
+        let endpoint = json!({
+            "nodeName": blade, "address": shared.bmc_address,
+            "credentialsSecret": {"name": format!("{}-bmc", shared.name)},
+        });
+        objects::create_endpoint(&world, blade, endpoint).await?;
+    }
+    let endpoint = json!({
+        "nodeName": twice.name, "address": twice.bmc_address,
+        "credentialsSecret": {"name": format!("{}-bmc", twice.name)},
+    });
+    objects::create_endpoint(&world, "twin", endpoint).await?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("5 of 5 hosts"), "{err}");
+    let checked: Value = serde_json::from_str(&out)?;
+    for name in [&shared.name, "blade-2", "blade-3"] {
+        let row = by_name(&checked, &world, name);
+        assert_eq!(row["reason"], "BmcCredentialsRejected", "{row}");
+    }
+    for name in [&twice.name, "twin"] {
+        let row = by_name(&checked, &world, name);
+        assert_eq!(
+            (&row["reason"], &row["power"]),
+            (&json!("HostAmbiguous"), &json!("On")),
+            "{row}"
+        );
+    }
+    let journal = shared.bmc.journal();
+    let rejected = journal
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::AuthFailed { .. }));
+    assert_eq!(rejected.count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> Result<()> {
+    let cluster = &control_plane().await?;
+    let world = World::new(
+        cluster,
+        "bmc-partly",
+        vec![HostOptions::default(), HostOptions::default()],
+    )
+    .await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let [good, lying] = &world.hosts[..] else {
+        anyhow::bail!("two hosts were asked for");
+    };
+    // Off of a Node that is Ready is doubted, and the Node's Lease is not for this person to read.
+    lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;
+    let person = world.prefix.as_str();
+    let groups = [
+        "",
+        "baremetal-remediator.io",
+        "machine.openshift.io",
+        "cluster.x-k8s.io",
+        "metal3.io",
+        "networking.k8s.io",
+        "config.openshift.io",
+    ];
+    let role: ClusterRole = serde_json::from_value(json!({
+        "metadata": {"name": person},
+        "rules": [{"apiGroups": groups, "resources": ["*"], "verbs": ["get", "list"]}],
+    }))?;
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": person},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": person},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
+    }))?;
+    let client = &world.client;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &role)
+        .await?;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &binding)
+        .await?;
+    let kubeconfig = cluster.kubeconfig_for(person, &[])?;
+
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+
+    assert_eq!(status, Some(1), "{err}");
+    let checked: Value = serde_json::from_str(&out).context(err)?;
+    let row = by_name(&checked, &world, &good.name);
+    assert_eq!(row["ready"], true, "{row}");
+    let row = by_name(&checked, &world, &lying.name);
+    assert_eq!(
+        (&row["ready"], &row["reason"]),
+        (&json!(false), &json!("BmcNotChecked")),
+        "{row}"
+    );
+    assert!(lying.bmc.snapshot().sessions.is_empty());
+    Ok(())
+}

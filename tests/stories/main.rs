@@ -1,0 +1,36 @@
+//! Stories: the daemon on a real control plane, with simulated hosts. Each leases a control plane from
+//! [`world::pool`].
+
+mod api_validation;
+mod bad_input;
+mod bad_input_unparsable;
+mod bmc_cluster;
+mod cluster_api;
+mod cluster_api_metal3;
+mod cluster_api_v1beta1;
+mod cluster_networks;
+mod crash;
+mod escalation;
+mod fallback;
+mod ground_truth;
+mod health_checker;
+mod invariants;
+mod main_job;
+mod node_deletion;
+mod node_lease;
+mod nodeless;
+mod nodeless_cluster_api;
+mod nodes;
+mod over_ipmi;
+mod plan;
+mod policy;
+mod rbac;
+mod readiness;
+mod retention;
+mod role;
+mod sushy;
+mod templates;
+mod unserved;
+mod upstream_cluster_api;
+mod upstream_medik8s;
+mod upstream_openshift;

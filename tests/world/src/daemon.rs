@@ -1,0 +1,120 @@
+//! The daemon of a control plane. It serves the whole cluster, so there is one at a time.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use harness::Cluster;
+use harness::process::{ChildDaemon, DaemonCommand};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject};
+use remediator_api::RemediationPolicy;
+use serde_json::{Value, json};
+
+use super::install::apply;
+use super::{DAEMON_GROUPS, DAEMON_USER, World, conditions, pool};
+
+/// Names a daemon that is tested in place of the one that was built with the tests (`tests/sabotage.sh`).
+const UNDER_TEST: &str = "REMEDIATOR_UNDER_TEST";
+
+/// A policy under which everything of these tests may be done. BMCs are not checked in the background:
+/// what reaches them is counted.
+pub fn permissive_policy() -> Value {
+    policy_for(&["Redfish"])
+}
+
+/// The same with these protocols.
+pub fn policy_for(protocols: &[&str]) -> Value {
+    json!({"bmc": {
+        "allowedNetworks": ["127.0.0.0/8"], "protocols": protocols, "readiness": {"interval": "off"},
+    }})
+}
+
+/// A daemon that the stories of a leased control plane share, and the lease.
+pub struct Leased<D> {
+    pub cluster: Cluster,
+    daemon: Arc<D>,
+}
+
+impl<D: Send + Sync + 'static> Leased<D> {
+    /// Started by the first that asks.
+    pub async fn new(cluster: &Cluster, start: impl AsyncFnOnce() -> Result<D>) -> Result<Self> {
+        Ok(Self {
+            cluster: cluster.clone(),
+            daemon: pool::share(cluster, start).await?,
+        })
+    }
+}
+
+impl<D> Deref for Leased<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.daemon
+    }
+}
+
+/// The daemon that the stories of a leased control plane share, started by the first that asks, as talkative as
+/// it can be made without the secrets of its HTTP library.
+pub async fn shared(cluster: &Cluster, program: &str) -> Result<Leased<ChildDaemon>> {
+    shared_with(cluster, program, permissive_policy(), "debug").await
+}
+
+/// The same under a policy and with a log filter: whoever is first decides.
+pub async fn shared_with(
+    cluster: &Cluster,
+    program: &str,
+    policy: Value,
+    log_filter: &str,
+) -> Result<Leased<ChildDaemon>> {
+    Leased::new(cluster, async || {
+        set_policy(&cluster.client().await?, policy).await?;
+        start(cluster, program, log_filter)
+    })
+    .await
+}
+
+/// Starts a daemon as its ServiceAccount: `program`, or what the environment names in its place.
+pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> Result<ChildDaemon> {
+    let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
+    let instead = std::env::var_os(UNDER_TEST).map(PathBuf::from);
+    let program = instead.unwrap_or_else(|| program.as_ref().to_owned());
+    let daemon = DaemonCommand::new("baremetal-remediator", program)
+        .arg("run")
+        .env("KUBECONFIG", kubeconfig)
+        .env("LOG_FILTER", log_filter)
+        .spawn()?;
+    pool::note_log(cluster, daemon.log_path());
+    Ok(daemon)
+}
+
+/// Waits until the daemon has said that nobody evaluates the health checks: the tests themselves do.
+pub async fn is_left_to_the_test(world: &World) -> Result<()> {
+    let is_said = |one: &Condition| one.reason == "HealthChecksUnserved";
+    let (policies, within) = (policies(&world.client), Duration::from_mins(1));
+    conditions::until(policies, "default", "HealthChecksServed", within, is_said).await?;
+    Ok(())
+}
+
+/// Policies, whether or not they can be read.
+pub fn policies(client: &Client) -> Api<DynamicObject> {
+    let resource = ApiResource::erase::<RemediationPolicy>(&());
+    Api::all_with(client.clone(), &resource)
+}
+
+/// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
+/// health checker themselves.
+pub async fn set_policy(client: &Client, mut spec: Value) -> Result<()> {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.entry("healthChecker").or_insert_with(|| "Never".into());
+    }
+    let document = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": {"name": "default"}, "spec": spec,
+    });
+    // Untyped, because a test may want one that cannot be read.
+    apply(&policies(client), document).await
+}
