@@ -11,7 +11,6 @@ use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 
 use super::api_call::ShellError;
-use super::bmc_access::protocol;
 use super::caches::{self, Guarded};
 use super::context::Context;
 use super::stated::state;
@@ -166,8 +165,7 @@ fn allows(context: &Context, wanted: Protocol) -> bool {
     let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
         return false;
     };
-    let mut listed = policy.spec.bmc.protocols.iter().copied().map(protocol);
-    listed.any(|listed| listed == wanted)
+    policy.spec.bmc.protocols.contains(&wanted)
 }
 
 /// Looks at the RemediationPolicy.

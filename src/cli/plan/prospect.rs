@@ -12,9 +12,7 @@ use super::subject::Subject;
 use super::world::{World, within_namespace};
 use crate::controller::node_of_host::{self, Marks};
 use crate::controller::producers::of_machine;
-use crate::controller::{
-    self, ClusterKey, Producer, ResolvedHost, bmc_access, gather, is_meant, others, seen,
-};
+use crate::controller::{self, ClusterKey, Producer, ResolvedHost, gather, is_meant, others, seen};
 use remediator_api::remediation_policy::RemediationPolicySpec;
 use remediator_api::views::{Machine, Node};
 use remediator_bmc::{AllowedNetworks, Host as BmcHost};
@@ -251,11 +249,7 @@ fn earlier(world: &World, machine: &Machine) -> Vec<Remediation> {
 fn reachable(host: &ResolvedHost, policy: &RemediationPolicySpec) -> Result<(), Obstacle> {
     let rules = &policy.bmc;
     let protocol = host.address.protocol;
-    let mut allowed = rules
-        .protocols
-        .iter()
-        .map(|allowed| bmc_access::protocol(*allowed));
-    if !allowed.any(|allowed| allowed == protocol) {
+    if !rules.protocols.contains(&protocol) {
         let detail = format!("the RemediationPolicy does not allow {protocol}");
         return Err(Obstacle::new(Reason::BmcProtocolNotAllowed, detail));
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use remediator_bmc::{CredentialsError, NotAllowed, PowerCommand, Protocol, TlsFailure, TransportSecurity};
+use remediator_bmc::{CredentialsError, NotAllowed, Protocol, TlsFailure, TransportSecurity, Verb};
 use remediator_core::identity::SystemUuid;
 
 struct Row {
@@ -220,7 +220,7 @@ fn about_the_system() -> Vec<Row> {
         ),
         lasts(
             BmcError::CommandNotOffered {
-                command: PowerCommand::ForceOff,
+                command: Verb::PowerOff,
                 offered: text(),
             },
             "BmcCommandNotOffered",
