@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{BmcError, BmcLine, CommandAnswer, PowerCommand, Refusal, Urgency};
+use remediator_bmc::{BmcError, BmcLine, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
-use remediator_core::observed::{Answer, PowerRead};
+use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
+use remediator_core::power_command::{CommandAnswer, CommandError};
 use remediator_core::readiness::Found;
 use tokio::time::Instant;
 
@@ -142,23 +143,17 @@ impl Conversation {
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
         let began = access.clock.now();
-        let reading = self
+        let read = self
             .line
             .read()
             .await
             .map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
-        self.end_predecessor(reading.session.as_deref()).await;
+        self.end_predecessor(read.session.as_deref()).await;
         Ok(PowerRead {
             began,
             ended: access.clock.now(),
-            power: reading.power,
-            said: reading.literal.unwrap_or_else(|| "null".to_owned()),
-            uuid: reading.uuid,
-            system: reading.system,
-            session: reading.session,
-            command_failure: reading.command_failure,
-            fallback: reading.fallback,
+            ..read
         })
     }
 
@@ -197,33 +192,20 @@ impl Conversation {
     }
 
     /// Sends one power command, once, and not after the given time.
-    pub(crate) async fn command(&mut self, access: &BmcAccess, verb: Verb, not_after: Timestamp) -> Answer {
+    pub(crate) async fn command(
+        &mut self,
+        access: &BmcAccess,
+        verb: Verb,
+        not_after: Timestamp,
+    ) -> Result<CommandAnswer, CommandError> {
         let left = Duration::try_from(not_after.duration_since(access.clock.now())).unwrap_or_default();
         let now = Instant::now();
         let not_after = now.checked_add(left).unwrap_or(now);
-        let command = match verb {
-            Verb::PowerOff => PowerCommand::ForceOff,
-            Verb::PowerOn => PowerCommand::On,
-        };
-        let answer = self.line.command(command, not_after).await;
-        match answer {
-            Ok(CommandAnswer::Accepted { .. } | CommandAnswer::AlreadyThereOrConflict { .. }) => {
-                Answer::Acknowledged
-            }
-            // What a BMC did before it failed inside is not known.
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Failed,
-                text,
-                ..
-            }) => Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, text)),
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
-                text,
-                ..
-            }) => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, text)),
-            Err(error) if error.may_have_been_executed() => Answer::Unknown(self.judge(access, &error)),
-            Err(error) => Answer::NotSent(self.judge(access, &error)),
-        }
+        let answer = self.line.command(verb, not_after).await;
+        answer.map_err(|error| CommandError {
+            may_have_been_executed: error.may_have_been_executed(),
+            obstacle: self.judge(access, &error),
+        })
     }
 
     /// Ends the talk; a session is deleted at the BMC. Answers whether one was.

@@ -8,10 +8,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
-use remediator_api::remediation_policy::{self as policy, BmcRules, Transport};
+use remediator_api::remediation_policy::{BmcRules, Transport};
 use remediator_bmc::{
-    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, Protocol, ServerTrust,
-    TransportSecurity,
+    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, ServerTrust, TransportSecurity,
 };
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
@@ -120,7 +119,7 @@ pub(crate) async fn target(
         auth: AuthMethod::Auto,
         expected_uuid,
         allowed,
-        protocols: rules.protocols.into_iter().map(protocol).collect(),
+        protocols: rules.protocols,
         fallback: rules.fallback_to_ipmi.and_then(|allowed| {
             let port = u16::try_from(allowed.port).ok()?;
             Some(IpmiFallback { port })
@@ -131,14 +130,6 @@ pub(crate) async fn target(
             Transport::PlainHTTP => TransportSecurity::PlainHttp,
         },
     }))
-}
-
-/// A protocol of the policy as the power-control layer knows it.
-pub(crate) fn protocol(allowed: policy::Protocol) -> Protocol {
-    match allowed {
-        policy::Protocol::Redfish => Protocol::Redfish,
-        policy::Protocol::IPMI => Protocol::Ipmi,
-    }
 }
 
 /// The CA certificates that a ConfigMap or Secret holds.

@@ -18,7 +18,6 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
-use crate::bmc_access::login::protocol;
 use crate::mhc::evaluators;
 use crate::readiness;
 use crate::readiness::state::Readiness;
@@ -177,8 +176,7 @@ fn allows(context: &Readiness, wanted: Protocol) -> bool {
     let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
         return false;
     };
-    let mut listed = policy.spec.bmc.protocols.iter().copied().map(protocol);
-    listed.any(|listed| listed == wanted)
+    policy.spec.bmc.protocols.contains(&wanted)
 }
 
 /// Looks at the RemediationPolicy.

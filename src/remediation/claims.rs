@@ -156,7 +156,7 @@ fn has_failed_since(remediation: &PowerCycleRemediation, time: Timestamp) -> boo
     };
     // A NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
     let is_told_to_stop = is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some();
-    let is_taken_back = is_told_to_stop || Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
+    let is_taken_back = is_told_to_stop || journal.withdrawn.is_some();
     journal.phase == Phase::Failed
         && journal.attempt > 0
         && !is_taken_back
@@ -280,6 +280,7 @@ mod tests {
             "2026-01-01T01:00:00Z",
             "2026-01-01T01:00:01Z",
         );
+        let taken_back = |reason| reason != "PowerOffNotConfirmed" && reason != "Earlier version";
         for (phase, reason, attempt, created, expected) in [
             ("Failed", "PowerOffNotConfirmed", 1, before, true),
             ("Failed", "PowerOffNotConfirmed", 1, at, true),
@@ -287,6 +288,8 @@ mod tests {
             ("Failed", "PendingDeadlineExceeded", 0, before, false),
             ("Failed", "RemediationInterruptedByNHC", 1, before, false),
             ("Failed", "TriggerWithdrawn", 1, before, false),
+            // An earlier version did not write down that it was taken back: that stops whoever waits.
+            ("Failed", "Earlier version", 1, before, true),
             ("Succeeded", "Succeeded", 1, before, false),
             ("Cancelled", "Recovered", 0, before, false),
             ("Booting", "PowerOnRequested", 1, before, false),
@@ -296,6 +299,7 @@ mod tests {
                 "metadata": {"name": "first"}, "spec": {},
                 "status": {
                     "phase": phase, "phaseStarted": at, "attempt": attempt, "reason": reason, "message": "",
+                    "withdrawn": taken_back(reason).then_some(at),
                 },
             }))
             .unwrap();

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::Verb;
-use remediator_core::observed::{Answer, IntentKey, Sent};
+use remediator_core::observed::{IntentKey, Sent};
 use remediator_core::phase::Reason;
+use remediator_core::power_command::{CommandAnswer, CommandError};
 
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
@@ -48,10 +49,10 @@ impl Acting<'_> {
         verb: Verb,
         not_after: Timestamp,
         memory: &mut Memory,
-    ) -> Option<Answer> {
+    ) -> Option<Result<CommandAnswer, CommandError>> {
         if let Err(error) = self.read_power(memory).await {
             let obstacle = Obstacle::new(Reason::BmcUnreachable, error.to_string());
-            return Some(Answer::NotSent(obstacle));
+            return Some(Err(not_sent(obstacle)));
         }
         match (&mut memory.conversation, verb) {
             (Some(_), Verb::PowerOff) => None,
@@ -62,8 +63,15 @@ impl Acting<'_> {
                 let failure = memory.observed.read_failure.as_ref();
                 let failure = failure.map(|failure| failure.obstacle.clone());
                 let late = || Obstacle::new(Reason::BmcUnreachable, "the BMC answered too late");
-                Some(Answer::NotSent(failure.unwrap_or_else(late)))
+                Some(Err(not_sent(failure.unwrap_or_else(late))))
             }
         }
+    }
+}
+
+fn not_sent(obstacle: Obstacle) -> CommandError {
+    CommandError {
+        may_have_been_executed: false,
+        obstacle,
     }
 }

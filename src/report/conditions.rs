@@ -85,7 +85,14 @@ pub fn of(
                 "True"
             },
         ),
-        (SUCCEEDED, if interrupted { "False" } else { succeeded(journal) }),
+        (
+            SUCCEEDED,
+            if interrupted {
+                "False"
+            } else {
+                succeeded(journal, earlier)
+            },
+        ),
         (PERMANENT_NODE_DELETION_EXPECTED, "False"),
         (
             POWER_OFF_PROVEN,
@@ -213,10 +220,14 @@ pub fn state(statements: &[Statement], present: &[Condition], now: Timestamp) ->
     Some(stated.chain(others.cloned()).collect())
 }
 
-fn succeeded(journal: &Journal) -> &'static str {
+fn succeeded<'a>(journal: &Journal, earlier: &'a [Condition]) -> &'a str {
+    let earlier = earlier.iter().find(|condition| condition.type_ == SUCCEEDED);
+    let earlier = earlier.map_or("False", |condition| condition.status.as_str());
     match journal.phase {
         Phase::Succeeded => "True",
-        Phase::Cancelled if journal.is_because(Reason::Recovered) => "True",
+        Phase::Cancelled if journal.recovered.is_some() => "True",
+        // An earlier version wrote neither down, and said it in the condition.
+        Phase::Cancelled if journal.withdrawn.is_none() => earlier,
         Phase::Failed | Phase::Cancelled => "False",
         Phase::Pending
         | Phase::Holding
@@ -276,6 +287,23 @@ mod tests {
                 .iter()
                 .all(|one| (one.reason.as_str(), one.last_transition_time.0) == (reason.as_str(), at(1)));
             assert!(told, "{phase:?}: {conditions:?}");
+        }
+    }
+
+    /// It wrote neither down why it was cancelled nor that the Node had recovered, except in the condition.
+    #[test]
+    fn the_end_that_an_earlier_version_wrote_down_is_said_as_it_was() {
+        let mut journal = Journal::default();
+        journal.enter(Phase::Cancelled, Reason::Recovered, at(1), None);
+        let recovered = of((&journal, false), &[], Some(1), at(1));
+        journal.enter(Phase::Cancelled, Reason::TriggerWithdrawn, at(1), None);
+        let withdrawn = of((&journal, false), &[], Some(1), at(1));
+        (journal.recovered, journal.withdrawn) = (None, None);
+        for earlier in [recovered, withdrawn] {
+            assert_eq!(
+                of((&journal, false), &earlier, Some(1), at(2))[1].status,
+                earlier[1].status
+            );
         }
     }
 

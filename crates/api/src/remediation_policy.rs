@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::facts::Obstacle;
+use remediator_core::power::Protocol;
 use remediator_core::strategy::Strategy;
 
 /// Name of the one policy that counts.
@@ -148,17 +149,6 @@ impl Default for FallbackToIpmi {
     fn default() -> Self {
         Self { port: 623 }
     }
-}
-
-/// A protocol of BMCs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Protocol {
-    /// DMTF Redfish.
-    Redfish,
-    /// IPMI 2.0 over LAN with cipher suite 17 or 3. Both sides prove that they know the password; beyond
-    /// that it is not known who the BMC is, and a BMC that speaks it lets anybody who reaches it try
-    /// passwords offline (CVE-2013-4786).
-    IPMI,
 }
 
 /// Text of a network in CIDR form, checked by the API server.

@@ -5,14 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{BmcError, BmcLine, CommandAnswer, PowerCommand, Reading, Refusal};
+use super::{BmcError, BmcLine, CommandAnswer, PowerRead, Refusal, Verb};
+use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
-use remediator_core::journal::Verb;
-use remediator_core::manual::{Manual, Next, Outcome};
-use remediator_core::observed::PowerRead;
-
-/// Reads that may fail in a row before it is given up.
-const FAILURES_TOLERATED: usize = 10;
+use remediator_core::manual::{Manual, Next};
+use remediator_core::phase::Reason;
+use remediator_core::power_command::CommandError;
 
 /// How late a command may still be sent after it was decided.
 const SEND_WITHIN: Duration = Duration::from_secs(15);
@@ -37,7 +35,7 @@ pub enum ByHandError {
     #[error("the BMC does not do {command}: {text}. Power the host by other means.")]
     Unsupported {
         /// The command.
-        command: PowerCommand,
+        command: Verb,
         /// What the BMC said.
         text: String,
     },
@@ -54,7 +52,7 @@ pub enum ByHandError {
 /// # Errors
 /// When the BMC does not answer, or does not say who its host is.
 pub async fn first_read(line: &BmcLine, destructive: bool) -> Result<PowerRead, ByHandError> {
-    let read = power_read(line.read().await?);
+    let read = line.read().await?;
     let said = read.uuid.as_deref().unwrap_or_default();
     if destructive && SystemUuid::parse(said).is_err() {
         return Err(ByHandError::Unidentified {
@@ -77,28 +75,26 @@ pub async fn carry_out(
     timeout: Duration,
     tell: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(), ByHandError> {
-    let deadline = Timestamp::now().saturating_add(timeout).unwrap_or(Timestamp::MAX);
-    let mut manual = Manual::new(verb, first, deadline);
+    let now = Timestamp::now();
+    let deadline = now.saturating_add(timeout).unwrap_or(Timestamp::MAX);
+    let mut manual = Manual::new(verb, first, now, deadline);
     let (mut said, mut failed) = (String::new(), String::new());
     let mut fallback = first.fallback.clone();
-    let mut failures = 0_usize;
     loop {
         let now = Timestamp::now();
         match manual.next(now) {
             Next::Send => {
-                let outcome = send(line, verb, tell).await?;
-                manual.note_sent(Timestamp::now(), outcome);
+                let answer = send(line, verb, tell).await?;
+                manual.note_sent(Timestamp::now(), answer);
             }
             Next::Read(at) => {
                 let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
                 tokio::time::sleep(pause).await;
                 match line.read().await {
-                    Ok(reading) => {
-                        failures = 0;
-                        let read = power_read(reading);
-                        if read.said != said {
-                            tell(&format!("the BMC says {}", read.said));
-                            said.clone_from(&read.said);
+                    Ok(read) => {
+                        if read.said() != said {
+                            tell(&format!("the BMC says {}", read.said()));
+                            read.said().clone_into(&mut said);
                         }
                         if let Some(why) = read.command_failure.as_ref().filter(|why| **why != failed) {
                             tell(&format!("the BMC says that {why}"));
@@ -111,12 +107,13 @@ pub async fn carry_out(
                         }
                         manual.note_read(read);
                     }
-                    Err(error) if error.is_transient() && failures < FAILURES_TOLERATED => {
-                        failures = failures.saturating_add(1);
+                    Err(error) => {
+                        let again = manual.note_read_failure(Timestamp::now(), &error.to_string());
+                        if !again || !error.is_transient() {
+                            return Err(error.into());
+                        }
                         tell(&format!("reading failed: {error}"));
-                        tokio::time::sleep(pause_after(failures)).await;
                     }
-                    Err(error) => return Err(error.into()),
                 }
             }
             Next::Done => return Ok(()),
@@ -125,76 +122,48 @@ pub async fn carry_out(
     }
 }
 
+/// Sends the command once. What is no use repeating is an error.
 async fn send(
     line: &BmcLine,
     verb: Verb,
     tell: &mut (dyn FnMut(&str) + Send),
-) -> Result<Outcome, ByHandError> {
-    let command = match verb {
-        Verb::PowerOff => PowerCommand::ForceOff,
-        Verb::PowerOn => PowerCommand::On,
-    };
+) -> Result<Result<CommandAnswer, CommandError>, ByHandError> {
     let now = Instant::now();
     let not_after = now.checked_add(SEND_WITHIN).unwrap_or(now);
-    let outcome = match line.command(command, not_after).await {
-        Ok(CommandAnswer::Accepted { .. }) => {
-            tell(&format!("{command} sent and accepted"));
-            Outcome::Acknowledged
+    let answer = line.command(verb, not_after).await;
+    match &answer {
+        Ok(CommandAnswer::Accepted) => tell(&format!("{verb} sent and accepted")),
+        Ok(CommandAnswer::AlreadyThereOrConflict { text }) => {
+            tell(&format!("{verb} sent; the BMC says {text}"));
         }
-        Ok(CommandAnswer::AlreadyThereOrConflict { text, .. }) => {
-            tell(&format!("{command} sent; the BMC says {text}"));
-            Outcome::Acknowledged
-        }
-        Ok(CommandAnswer::Refused {
-            class: Refusal::Unsupported,
-            text,
-            ..
-        }) => return Err(ByHandError::Unsupported { command, text }),
-        Ok(CommandAnswer::Refused {
-            class: Refusal::Failed,
-            text,
-            ..
-        }) => {
-            tell(&format!("{command} sent; the BMC failed: {text}"));
-            Outcome::Failed(text)
-        }
-        Ok(CommandAnswer::Refused {
-            class: Refusal::Busy | Refusal::SessionEnded,
-            text,
-            ..
-        }) => {
-            tell(&format!("{command} refused for now: {text}"));
-            Outcome::Refused(text)
-        }
+        Ok(CommandAnswer::Refused { class, text, .. }) => match class {
+            Refusal::Unsupported => {
+                let text = text.clone();
+                return Err(ByHandError::Unsupported { command: verb, text });
+            }
+            Refusal::Failed => tell(&format!("{verb} sent; the BMC failed: {text}")),
+            Refusal::Busy | Refusal::SessionEnded => tell(&format!("{verb} refused for now: {text}")),
+        },
         Err(error) if error.may_have_been_executed() => {
-            tell(&format!("{command} sent and not answered: {error}"));
-            Outcome::Unknown
+            tell(&format!("{verb} sent and not answered: {error}"));
         }
-        // The next reading logs in again and chooses the system again.
-        Err(error @ (BmcError::NotRead | BmcError::TooLate)) => Outcome::Refused(error.to_string()),
-        Err(error) if error.is_transient() => {
-            tell(&format!("{command} not sent: {error}"));
-            Outcome::Refused(error.to_string())
-        }
-        Err(error) => return Err(error.into()),
-    };
-    Ok(outcome)
-}
-
-fn power_read(reading: Reading) -> PowerRead {
-    PowerRead {
-        began: reading.began,
-        ended: reading.ended,
-        power: reading.power,
-        said: reading.literal.unwrap_or_else(|| "null".to_owned()),
-        uuid: reading.uuid,
-        system: reading.system,
-        session: reading.session,
-        command_failure: reading.command_failure,
-        fallback: reading.fallback,
+        // The next read logs in again and chooses the system again.
+        Err(BmcError::NotRead | BmcError::TooLate) => {}
+        Err(error) if error.is_transient() => tell(&format!("{verb} not sent: {error}")),
+        Err(_) => {}
+    }
+    match answer {
+        Err(error) if is_final(&error) => Err(error.into()),
+        Err(error) => Ok(Err(CommandError {
+            may_have_been_executed: error.may_have_been_executed(),
+            obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
+        })),
+        Ok(answer) => Ok(Ok(answer)),
     }
 }
 
-fn pause_after(failures: usize) -> Duration {
-    Duration::from_secs(u64::try_from(failures).unwrap_or(10).min(10))
+/// Whether it is no use trying again after an error of a command.
+fn is_final(error: &BmcError) -> bool {
+    let passes = matches!(error, BmcError::NotRead | BmcError::TooLate) || error.is_transient();
+    !passes && !error.may_have_been_executed()
 }

@@ -1,13 +1,13 @@
 //! What a BMC would let us do, and the same in the words of the core, which knows no protocols.
 
-use super::{BmcTarget, PowerCommand, PresentedCertificate, Protocol, Reading, ServerTrust};
+use super::{BmcTarget, PowerRead, PresentedCertificate, Protocol, ServerTrust, Verb};
 use remediator_core::readiness::{Certificate, Found};
 
 /// What a BMC would let us do, found out without changing anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     /// Power state and identity.
-    pub reading: Reading,
+    pub reading: PowerRead,
     /// How we are logged in.
     pub login: Login,
     /// The certificate that it presented; `None` without TLS.
@@ -20,12 +20,12 @@ pub struct Inspection {
 
 impl Inspection {
     /// The absolute verbs that it does not offer although it lists what it offers.
-    pub fn missing(&self) -> Vec<PowerCommand> {
-        let lacks = |command: &PowerCommand| {
+    pub fn missing(&self) -> Vec<Verb> {
+        let lacks = |command: &Verb| {
             let offers = self.offers.as_ref().filter(|offers| !offers.is_empty());
-            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.as_str()))
+            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.reset_type()))
         };
-        [PowerCommand::ForceOff, PowerCommand::On]
+        [Verb::PowerOff, Verb::PowerOn]
             .into_iter()
             .filter(lacks)
             .collect()
@@ -42,7 +42,7 @@ impl Inspection {
             Login::Basic => "HTTP Basic".to_owned(),
             Login::CipherSuite(number) => format!("cipher suite {number}"),
         };
-        let source = self.reading.source;
+        let source = self.reading.protocol;
         let stands_alone = target
             .fallback
             .filter(|_| source == Protocol::Redfish)
@@ -55,7 +55,7 @@ impl Inspection {
             said: self.reading.literal.clone(),
             uuid: self.reading.uuid.clone(),
             system: self.reading.system.clone(),
-            missing: self.missing().into_iter().map(PowerCommand::as_str).collect(),
+            missing: self.missing().into_iter().map(Verb::reset_type).collect(),
             certificate: self.certificate.as_ref().map(|certificate| Certificate {
                 not_after: certificate.not_after,
                 dates_matter,

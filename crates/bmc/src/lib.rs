@@ -11,7 +11,6 @@
 mod actor;
 mod address;
 pub mod by_hand;
-mod command;
 mod credentials;
 mod error;
 mod fallback;
@@ -23,14 +22,10 @@ mod redfish;
 mod target;
 mod tls;
 
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 pub use actor::{BmcLine, Bmcs, Urgency};
-pub use address::{
-    AddressError, BadPath, BmcAddress, Host, HostName, Privilege, Protocol, ResourcePath, Transport,
-};
-pub use command::{CommandAnswer, PowerCommand, Refusal};
+pub use address::{AddressError, BadPath, BmcAddress, Host, HostName, Privilege, ResourcePath, Transport};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
 pub use fallback::IpmiFallback;
@@ -38,6 +33,10 @@ pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
 pub use redfish::{ReadBody as ReadRedfishBody, read_body as read_redfish_body};
+pub use remediator_core::journal::Verb;
+pub use remediator_core::observed::PowerRead;
+pub use remediator_core::power::Protocol;
+pub use remediator_core::power_command::{CommandAnswer, Refusal};
 pub use target::{AuthMethod, BmcTarget, TransportSecurity};
 pub use tls::{
     BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure,
@@ -47,42 +46,11 @@ pub use tls::{
 use fallback::RedfishOrIpmi;
 use ipmi::Ipmi;
 use redfish::Redfish;
-use remediator_core::power::PowerState;
 use target::Deadlines;
 
 /// The longest place of a session that is kept for a successor, in bytes; real ones are below 100. The
 /// schema of the journal has the same limit, and a BMC must not make a journal unwritable.
 pub const LONGEST_SESSION: usize = 256;
-
-/// What a BMC said about its host, in one answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Which protocol it came by.
-    pub source: Protocol,
-    /// The power state, as fencing has to see it.
-    pub power: PowerState,
-    /// The word the BMC used: printable, at most 64 characters.
-    pub literal: Option<String>,
-    /// The system UUID as the BMC writes it: printable, at most 64 characters.
-    pub uuid: Option<String>,
-    /// The serial number as the BMC writes it: printable, at most 64 characters.
-    pub serial: Option<String>,
-    /// Which system was read: the path of the resource, or `ipmi` for the one behind an IPMI address.
-    pub system: String,
-    /// The session in which it was read, to be ended by a successor if need be: at most
-    /// [`LONGEST_SESSION`] bytes. `None` without one, or with one whose place is longer or tells a secret.
-    pub session: Option<String>,
-    /// Why the command that was accepted last failed, as its task says in the words of the BMC, redacted and
-    /// at most some 300 characters; not while the power is what the command wanted. `None` says nothing.
-    pub command_failure: Option<String>,
-    /// Why it came over IPMI although the address names Redfish, in words that read on; `None` when it
-    /// came as the address says.
-    pub fallback: Option<String>,
-    /// Before the request was sent.
-    pub began: Timestamp,
-    /// After the answer was read completely.
-    pub ended: Timestamp,
-}
 
 /// A conversation with one BMC: serial by `&mut`, one connection, at most one session.
 ///
@@ -149,12 +117,12 @@ impl Bmc {
     ///
     /// # Errors
     /// Any [`BmcError`] but `UnknownOutcome`. After an error, a command needs a new reading first.
-    pub async fn read(&mut self) -> Result<Reading, BmcError> {
+    pub async fn read(&mut self) -> Result<PowerRead, BmcError> {
         self.read_with(true).await
     }
 
     /// The same, and whether a silent Redfish service may be left for IPMI now, where the target allows it.
-    async fn read_with(&mut self, may_fall_back: bool) -> Result<Reading, BmcError> {
+    async fn read_with(&mut self, may_fall_back: bool) -> Result<PowerRead, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.read().await,
             Driver::RedfishOrIpmi(either) => either.read(may_fall_back).await,
@@ -201,7 +169,7 @@ impl Bmc {
     /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
     /// that it was not.
     pub async fn power_off(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        self.command(PowerCommand::ForceOff, not_after).await
+        self.command(Verb::PowerOff, not_after).await
     }
 
     /// Sends `On` once to the system that the last reading came from, and not after the given time.
@@ -209,14 +177,10 @@ impl Bmc {
     /// # Errors
     /// As [`Bmc::power_off`].
     pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        self.command(PowerCommand::On, not_after).await
+        self.command(Verb::PowerOn, not_after).await
     }
 
-    async fn command(
-        &mut self,
-        command: PowerCommand,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(command, not_after).await,
             Driver::RedfishOrIpmi(either) => either.command(command, not_after).await,

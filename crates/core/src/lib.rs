@@ -17,6 +17,7 @@ pub mod node_lease;
 pub mod observed;
 pub mod phase;
 pub mod power;
+pub mod power_command;
 pub mod proof;
 pub mod readiness;
 pub mod resource_version;

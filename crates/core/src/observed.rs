@@ -9,7 +9,8 @@ use super::facts::{Look, NodeReport, Obstacle};
 use super::journal::Verb;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
-use super::power::PowerState;
+use super::power::{PowerState, Protocol};
+use super::power_command::{CommandAnswer, CommandError};
 
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
@@ -59,27 +60,33 @@ pub struct IntentKey {
     pub sends: i32,
 }
 
-/// One answered read of the BMC.
-#[derive(Clone, Debug, PartialEq)]
+/// What a BMC said about its host, in one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerRead {
     /// When the request was begun.
     pub began: Timestamp,
     /// When the answer was complete.
     pub ended: Timestamp,
-    /// The state.
+    /// Which protocol it came by.
+    pub protocol: Protocol,
+    /// The power state, as fencing has to see it.
     pub power: PowerState,
-    /// The literal word, shortened.
-    pub said: String,
-    /// System UUID as the BMC gave it.
+    /// The word that the BMC used: printable, at most 64 characters. `None`: it gave none.
+    pub literal: Option<String>,
+    /// The system UUID as the BMC writes it: printable, at most 64 characters.
     pub uuid: Option<String>,
-    /// URI of the system.
+    /// The serial number as the BMC writes it: printable, at most 64 characters.
+    pub serial: Option<String>,
+    /// Which system was read: the path of the resource, or the name of the one behind an IPMI address.
     pub system: String,
-    /// Place of the session in which it was read, if there was one.
+    /// Place of the session in which it was read, to be ended by a successor if need be. `None` without one, or
+    /// with one whose place is too long to be journalled or tells a secret.
     pub session: Option<String>,
-    /// Why the command that was acknowledged last failed after all, if the BMC said so by then.
+    /// Why the command that was acknowledged last failed after all, if the BMC said so by then: in its words,
+    /// redacted and at most some 300 characters; not while the power is what the command wanted.
     pub command_failure: Option<String>,
-    /// Why it came over IPMI although the BMC's address names Redfish; `None` when it came as the address
-    /// says.
+    /// Why it came over IPMI although the BMC's address names Redfish, in words that read on; `None` when it
+    /// came as the address says.
     pub fallback: Option<String>,
 }
 
@@ -111,20 +118,14 @@ pub struct Sent {
     /// When its answer came or was given up.
     pub at: Timestamp,
     /// The answer.
-    pub answer: Answer,
+    pub answer: Result<CommandAnswer, CommandError>,
 }
 
-/// What a BMC answered to a power command. None of it says what the host does: that is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Acknowledged, or said to be in that state already.
-    Acknowledged,
-    /// Definitely refused.
-    Refused(Obstacle),
-    /// Sent, but no answer, or the BMC failed over it: it may or may not be carried out.
-    Unknown(Obstacle),
-    /// Not sent at all.
-    NotSent(Obstacle),
+impl PowerRead {
+    /// The literal word, as people are told of it.
+    pub fn said(&self) -> &str {
+        self.literal.as_deref().unwrap_or("null")
+    }
 }
 
 /// One read of a Node's signs of life.
@@ -160,15 +161,11 @@ pub struct WriteFailure {
 }
 
 impl Observed {
-    /// Notes an answered read. What it tells of the last command takes an acknowledgement back: as when a
-    /// BMC answers that it failed, nobody knows what it did before that.
+    /// Notes an answered read, and what it tells of the last command.
     pub fn note_read(&mut self, read: PowerRead) {
         self.read_failure = None;
-        if let (Some(why), Some(sent)) = (&read.command_failure, &mut self.sent)
-            && sent.answer == Answer::Acknowledged
-            && sent.at <= read.began
-        {
-            sent.answer = Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, why.as_str()));
+        if let Some(sent) = &mut self.sent {
+            sent.note_read(&read);
         }
         self.reads.push(read);
         let surplus = self.reads.len().saturating_sub(READS_KEPT);

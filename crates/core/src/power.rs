@@ -1,10 +1,30 @@
 //! Power states as fencing has to see them.
 
+use std::fmt;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What readings over IPMI name as the system, for IPMI has no names: there is one behind a BMC. Those over
-/// Redfish name a path.
-pub const IPMI_SYSTEM: &str = "ipmi";
+/// A protocol of BMCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Protocol {
+    /// DMTF Redfish.
+    Redfish,
+    /// IPMI 2.0 over LAN with cipher suite 17 or 3. Both sides prove that they know the password; beyond
+    /// that it is not known who the BMC is, and a BMC that speaks it lets anybody who reaches it try
+    /// passwords offline (CVE-2013-4786).
+    #[serde(rename = "IPMI")]
+    Ipmi,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Redfish => "Redfish",
+            Self::Ipmi => "IPMI",
+        })
+    }
+}
 
 /// What a BMC said about the power of one host.
 ///

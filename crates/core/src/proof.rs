@@ -6,7 +6,7 @@ use super::facts::NodeReport;
 use super::identity::SystemUuid;
 use super::journal::{HostAtBmc, OffRead};
 use super::observed::{PowerRead, ReportRead};
-use super::power::{IPMI_SYSTEM, PowerState};
+use super::power::PowerState;
 
 #[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
 compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
@@ -60,7 +60,9 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now:
         if let Some(detail) = wrong_host(read, host) {
             return OffProof::WrongHost(detail);
         }
-        let of_another_way = counted.first().is_some_and(|newest| newest.system != read.system);
+        let of_another_way = counted
+            .first()
+            .is_some_and(|newest| (newest.protocol, &newest.system) != (read.protocol, &read.system));
         if of_another_way || read.power != PowerState::Off || !names_host(read, host) {
             break;
         }
@@ -103,7 +105,7 @@ fn sabotaged(reads: &[PowerRead]) -> OffProof {
 
 fn evidence(read: &PowerRead) -> OffRead {
     OffRead {
-        said: read.said.clone(),
+        said: read.said().to_owned(),
         system: Some(read.system.clone()),
         began: read.began,
         ended: read.ended,
@@ -114,9 +116,10 @@ fn evidence(read: &PowerRead) -> OffRead {
 /// BMC that gives no UUID while its host is off is not another host, but proves nothing either.
 ///
 /// What Redfish and IPMI call a system cannot be compared. Where the one stands in for the other only the
-/// UUID tells, and without it the read is of another host.
+/// UUID tells, and without it the read is of another host. A journal of an earlier version does not say by which
+/// protocol its system was named: then only reads of a system of that very name are of the host.
 pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
-    let other_protocol = (read.system == IPMI_SYSTEM) != (host.system == IPMI_SYSTEM);
+    let other_protocol = host.protocol.is_some_and(|protocol| protocol != read.protocol);
     if other_protocol && names_host(read, host) {
         return None;
     }

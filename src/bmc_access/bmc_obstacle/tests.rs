@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use remediator_bmc::{CredentialsError, NotAllowed, PowerCommand, Protocol, TlsFailure, TransportSecurity};
+use remediator_bmc::{CredentialsError, NotAllowed, Protocol, TlsFailure, TransportSecurity, Verb};
 use remediator_core::identity::SystemUuid;
 
 use crate::bmc_access::bmc_obstacle::*;
@@ -221,7 +221,7 @@ fn about_the_system() -> Vec<Row> {
         ),
         lasts(
             BmcError::CommandNotOffered {
-                command: PowerCommand::ForceOff,
+                command: Verb::PowerOff,
                 offered: text(),
             },
             "BmcCommandNotOffered",

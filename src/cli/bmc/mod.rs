@@ -149,7 +149,7 @@ async fn carry_out(
     if let Some(way) = &first.fallback {
         show::tell(&format!("the BMC is spoken to {way}"));
     }
-    show::tell(&format!("the BMC says {}", first.said));
+    show::tell(&format!("the BMC says {}", first.said()));
     if destructive && !arguments.yes {
         show::tell("it would be powered off at once, not shut down");
         return Err(NotConfirmed.into());

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use jiff::Timestamp;
-use remediator_bmc::{Inspection, Login, Reading};
+use remediator_bmc::{Inspection, Login, PowerRead};
 use serde_json::{Value, json};
 
 use crate::cli::show::Output;
@@ -16,7 +16,7 @@ pub(super) fn tell(text: &str) {
 }
 
 /// The power state, by the names it is printed with.
-pub(super) fn power(host: &str, bmc: &str, reading: &Reading) -> Vec<(&'static str, Value)> {
+pub(super) fn power(host: &str, bmc: &str, reading: &PowerRead) -> Vec<(&'static str, Value)> {
     let mut power = vec![
         ("host", json!(host)),
         ("bmc", json!(bmc)),

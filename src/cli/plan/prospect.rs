@@ -21,7 +21,6 @@ use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
 use crate::bmc_access::host::ResolvedHost;
-use crate::bmc_access::login as bmc_access;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::subject::Subject;
@@ -255,11 +254,7 @@ fn earlier(world: &World, machine: &Machine) -> Vec<Remediation> {
 fn reachable(host: &ResolvedHost, policy: &RemediationPolicySpec) -> Result<(), Obstacle> {
     let rules = &policy.bmc;
     let protocol = host.address.protocol;
-    let mut allowed = rules
-        .protocols
-        .iter()
-        .map(|allowed| bmc_access::protocol(*allowed));
-    if !allowed.any(|allowed| allowed == protocol) {
+    if !rules.protocols.contains(&protocol) {
         let detail = format!("the RemediationPolicy does not allow {protocol}");
         return Err(Obstacle::new(Reason::BmcProtocolNotAllowed, detail));
     }

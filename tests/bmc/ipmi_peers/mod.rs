@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use peer::{PASSWORD, Peer, USERNAME, UUID};
 use remediator_bmc::{
-    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Login, Protocol,
-    Reading, ServerTrust, TransportSecurity,
+    AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Login, PowerRead,
+    Protocol, ServerTrust, TransportSecurity,
 };
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
@@ -38,7 +38,7 @@ async fn connect(peer: &Peer, username: &str, password: &str) -> Result<Bmc> {
 }
 
 /// Reads until the BMC says this; at first it may not answer, because it is starting.
-async fn becomes(bmc: &mut Bmc, wanted: PowerState) -> Result<Reading> {
+async fn becomes(bmc: &mut Bmc, wanted: PowerState) -> Result<PowerRead> {
     let poll = async {
         loop {
             match bmc.read().await {

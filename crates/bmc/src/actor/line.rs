@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::error::BmcError;
-use crate::{BmcTarget, CommandAnswer, Inspection, PowerCommand, Reading};
+use crate::{BmcTarget, CommandAnswer, Inspection, PowerRead, Verb};
 
 /// Whose orders go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +39,10 @@ pub(super) enum What {
     /// A line was dropped.
     Leave,
     Prepare(oneshot::Sender<Result<(), BmcError>>),
-    Read(oneshot::Sender<Result<Reading, BmcError>>),
+    Read(oneshot::Sender<Result<PowerRead, BmcError>>),
     Inspect(oneshot::Sender<Result<Inspection, BmcError>>),
     Command {
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
         reply: oneshot::Sender<Result<CommandAnswer, BmcError>>,
     },
@@ -90,7 +90,7 @@ impl BmcLine {
     ///
     /// # Errors
     /// As [`crate::Bmc::read`]; and [`BmcError::Resting`] when the BMC is not asked now.
-    pub async fn read(&self) -> Result<Reading, BmcError> {
+    pub async fn read(&self) -> Result<PowerRead, BmcError> {
         self.ask(What::Read).await.unwrap_or_else(|| Err(ended()))
     }
 
@@ -107,11 +107,7 @@ impl BmcLine {
     ///
     /// # Errors
     /// As [`crate::Bmc::power_off`].
-    pub async fn command(
-        &self,
-        command: PowerCommand,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    pub async fn command(&self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         let order = |reply| What::Command {
             command,
             not_after,

@@ -32,7 +32,7 @@ use self::places::Outcomes;
 use self::talks::Talks;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
-use super::{BmcTarget, CommandAnswer, PowerCommand};
+use super::{BmcTarget, CommandAnswer, Verb};
 
 /// When a check that a remediation goes before comes again.
 const PRECEDENCE: Duration = Duration::from_mins(1);
@@ -141,7 +141,7 @@ impl Actor {
     async fn command(
         &mut self,
         target: &Arc<BmcTarget>,
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         self.pace.with(Pace::note_command);

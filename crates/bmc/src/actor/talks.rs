@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::line::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::error::BmcError;
-use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerCommand, Reading};
+use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerRead, Verb};
 
 /// More hosts than this behind one BMC are not kept connected at once; the one that was asked
 /// longest ago gives way.
@@ -90,7 +90,7 @@ impl Talks {
         not_before(last, READ_SPACING, now)
     }
 
-    pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<Reading, BmcError> {
+    pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<PowerRead, BmcError> {
         let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
         let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
         talk.last_read = Some(Instant::now());
@@ -109,7 +109,7 @@ impl Talks {
     }
 
     /// A failure of TLS and a rejected login may be an impostor's. Only Redfish itself takes the doubt away.
-    fn note_doubt(&self, read: Result<&Reading, &BmcError>) {
+    fn note_doubt(&self, read: Result<&PowerRead, &BmcError>) {
         let doubt = match read {
             Ok(reading) if reading.fallback.is_none() => false,
             Err(BmcError::Tls { .. } | BmcError::AuthenticationRejected { .. }) => true,
@@ -126,13 +126,13 @@ impl Talks {
     pub(super) async fn command(
         &mut self,
         target: &BmcTarget,
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
         match command {
-            PowerCommand::ForceOff => talk.bmc.power_off(not_after).await,
-            PowerCommand::On => talk.bmc.power_on(not_after).await,
+            Verb::PowerOff => talk.bmc.power_off(not_after).await,
+            Verb::PowerOn => talk.bmc.power_on(not_after).await,
         }
     }
 

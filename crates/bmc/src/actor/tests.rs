@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::{Bmcs, Pace, Urgency};
 use crate::{
-    AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, PowerCommand,
-    Protocol, ServerTrust, TransportSecurity,
+    AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
+    ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::power::PowerState;
 
@@ -149,7 +149,7 @@ async fn a_command_that_was_begun_is_carried_out_although_nobody_waits_any_more(
         .on(RequestClass::Reset),
     )
     .unwrap();
-    let waiting = tokio::spawn(async move { line.command(PowerCommand::ForceOff, in_a_minute()).await });
+    let waiting = tokio::spawn(async move { line.command(Verb::PowerOff, in_a_minute()).await });
     host.wait_for_entry(0, |event| matches!(event, Event::Command { .. }))
         .await
         .unwrap();
@@ -173,7 +173,7 @@ async fn an_order_whose_giver_has_gone_is_not_begun() {
     first.read().await.unwrap();
     // Both are given, and the command behind the read loses its giver, before the actor has its turn.
     let mut reading = Box::pin(first.read());
-    let mut commanding = Box::pin(second.command(PowerCommand::ForceOff, in_a_minute()));
+    let mut commanding = Box::pin(second.command(Verb::PowerOff, in_a_minute()));
     assert!(futures::poll!(&mut reading).is_pending());
     assert!(futures::poll!(&mut commanding).is_pending());
     drop(commanding);
@@ -192,25 +192,19 @@ async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
         bmcs.line(target(&host), Urgency::Remediation),
     );
     first.read().await.unwrap();
-    first
-        .command(PowerCommand::ForceOff, in_a_minute())
-        .await
-        .unwrap();
+    first.command(Verb::PowerOff, in_a_minute()).await.unwrap();
     // The next turn is not before its giver has gone, however slow this machine is.
     let pace = bmcs.pace(&target(&host));
     pace.with(|pace, now| pace.note_command(now + Duration::from_secs(30)));
     let mut reading = Box::pin(first.read());
-    let mut on = Box::pin(second.command(PowerCommand::On, in_a_minute()));
+    let mut on = Box::pin(second.command(Verb::PowerOn, in_a_minute()));
     assert!(futures::poll!(&mut reading).is_pending());
     assert!(futures::poll!(&mut on).is_pending());
     // From its answer to a read the actor goes on to the order behind it, and there it waits.
     reading.await.unwrap();
     drop(on);
     pace.with(Pace::note_command);
-    first
-        .command(PowerCommand::ForceOff, in_a_minute())
-        .await
-        .unwrap();
+    first.command(Verb::PowerOff, in_a_minute()).await.unwrap();
     assert_eq!(host.counters().reset, 2);
     let on = |event: &Event| {
         matches!(
@@ -237,8 +231,8 @@ async fn a_talk_under_other_rules_does_not_end_the_talk_of_a_remediation() {
     };
     let other = bmcs.line(rules, Urgency::Remediation);
     other.read().await.unwrap();
-    let answer = remediation.command(PowerCommand::ForceOff, in_a_minute()).await;
-    assert!(matches!(answer, Ok(CommandAnswer::Accepted { .. })), "{answer:?}");
+    let answer = remediation.command(Verb::PowerOff, in_a_minute()).await;
+    assert!(matches!(answer, Ok(CommandAnswer::Accepted)), "{answer:?}");
 }
 
 #[tokio::test]
@@ -267,14 +261,14 @@ async fn a_command_after_its_time_is_not_sent_and_one_without_a_reading_neither(
     let simulator = simulate(&["a"]).await;
     let host = simulator.host("a").unwrap();
     let line = Bmcs::default().line(target(&host), Urgency::Remediation);
-    let command = |not_after| line.command(PowerCommand::ForceOff, not_after);
+    let command = |not_after| line.command(Verb::PowerOff, not_after);
     assert_eq!(command(in_a_minute()).await, Err(BmcError::NotRead));
     line.read().await.unwrap();
     assert_eq!(command(Instant::now()).await, Err(BmcError::TooLate));
     assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
     assert!(matches!(
         command(in_a_minute()).await,
-        Ok(CommandAnswer::Accepted { .. })
+        Ok(CommandAnswer::Accepted)
     ));
 }
 

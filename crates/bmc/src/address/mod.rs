@@ -20,30 +20,13 @@ pub use error::AddressError;
 pub use host::{Host, HostName};
 use parts::{privilege, split_authority, split_rest, split_scheme};
 pub use path::{BadPath, ResourcePath};
+use remediator_core::power::Protocol;
 use scheme::Kind;
 
 /// Longest address we look at, in bytes; real ones are below 200.
 const MAX_ADDRESS: usize = 2048;
 /// Paths that stand for "no system is named" (contract of metal3: Ironic then takes the only one).
 const NO_SYSTEM: [&str; 4] = ["", "/", "/redfish/v1", "/redfish/v1/"];
-
-/// The protocol a BMC is spoken to with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// DMTF Redfish (DSP0266) over HTTP.
-    Redfish,
-    /// IPMI 2.0 RMCP+ ("lanplus").
-    Ipmi,
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Redfish => "Redfish",
-            Self::Ipmi => "IPMI",
-        })
-    }
-}
 
 /// What carries Redfish. Meaningless for IPMI, where it reads [`Transport::Https`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

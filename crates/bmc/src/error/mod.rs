@@ -5,12 +5,12 @@ mod class;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::address::Protocol;
+use super::Protocol;
 use super::credentials::CredentialsError;
 use super::ipmi::IpmiError;
 use super::network::NotAllowed;
 use super::tls::TlsFailure;
-use super::{PowerCommand, TransportSecurity};
+use super::{TransportSecurity, Verb};
 use remediator_core::identity::SystemUuid;
 
 /// Why a BMC could not be asked or did not answer usefully.
@@ -181,7 +181,7 @@ pub enum BmcError {
     #[error("the BMC does not offer {command}, only {offered}. Fence this host by other means.")]
     CommandNotOffered {
         /// The command.
-        command: PowerCommand,
+        command: Verb,
         /// What it lists.
         offered: String,
     },

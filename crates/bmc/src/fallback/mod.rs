@@ -22,7 +22,7 @@ use super::ipmi::{Ipmi, IpmiError};
 use super::redfish::Redfish;
 use super::target::Deadlines;
 use super::{
-    BmcAddress, BmcTarget, CommandAnswer, Inspection, PowerCommand, Privilege, Protocol, Reading, Transport,
+    BmcAddress, BmcTarget, CommandAnswer, Inspection, PowerRead, Privilege, Protocol, Transport, Verb,
 };
 use remediator_core::identity::SystemUuid;
 
@@ -85,7 +85,7 @@ impl RedfishOrIpmi {
         })
     }
 
-    pub(super) async fn read(&mut self, may_fall_back: bool) -> Result<Reading, BmcError> {
+    pub(super) async fn read(&mut self, may_fall_back: bool) -> Result<PowerRead, BmcError> {
         if let Some(stand_in) = &mut self.fallen_back {
             return stand_in.read(self.instead.expected_uuid.as_ref()).await;
         }
@@ -157,7 +157,7 @@ impl RedfishOrIpmi {
 
     pub(super) async fn command(
         &mut self,
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         match &mut self.fallen_back {
@@ -194,7 +194,7 @@ impl RedfishOrIpmi {
 }
 
 impl StandIn {
-    async fn read(&mut self, expected: Option<&SystemUuid>) -> Result<Reading, BmcError> {
+    async fn read(&mut self, expected: Option<&SystemUuid>) -> Result<PowerRead, BmcError> {
         self.proven = false;
         let reading = self.ipmi.read().await;
         let reading = reading.map_err(|error| failed(&self.cause, error))?;
@@ -211,10 +211,10 @@ impl StandIn {
         })
     }
 
-    fn judged(&mut self, reading: Reading, expected: Option<&SystemUuid>) -> Result<Reading, BmcError> {
+    fn judged(&mut self, reading: PowerRead, expected: Option<&SystemUuid>) -> Result<PowerRead, BmcError> {
         is_of(&reading, expected).map_err(|error| failed(&self.cause, error))?;
         self.proven = true;
-        Ok(Reading {
+        Ok(PowerRead {
             fallback: Some(format!(
                 "over IPMI, because Redfish did not answer: {}",
                 self.cause
@@ -223,11 +223,7 @@ impl StandIn {
         })
     }
 
-    async fn command(
-        &mut self,
-        command: PowerCommand,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         if !self.proven {
             return Err(BmcError::NotRead);
         }
@@ -241,7 +237,7 @@ impl StandIn {
 
 /// Whether a reading is of the host that is meant. By the address nothing is known of an IPMI peer, so one
 /// without a GUID that can be compared is not believed.
-fn is_of(reading: &Reading, expected: Option<&SystemUuid>) -> Result<(), BmcError> {
+fn is_of(reading: &PowerRead, expected: Option<&SystemUuid>) -> Result<(), BmcError> {
     let said = reading.uuid.as_deref().unwrap_or_default();
     match (expected, SystemUuid::parse(said)) {
         (Some(expected), Ok(found)) if expected.matches(&found).is_some() => Ok(()),

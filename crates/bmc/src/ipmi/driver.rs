@@ -24,12 +24,11 @@ use super::power::{chassis_status, verdict};
 use super::session::Session;
 use super::wire::Request;
 use super::wire::net_fn::CHASSIS;
-use crate::address::{Privilege, Protocol};
+use crate::address::Privilege;
 use crate::credentials::Credentials;
 use crate::error::BmcError;
-use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerCommand, Reading};
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Verb};
 use remediator_core::identity::SystemUuid;
-use remediator_core::power::IPMI_SYSTEM;
 
 /// How long the end of a session is waited for at most.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -40,6 +39,9 @@ const GET_CHASSIS_STATUS: Request<'static> = Request {
     data: &[],
 };
 const CHASSIS_CONTROL: u8 = 0x02;
+
+/// What the system is called: IPMI has no names, and there is one behind a BMC.
+const SYSTEM: &str = "ipmi";
 
 /// A conversation with one BMC about the one system behind it.
 pub(crate) struct Ipmi {
@@ -119,7 +121,7 @@ impl Ipmi {
     }
 
     /// Reads the chassis status, after logging in and reading the GUID if that has not happened yet.
-    pub(crate) async fn read(&mut self) -> Result<Reading, BmcError> {
+    pub(crate) async fn read(&mut self) -> Result<PowerRead, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let limit = self.deadlines.operation;
@@ -149,7 +151,7 @@ impl Ipmi {
         })
     }
 
-    async fn read_now(&mut self) -> Result<Reading, BmcError> {
+    async fn read_now(&mut self) -> Result<PowerRead, BmcError> {
         if self.doubt() && self.settle(after(CLOSING)).await.is_err() {
             tracing::debug!("the session of an unanswered power command could not be closed yet");
         }
@@ -169,7 +171,7 @@ impl Ipmi {
     }
 
     /// One reading. A session in which there was no answer is not kept.
-    async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<Reading, BmcError> {
+    async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<PowerRead, BmcError> {
         let began = Timestamp::now();
         let answer = live
             .session
@@ -180,14 +182,14 @@ impl Ipmi {
         let uuid = live.uuid.clone();
         self.live = Some(live);
         let (power, literal) = chassis_status(&answer)?;
-        Ok(Reading {
+        Ok(PowerRead {
             command_failure: None,
-            source: Protocol::Ipmi,
+            protocol: Protocol::Ipmi,
             power,
             literal: Some(literal.to_owned()),
             uuid,
             serial: None,
-            system: IPMI_SYSTEM.to_owned(),
+            system: SYSTEM.to_owned(),
             session: None,
             fallback: None,
             began,
@@ -198,7 +200,7 @@ impl Ipmi {
     /// Sends a command once to the BMC of the last reading, in its session.
     pub(crate) async fn command(
         &mut self,
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         self.not_rejected()?;
@@ -223,8 +225,8 @@ impl Ipmi {
             net_fn: CHASSIS,
             command: CHASSIS_CONTROL,
             data: match command {
-                PowerCommand::ForceOff => &[0x00],
-                PowerCommand::On => &[0x01],
+                Verb::PowerOff => &[0x00],
+                Verb::PowerOn => &[0x01],
             },
         };
         // Before the first await: this future may be dropped at any of them.

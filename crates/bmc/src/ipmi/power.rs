@@ -1,7 +1,5 @@
 //! What the answers about power mean.
 
-use jiff::Timestamp;
-
 use super::error::IpmiError;
 use super::session::Answer;
 use super::status;
@@ -38,22 +36,20 @@ pub(super) fn chassis_status(answer: &Answer) -> Result<(PowerState, &'static st
 
 /// What the answer to Chassis Control means (table 5-2).
 pub(super) fn verdict(completion: u8) -> Result<CommandAnswer, BmcError> {
-    let at = Timestamp::now();
     let text = status::completed("Chassis Control", completion);
     let refused = |class, text| {
         Ok(CommandAnswer::Refused {
-            at,
             class,
             text,
             retry_after: None,
         })
     };
     match completion {
-        0x00 => Ok(CommandAnswer::Accepted { at }),
+        0x00 => Ok(CommandAnswer::Accepted),
         // It took too long or lost its response, but may have acted.
         0xc3 | 0xce => Err(BmcError::UnknownOutcome { cause: text }),
         code if status::is_denial(code) => Err(IpmiError::PrivilegeDenied { text }.into()),
-        0xd5 => Ok(CommandAnswer::AlreadyThereOrConflict { at, text }),
+        0xd5 => Ok(CommandAnswer::AlreadyThereOrConflict { text }),
         code if status::is_busy(code) => refused(Refusal::Busy, text),
         0xc1 | 0xc2 | 0xc7 | 0xc9 | 0xcc | 0xd6 => refused(Refusal::Unsupported, text),
         _ => refused(Refusal::Failed, text),
@@ -111,7 +107,7 @@ mod tests {
             (0x7f, "Failed"),
         ] {
             let found = match verdict(completion) {
-                Ok(CommandAnswer::Accepted { .. }) => "accepted".to_owned(),
+                Ok(CommandAnswer::Accepted) => "accepted".to_owned(),
                 Ok(CommandAnswer::AlreadyThereOrConflict { .. }) => "already".to_owned(),
                 Ok(CommandAnswer::Refused { class, .. }) => format!("{class:?}"),
                 Err(error) => error.reason().to_owned(),

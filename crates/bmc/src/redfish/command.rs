@@ -2,7 +2,6 @@
 //! its answer means. It never means a power state.
 
 use http::Method;
-use jiff::Timestamp;
 use serde_json::json;
 
 use tokio::time::Instant;
@@ -14,7 +13,7 @@ use super::task::{self, Course};
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own, wiped};
 use crate::error::BmcError;
-use crate::{CommandAnswer, PowerCommand, Refusal};
+use crate::{CommandAnswer, Refusal, Verb};
 
 impl Redfish {
     /// Sends a command once to the system of the last reading.
@@ -24,7 +23,7 @@ impl Redfish {
     /// remediation a request; it is read after a 400, to say in the answer what is offered.
     pub(crate) async fn command(
         &mut self,
-        command: PowerCommand,
+        command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         if let Standing::Rejected { status, text } = &self.standing {
@@ -46,12 +45,14 @@ impl Redfish {
         let target = reset.target.as_deref().ok_or(BmcError::MissingResetTarget)?;
         let target = own("reset target", Some(target))?;
         if let Some(offered) = reset.offered.as_ref().filter(|offered| !offered.is_empty())
-            && !offered.iter().any(|word| word == command.as_str())
+            && !offered.iter().any(|word| word == command.reset_type())
         {
             let offered = self.redactor.clean(&offered.join(", "));
             return Err(BmcError::CommandNotOffered { command, offered });
         }
-        let body = json!({ "ResetType": command.as_str() }).to_string().into_bytes();
+        let body = json!({ "ResetType": command.reset_type() })
+            .to_string()
+            .into_bytes();
         // What became of the command before does not matter any more.
         self.followed = None;
         let authorization = self.authorization()?;
@@ -73,12 +74,11 @@ impl Redfish {
         };
         let status = answer.status.as_u16();
         let answered = self.classify(&answer)?;
-        if matches!(answered, CommandAnswer::Accepted { .. }) {
+        if matches!(answered, CommandAnswer::Accepted) {
             self.follow(command, &answer);
         }
         match answered {
             CommandAnswer::Refused {
-                at,
                 class: Refusal::Unsupported,
                 text,
                 retry_after,
@@ -96,20 +96,18 @@ impl Redfish {
                     None => text,
                 };
                 Ok(CommandAnswer::Refused {
-                    at,
                     class: Refusal::Unsupported,
                     text,
                     retry_after,
                 })
             }
-            answered @ (CommandAnswer::Accepted { .. }
+            answered @ (CommandAnswer::Accepted
             | CommandAnswer::AlreadyThereOrConflict { .. }
             | CommandAnswer::Refused { .. }) => Ok(answered),
         }
     }
 
     fn classify(&mut self, answer: &Answer) -> Result<CommandAnswer, BmcError> {
-        let at: Timestamp = answer.ended;
         let status = answer.status.as_u16();
         let body = answer.body.as_deref().unwrap_or_default();
         let said = Said::of(body);
@@ -117,7 +115,6 @@ impl Redfish {
         let retry_after = answer.retry_after();
         let refused = |class, text| {
             Ok(CommandAnswer::Refused {
-                at,
                 class,
                 text,
                 retry_after,
@@ -134,10 +131,10 @@ impl Redfish {
             }
             if !said.denies_success() {
                 // 202 names a task, or none (Supermicro). Whatever it is, readings settle the state.
-                return Ok(CommandAnswer::Accepted { at });
+                return Ok(CommandAnswer::Accepted);
             }
             return if said.says_already() {
-                Ok(CommandAnswer::AlreadyThereOrConflict { at, text })
+                Ok(CommandAnswer::AlreadyThereOrConflict { text })
             } else if said.says_not_ready() {
                 refused(Refusal::Busy, text)
             } else {
@@ -152,11 +149,11 @@ impl Redfish {
                 refused(Refusal::SessionEnded, text)
             }
             401 => Err(self.reject(answer)),
-            409 => Ok(CommandAnswer::AlreadyThereOrConflict { at, text }),
+            409 => Ok(CommandAnswer::AlreadyThereOrConflict { text }),
             // A gateway in front of the BMC gave up on it; the BMC may still have acted.
             502 | 504 => Err(BmcError::UnknownOutcome { cause: text }),
             _ if said.says_not_ready() => refused(Refusal::Busy, text),
-            400..=499 if said.says_already() => Ok(CommandAnswer::AlreadyThereOrConflict { at, text }),
+            400..=499 if said.says_already() => Ok(CommandAnswer::AlreadyThereOrConflict { text }),
             408 | 425 | 429 | 503 => refused(Refusal::Busy, text),
             400..=499 | 501 => refused(Refusal::Unsupported, text),
             _ => refused(Refusal::Failed, text),

@@ -34,7 +34,7 @@ use super::credentials::Credentials;
 use super::error::BmcError;
 use super::redact::Redactor;
 use super::tls::ClientSide;
-use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, Reading};
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, PowerRead};
 use remediator_core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -104,14 +104,14 @@ impl Redfish {
 
     /// Reads the system, and how the task of the last command stands while the power is not what that
     /// wanted.
-    pub(super) async fn read(&mut self) -> Result<Reading, BmcError> {
+    pub(super) async fn read(&mut self) -> Result<PowerRead, BmcError> {
         let mut reading = self.read_power().await?;
         self.tell_failure(&mut reading).await;
         Ok(reading)
     }
 
     /// Reads the system, after logging in and choosing it if that has not happened yet.
-    async fn read_power(&mut self) -> Result<Reading, BmcError> {
+    async fn read_power(&mut self) -> Result<PowerRead, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let limit = self.deadlines.operation;
@@ -125,7 +125,7 @@ impl Redfish {
         Ok(reading)
     }
 
-    async fn read_now(&mut self) -> Result<(Reading, Control), BmcError> {
+    async fn read_now(&mut self) -> Result<(PowerRead, Control), BmcError> {
         // Here, so that what a login answers is never taken for what a system answers.
         self.log_in().await?;
         if let Some(path) = self.system.clone() {

@@ -6,9 +6,9 @@
 
 use super::resource::{Chassis, Collection, Root, System};
 use super::{Control, Redfish, own};
-use crate::Reading;
-use crate::address::{Protocol, ResourcePath};
+use crate::address::ResourcePath;
 use crate::error::BmcError;
+use crate::{PowerRead, Protocol};
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 
@@ -21,7 +21,10 @@ pub(super) const MAX_WORD: usize = 64;
 
 impl Redfish {
     /// Reads one system.
-    pub(super) async fn read_system(&mut self, path: &ResourcePath) -> Result<(Reading, Control), BmcError> {
+    pub(super) async fn read_system(
+        &mut self,
+        path: &ResourcePath,
+    ) -> Result<(PowerRead, Control), BmcError> {
         let answer = match self.get(path).await {
             Err(BmcError::Http {
                 status: 404, text, ..
@@ -44,8 +47,8 @@ impl Redfish {
             None => None,
         };
         let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
-        let reading = Reading {
-            source: Protocol::Redfish,
+        let reading = PowerRead {
+            protocol: Protocol::Redfish,
             power: if contradiction.is_some() {
                 PowerState::Unknown
             } else {
@@ -121,7 +124,7 @@ impl Redfish {
 
     /// Finds the system when the address names none. The reading that decided is handed back, so
     /// that nothing is read twice.
-    pub(super) async fn select(&mut self) -> Result<(ResourcePath, (Reading, Control)), BmcError> {
+    pub(super) async fn select(&mut self) -> Result<(ResourcePath, (PowerRead, Control)), BmcError> {
         let members = self.members().await?;
         if let [only] = members.as_slice() {
             let path = own("system", only.as_deref())?;

@@ -18,7 +18,7 @@ use super::wire::Answer;
 use super::{Redfish, resource};
 use crate::address::ResourcePath;
 use crate::redact::Redactor;
-use crate::{PowerCommand, Reading};
+use crate::{PowerRead, Verb};
 use remediator_core::power::PowerState;
 
 /// The longest that a `Retry-After` of a task is obeyed.
@@ -51,7 +51,7 @@ pub(super) enum Course {
 
 /// The last command that was accepted, until the power is what it wanted.
 pub(super) struct Followed {
-    command: PowerCommand,
+    command: Verb,
     /// Where its task is asked for; `None` when nothing more is to be learned there.
     monitor: Option<ResourcePath>,
     /// The task is not asked for before.
@@ -122,7 +122,7 @@ pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Co
 
 impl Redfish {
     /// Remembers where the task of a command that was just accepted is asked for.
-    pub(super) fn follow(&mut self, command: PowerCommand, answer: &Answer) {
+    pub(super) fn follow(&mut self, command: Verb, answer: &Answer) {
         let task = answer.body.as_deref().ok().and_then(Task::of);
         let running = task
             .as_ref()
@@ -150,7 +150,7 @@ impl Redfish {
 
     /// Adds to a reading that the command before it failed, if that is known. Asks for its task at most
     /// once, and only while the power is not what the command wanted.
-    pub(super) async fn tell_failure(&mut self, reading: &mut Reading) {
+    pub(super) async fn tell_failure(&mut self, reading: &mut PowerRead) {
         let Some(mut followed) = self.followed.take() else {
             return;
         };
@@ -195,8 +195,8 @@ impl Redfish {
 impl Followed {
     fn wanted(&self) -> PowerState {
         match self.command {
-            PowerCommand::ForceOff => PowerState::Off,
-            PowerCommand::On => PowerState::On,
+            Verb::PowerOff => PowerState::Off,
+            Verb::PowerOn => PowerState::On,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! The journal is the only memory that survives a crash. It is written by compare-and-swap before
 //! each effect, so that a successor reads what may have been done instead of doing it again.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,7 @@ mod subject;
 pub use release::{Release, ReleaseBy, SavedNode, SavedTaint};
 pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
 
+use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
 use super::phase::{Phase, Reason};
 
@@ -48,6 +51,27 @@ pub struct Journal {
     /// Why we believe the host is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<OffEvidence>,
+    /// When the host was seen to have come on in this phase after it had gone off, before Off was proven. Somebody
+    /// powers it, and another power-off would be a second outage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_came_on: Option<Timestamp>,
+    /// When the Node was first seen to report in this phase although the BMC said Off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_reported: Option<Timestamp>,
+    /// What the BMC said last against a power command of this phase that it refused or failed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4100))]
+    pub command_complaint: Option<String>,
+    /// Since when it waits for what does not count against the time that it may be held up: a person's pause, or
+    /// another remediation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended_since: Option<Timestamp>,
+    /// When it ended because the Node was healthy again and the host untouched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<Timestamp>,
+    /// When it ended because the signal was taken back, or the Machine that it was for has gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<Timestamp>,
     /// How the workloads are released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
@@ -84,7 +108,7 @@ pub struct Journal {
 }
 
 /// The verbs that change a host. Absolute and idempotent; there is no other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Verb {
     /// Redfish `ForceOff`, IPMI power down.
     PowerOff,
@@ -164,6 +188,30 @@ pub struct Escalating {
     pub given_up: Option<Timestamp>,
 }
 
+impl Verb {
+    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: what it asks for does not depend on the
+    /// present state, so that one that is repeated by accident does no harm.
+    pub fn reset_type(self) -> &'static str {
+        match self {
+            Self::PowerOff => "ForceOff",
+            Self::PowerOn => "On",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.reset_type())
+    }
+}
+
+impl Failing {
+    /// The same as an obstacle. `None`: the reason is one that this version does not know.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        Reason::named(&self.reason).map(|reason| Obstacle::new(reason, self.detail.clone()))
+    }
+}
+
 impl Escalating {
     /// Whether it is neither done nor given up.
     pub fn is_open(&self) -> bool {
@@ -220,13 +268,21 @@ const TIMELINE_LIMIT: usize = 60;
 
 impl Journal {
     /// Enters a phase: sets its start and deadline and writes it into the timeline. A failure that was put off
-    /// is so no more.
+    /// is so no more, and what was noted of the phase before is over. What kind of end it is, is written down for
+    /// whatever is said of it later.
     pub fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp, deadline: Option<Timestamp>) {
         self.phase = phase;
         self.phase_started = Some(now);
         self.deadline = deadline;
         self.reason = reason.as_str().to_owned();
         self.failing = None;
+        self.host_came_on = None;
+        self.node_reported = None;
+        self.command_complaint = None;
+        self.suspended_since = None;
+        let untouched = phase == Phase::Cancelled;
+        self.recovered = (untouched && reason == Reason::Recovered).then_some(now);
+        self.withdrawn = (phase.is_final() && reason.is_withdrawal()).then_some(now);
         if phase.is_final() {
             self.next_attempt = None;
         }
@@ -272,9 +328,10 @@ impl Journal {
         self.subject.as_ref().is_some_and(Subject::had_no_node)
     }
 
-    /// Whether a person's pause is why it stands there.
-    pub fn is_paused(&self) -> bool {
-        Reason::named(&self.reason).is_some_and(Reason::is_pause)
+    /// Notes whether it waits for what does not count against the time that it may be held up.
+    pub fn note_suspended(&mut self, suspended: bool, now: Timestamp) {
+        let since = self.suspended_since.unwrap_or(now);
+        self.suspended_since = suspended.then_some(since);
     }
 
     /// Whether a power-off of ours may stand that was never seen undone.

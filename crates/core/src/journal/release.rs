@@ -24,6 +24,10 @@ pub struct Release {
     /// When it was taken back because the host was not off any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
+    /// What is waited for, as far as the message names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 3), inner(length(max = 512)))]
+    pub waiting_for: Vec<String>,
     /// What the Node carried before it was deleted; gone from here when the Node has it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_node: Option<SavedNode>,

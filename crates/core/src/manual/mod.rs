@@ -1,50 +1,40 @@
 //! A power command by a person's hand: the protocol of a remediation without Kubernetes.
 //!
-//! The same rules hold: absolute verbs, none repeated before a read, and Off is only what two fresh reads
-//! after the acknowledgement say literally.
+//! The same rules hold ([`power_command`](super::power_command)): absolute verbs, none repeated before a read, and
+//! Off is only what two fresh reads after the acknowledgement say literally.
 
 #[cfg(test)]
 mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::facts::Obstacle;
 use super::journal::{HostAtBmc, Verb};
-use super::observed::PowerRead;
-use super::power::PowerState;
+use super::observed::{IntentKey, Observed, PowerRead, Sent};
+use super::phase::Reason;
+use super::power::{PowerState, Protocol};
+use super::power_command::{CommandAnswer, CommandError, Delivery, Pace};
 use super::proof::{self, OffProof};
 
-/// How long a host may go on saying the old state before the command is sent again.
-const SETTLE: SignedDuration = SignedDuration::from_secs(20);
-/// Pause before a command that was definitely not carried out is sent again.
-const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
-/// Distance of reads while the state is not what it should be, and at most.
-const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// The longest pause between reads: a person waits for it.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(5);
-/// Sends at most.
-const SENDS_LIMIT: usize = 12;
 
-/// What came of a command that was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The BMC took it, or said that there was nothing to do.
-    Acknowledged,
-    /// The BMC did not take it; what it said.
-    Refused(String),
-    /// The BMC took it and failed over it; what it said. What it did before that is not known.
-    Failed(String),
-    /// No answer came.
-    Unknown,
-}
+/// Reads that may fail in a row before it is given up.
+const FAILURES_TOLERATED: u32 = 10;
 
 /// A command under way.
 #[derive(Clone, Debug)]
 pub struct Manual {
     verb: Verb,
     system: String,
+    protocol: Protocol,
     system_uuid: String,
+    begun: Timestamp,
     deadline: Timestamp,
-    sent: Vec<(Timestamp, Outcome)>,
-    reads: Vec<PowerRead>,
+    sends: i32,
+    observed: Observed,
+    /// Whether the host went off and came on again. Somebody else powers it.
+    came_on: bool,
 }
 
 /// What to do next.
@@ -61,144 +51,120 @@ pub enum Next {
 }
 
 impl Manual {
-    /// A command for the host that `first` was read from, given up at `deadline`.
-    pub fn new(verb: Verb, first: &PowerRead, deadline: Timestamp) -> Self {
+    /// A command for the host that `first` was read from, begun now and given up at `deadline`.
+    pub fn new(verb: Verb, first: &PowerRead, now: Timestamp, deadline: Timestamp) -> Self {
         Self {
             verb,
             system: first.system.clone(),
+            protocol: first.protocol,
             system_uuid: first.uuid.clone().unwrap_or_default(),
+            begun: now,
             deadline,
-            sent: Vec::new(),
-            reads: Vec::new(),
+            sends: 0,
+            observed: Observed::default(),
+            came_on: false,
         }
     }
 
     fn host(&self) -> HostAtBmc<'_> {
         HostAtBmc {
             system: &self.system,
+            protocol: Some(self.protocol),
             system_uuid: &self.system_uuid,
         }
     }
 
     /// Notes what came of a command, and when.
-    pub fn note_sent(&mut self, at: Timestamp, outcome: Outcome) {
-        self.sent.push((at, outcome));
+    pub fn note_sent(&mut self, at: Timestamp, answer: Result<CommandAnswer, CommandError>) {
+        self.sends = self.sends.saturating_add(1);
+        let intent = IntentKey {
+            verb: self.verb,
+            attempt: 1,
+            sends: self.sends,
+        };
+        self.observed.sent = Some(Sent { intent, at, answer });
     }
 
     /// Notes a read, and what it tells of the last command.
     pub fn note_read(&mut self, read: PowerRead) {
-        if let (Some(why), Some((at, outcome))) = (&read.command_failure, self.sent.last_mut())
-            && *outcome == Outcome::Acknowledged
-            && *at <= read.began
-        {
-            *outcome = Outcome::Failed(why.clone());
-        }
-        self.reads.push(read);
+        self.observed.note_read(read);
+        self.came_on |= self.verb == Verb::PowerOff && self.observed.shows_host_came_on(self.begun);
+    }
+
+    /// Notes a read that failed. Answers whether the BMC is asked again.
+    pub fn note_read_failure(&mut self, at: Timestamp, why: &str) -> bool {
+        let obstacle = Obstacle::new(Reason::BmcUnreachable, why);
+        self.observed.note_read_failure(at, obstacle);
+        let failure = self.observed.read_failure.as_ref();
+        failure.is_none_or(|failure| failure.consecutive <= FAILURES_TOLERATED)
     }
 
     /// What to do now.
     pub fn next(&self, now: Timestamp) -> Next {
-        let Some((at, outcome)) = self.sent.last() else {
-            return Next::Send;
+        let delivery = self.delivery();
+        let since = match &delivery {
+            Delivery::Unsent => return Next::Send,
+            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => *at,
         };
-        let since: Vec<&PowerRead> = self.reads.iter().filter(|read| read.began >= *at).collect();
-        if let Some(detail) = self
-            .reads
-            .last()
-            .and_then(|read| proof::wrong_host(read, self.host()))
-        {
+        let last = self.observed.last_read();
+        if let Some(detail) = last.and_then(|read| proof::wrong_host(read, self.host())) {
             return Next::GiveUp(detail);
         }
-        if self.is_done(now) {
+        if self.is_done(&delivery, now) {
             return Next::Done;
         }
         if now >= self.deadline {
-            return Next::GiveUp(self.overdue());
+            return Next::GiveUp(self.overdue(&delivery));
         }
-        let power = since.last().map(|read| read.power);
-        if self.sent.len() < SENDS_LIMIT && self.is_sent_again(*at, outcome, power, now) {
+        let power = self.observed.last_read_since(since).map(|read| read.power);
+        if delivery.is_sent_again(self.verb, power, self.came_on, self.sends, now) {
             return Next::Send;
         }
-        Next::Read(self.next_read(*at, outcome, &since).min(self.deadline))
-    }
-
-    fn is_done(&self, now: Timestamp) -> bool {
-        match self.verb {
-            Verb::PowerOff => {
-                let acknowledged = self.sent.iter().rev();
-                let mut times = acknowledged.filter(|(_, outcome)| *outcome == Outcome::Acknowledged);
-                times.next().is_some_and(|(at, _)| {
-                    matches!(
-                        proof::off(&self.reads, *at, self.host(), now),
-                        OffProof::Proven { .. }
-                    )
-                })
-            }
-            Verb::PowerOn => self.reads.last().is_some_and(|read| {
-                let first_sent = self.sent.first().map(|(at, _)| *at);
-                read.power == PowerState::On && first_sent.is_some_and(|at| read.began >= at)
-            }),
-        }
-    }
-
-    /// Only on what was read since, as in `core::step`.
-    fn is_sent_again(
-        &self,
-        at: Timestamp,
-        outcome: &Outcome,
-        power: Option<PowerState>,
-        now: Timestamp,
-    ) -> bool {
-        let waited = now.duration_since(at);
-        let unchanged = match self.verb {
-            Verb::PowerOff => PowerState::On,
-            Verb::PowerOn => PowerState::Off,
+        let pace = Pace {
+            longest: LONGEST_PAUSE,
+            ..Pace::default()
         };
-        match outcome {
-            Outcome::Refused(_) => waited >= REFUSED_PAUSE,
-            Outcome::Acknowledged => power == Some(unchanged) && waited >= SETTLE,
-            // Off proves nothing without an acknowledgement, and a power-off changes nothing there.
-            Outcome::Failed(_) | Outcome::Unknown
-                if self.verb == Verb::PowerOff && power == Some(PowerState::Off) =>
-            {
-                true
+        Next::Read(self.observed.read_at(self.begun, since, pace).min(self.deadline))
+    }
+
+    fn delivery(&self) -> Delivery {
+        let sent = self.observed.sent.as_ref();
+        sent.map_or(Delivery::Unsent, Sent::delivery)
+    }
+
+    fn is_done(&self, delivery: &Delivery, now: Timestamp) -> bool {
+        match (self.verb, delivery) {
+            (Verb::PowerOff, Delivery::Acknowledged(at)) => matches!(
+                proof::off(&self.observed.reads, *at, self.host(), now),
+                OffProof::Proven { .. }
+            ),
+            (Verb::PowerOff, Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..)) => false,
+            (Verb::PowerOn, _) => {
+                let read = self.observed.right_read_since(self.host(), self.begun);
+                read.is_some_and(|read| read.power == PowerState::On)
             }
-            Outcome::Failed(_) | Outcome::Unknown => power == Some(unchanged) && waited >= SETTLE,
         }
     }
 
-    fn next_read(&self, at: Timestamp, outcome: &Outcome, since: &[&PowerRead]) -> Timestamp {
-        if let (Outcome::Refused(_), None) = (outcome, since.last()) {
-            return later(at, REFUSED_PAUSE);
-        }
-        let Some(last) = since.last() else {
-            return later(at, FIRST_PAUSE);
-        };
-        if self.verb == Verb::PowerOff && last.power == PowerState::Off {
-            return later(last.began, proof::READ_SPACING);
-        }
-        let grown = FIRST_PAUSE.saturating_mul(i32::try_from(since.len()).unwrap_or(i32::MAX));
-        later(last.began, grown.min(LONGEST_PAUSE))
-    }
-
-    fn overdue(&self) -> String {
+    fn overdue(&self, delivery: &Delivery) -> String {
         let wanted = match self.verb {
+            Verb::PowerOff if self.came_on => {
+                "Off was not proven in time, for the host went off and came on again"
+            }
             Verb::PowerOff => "Off was not proven in time",
             Verb::PowerOn => "the host did not come on in time",
         };
-        let said = match self.reads.last() {
-            Some(read) => format!("the BMC says {}", read.said),
+        let said = match self.observed.last_read() {
+            Some(read) => format!("the BMC says {}", read.said()),
             None => "the power state could not be read".to_owned(),
         };
-        match self.sent.last() {
-            Some((_, Outcome::Refused(text))) => format!("{wanted}: {said}, and refused: {text}"),
-            Some((_, Outcome::Failed(text))) => format!("{wanted}: {said}, and of the command: {text}"),
-            Some((_, Outcome::Unknown)) => format!("{wanted}: {said}, and did not answer the command"),
-            Some((_, Outcome::Acknowledged)) | None => format!("{wanted}: {said}"),
+        match delivery {
+            Delivery::Refused(_, why) => format!("{wanted}: {said}, and refused: {}", why.detail),
+            Delivery::Unknown(_, Some(why)) if why.reason == Reason::BmcCommandFailed => {
+                format!("{wanted}: {said}, and of the command: {}", why.detail)
+            }
+            Delivery::Unknown(..) => format!("{wanted}: {said}, and did not answer the command"),
+            Delivery::Acknowledged(_) | Delivery::Unsent => format!("{wanted}: {said}"),
         }
     }
-}
-
-fn later(at: Timestamp, pause: SignedDuration) -> Timestamp {
-    at.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -1,4 +1,25 @@
 use super::*;
+use crate::power_command::Refusal;
+
+type Answer = Result<CommandAnswer, CommandError>;
+
+const ACCEPTED: Answer = Ok(CommandAnswer::Accepted);
+
+fn refused() -> Answer {
+    Ok(CommandAnswer::Refused {
+        class: Refusal::Busy,
+        text: "busy".to_owned(),
+        retry_after: None,
+    })
+}
+
+/// Sent, and nobody answered.
+fn unknown() -> Answer {
+    Err(CommandError {
+        may_have_been_executed: true,
+        obstacle: Obstacle::new(Reason::BmcUnreachable, "no answer"),
+    })
+}
 
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 
@@ -11,7 +32,9 @@ fn read(seconds: i64, said: &str) -> PowerRead {
         began: at(seconds),
         ended: at(seconds),
         power: PowerState::from_literal(Some(said)),
-        said: said.to_owned(),
+        protocol: Protocol::Redfish,
+        literal: Some(said.to_owned()),
+        serial: None,
         uuid: Some(UUID.to_owned()),
         system: "/redfish/v1/Systems/1".to_owned(),
         session: None,
@@ -20,10 +43,10 @@ fn read(seconds: i64, said: &str) -> PowerRead {
     }
 }
 
-fn manual(verb: Verb, sent: &[(i64, Outcome)], reads: &[(i64, &str)]) -> Manual {
-    let mut manual = Manual::new(verb, &read(-1, "On"), at(300));
-    for (seconds, outcome) in sent {
-        manual.note_sent(at(*seconds), outcome.clone());
+fn manual(verb: Verb, sent: &[(i64, Answer)], reads: &[(i64, &str)]) -> Manual {
+    let mut manual = Manual::new(verb, &read(-1, "On"), at(0), at(300));
+    for (seconds, answer) in sent {
+        manual.note_sent(at(*seconds), answer.clone());
     }
     for (seconds, said) in reads {
         manual.note_read(read(*seconds, said));
@@ -31,55 +54,59 @@ fn manual(verb: Verb, sent: &[(i64, Outcome)], reads: &[(i64, &str)]) -> Manual 
     manual
 }
 
-type Row<'a> = (&'a str, &'a [(i64, Outcome)], &'a [(i64, &'a str)], i64, Next);
+type Row<'a> = (&'a str, &'a [(i64, Answer)], &'a [(i64, &'a str)], i64, Next);
 
 #[test]
 fn a_power_off_is_done_when_two_reads_after_the_acknowledgement_say_off() {
-    use Outcome::{Acknowledged, Refused, Unknown};
-    let refused = || Refused("busy".to_owned());
     let rows: [Row<'_>; 12] = [
         ("nothing sent", &[], &[(-1, "On")], 0, Next::Send),
-        ("sent", &[(0, Acknowledged)], &[], 0, Next::Read(at(1))),
+        ("sent", &[(0, ACCEPTED)], &[], 0, Next::Read(at(1))),
         (
             "going",
-            &[(0, Acknowledged)],
+            &[(0, ACCEPTED)],
             &[(1, "PoweringOff"), (2, "PoweringOff")],
             2,
-            Next::Read(at(4)),
+            Next::Read(at(2) + SignedDuration::from_millis(1_600)),
         ),
-        ("once", &[(0, Acknowledged)], &[(1, "Off")], 1, Next::Read(at(2))),
+        ("once", &[(0, ACCEPTED)], &[(1, "Off")], 1, Next::Read(at(2))),
         (
             "twice",
-            &[(0, Acknowledged)],
+            &[(0, ACCEPTED)],
             &[(1, "Off"), (2, "Off")],
             2,
             Next::Done,
         ),
         (
             "twice, too long ago",
-            &[(0, Acknowledged)],
+            &[(0, ACCEPTED)],
             &[(1, "Off"), (2, "Off")],
             8,
             Next::Read(at(3)),
         ),
         (
             "before the acknowledgement",
-            &[(3, Acknowledged)],
+            &[(3, ACCEPTED)],
             &[(1, "Off"), (2, "Off")],
             3,
             Next::Read(at(4)),
         ),
         (
             "still on",
-            &[(0, Acknowledged)],
+            &[(0, ACCEPTED)],
             &[(19, "On")],
             19,
             Next::Read(at(20)),
         ),
-        ("on for long", &[(0, Acknowledged)], &[(20, "On")], 20, Next::Send),
-        ("unknown, off", &[(0, Unknown)], &[(1, "Off")], 1, Next::Send),
-        ("refused", &[(0, refused())], &[], 5, Next::Read(at(10))),
-        ("refused, later", &[(0, refused())], &[], 10, Next::Send),
+        ("on for long", &[(0, ACCEPTED)], &[(20, "On")], 20, Next::Send),
+        ("unknown, off", &[(0, unknown())], &[(1, "Off")], 1, Next::Send),
+        (
+            "refused",
+            &[(0, refused())],
+            &[(1, "On"), (2, "On")],
+            5,
+            Next::Read(at(2) + SignedDuration::from_millis(1_600)),
+        ),
+        ("refused, later", &[(0, refused())], &[(1, "On")], 10, Next::Send),
     ];
     for (name, sent, reads, now, expected) in rows {
         assert_eq!(
@@ -92,18 +119,13 @@ fn a_power_off_is_done_when_two_reads_after_the_acknowledgement_say_off() {
 
 #[test]
 fn a_power_on_is_done_when_a_read_after_it_says_on() {
-    use Outcome::{Acknowledged, Unknown};
-    let next = |sent: &[(i64, Outcome)], reads: &[(i64, &str)], now| {
-        manual(Verb::PowerOn, sent, reads).next(at(now))
-    };
-    assert_eq!(next(&[(0, Acknowledged)], &[(1, "On")], 1), Next::Done);
-    assert_eq!(next(&[(0, Acknowledged)], &[(-1, "On")], 1), Next::Read(at(1)));
-    assert_eq!(
-        next(&[(0, Acknowledged)], &[(1, "PoweringOn")], 1),
-        Next::Read(at(2))
-    );
-    assert_eq!(next(&[(0, Unknown)], &[(1, "Off")], 1), Next::Read(at(2)));
-    assert_eq!(next(&[(0, Unknown)], &[(20, "Off")], 20), Next::Send);
+    let next =
+        |sent: &[(i64, Answer)], reads: &[(i64, &str)], now| manual(Verb::PowerOn, sent, reads).next(at(now));
+    assert_eq!(next(&[(0, ACCEPTED)], &[(1, "On")], 1), Next::Done);
+    assert_eq!(next(&[(0, ACCEPTED)], &[(-1, "On")], 1), Next::Read(at(1)));
+    assert_eq!(next(&[(0, ACCEPTED)], &[(1, "PoweringOn")], 1), Next::Read(at(2)));
+    assert_eq!(next(&[(0, unknown())], &[(1, "Off")], 1), Next::Read(at(2)));
+    assert_eq!(next(&[(0, unknown())], &[(20, "Off")], 20), Next::Send);
 }
 
 #[test]
@@ -112,7 +134,7 @@ fn a_command_that_the_bmc_failed_over_is_no_acknowledgement() {
         command_failure: Some("its task ended in Exception".to_owned()),
         ..read(seconds, said)
     };
-    let mut off = manual(Verb::PowerOff, &[(0, Outcome::Acknowledged)], &[]);
+    let mut off = manual(Verb::PowerOff, &[(0, ACCEPTED)], &[]);
     off.note_read(failed(1, "On"));
     // Not sooner than after any other that came to nothing.
     assert_eq!(off.next(at(19)), Next::Read(at(2)));
@@ -126,14 +148,14 @@ fn a_command_that_the_bmc_failed_over_is_no_acknowledgement() {
         "{text}"
     );
 
-    let mut off = manual(Verb::PowerOff, &[(0, Outcome::Acknowledged)], &[]);
+    let mut off = manual(Verb::PowerOff, &[(0, ACCEPTED)], &[]);
     off.note_read(failed(1, "On"));
     off.note_read(read(2, "Off"));
     off.note_read(read(3, "Off"));
     assert_eq!(off.next(at(3)), Next::Send, "nothing acknowledges this Off");
 
     // What was read before the command is about another one.
-    let mut early = manual(Verb::PowerOff, &[(2, Outcome::Acknowledged)], &[]);
+    let mut early = manual(Verb::PowerOff, &[(2, ACCEPTED)], &[]);
     early.note_read(failed(1, "On"));
     early.note_read(read(3, "Off"));
     early.note_read(read(4, "Off"));
@@ -142,7 +164,7 @@ fn a_command_that_the_bmc_failed_over_is_no_acknowledgement() {
 
 #[test]
 fn it_gives_up_at_its_time_and_on_another_host() {
-    let overdue = manual(Verb::PowerOff, &[(0, Outcome::Unknown)], &[(299, "On")]).next(at(300));
+    let overdue = manual(Verb::PowerOff, &[(0, unknown())], &[(299, "On")]).next(at(300));
     let Next::GiveUp(text) = overdue else {
         panic!("{overdue:?}");
     };
@@ -151,7 +173,7 @@ fn it_gives_up_at_its_time_and_on_another_host() {
         "{text}"
     );
 
-    let mut other = manual(Verb::PowerOff, &[(0, Outcome::Acknowledged)], &[(1, "Off")]);
+    let mut other = manual(Verb::PowerOff, &[(0, ACCEPTED)], &[(1, "Off")]);
     let mut wrong = read(2, "Off");
     wrong.uuid = Some("ffffffff-4455-6677-8899-aabbccddeeff".to_owned());
     other.note_read(wrong);

@@ -170,6 +170,7 @@ pub(super) fn describe(
         host: host.reference.clone(),
         bmc: host.bmc.clone(),
         system: read.system.clone(),
+        protocol: Some(read.protocol),
         system_uuid: identity.uuid.to_string(),
         identity: identity.how.clone(),
     }

@@ -51,7 +51,7 @@ impl Step<'_> {
                 }
                 return self.rest_until(off_long_enough.min(at));
             }
-            self.name_what_is_left(release);
+            self.say_what_is_left(release);
             let look = self.cleanup_due(release);
             if look <= self.now {
                 return self.observe(Observation::Cleanup);
@@ -63,17 +63,20 @@ impl Step<'_> {
 
     /// Says what the release waits for, once it takes longer than usual. Written anew only when
     /// nothing of what was named is left: pods that go one after the other are not worth a write each.
-    fn name_what_is_left(&mut self, release: &Release) {
+    fn say_what_is_left(&mut self, release: &Release) {
         let cleanups = &self.facts.observed.cleanups;
         let Some(read) = cleanups.last().filter(|read| read.began >= release.decided) else {
             return;
         };
-        let is_named = |one: &String| names(&self.journal.message, one);
+        let is_named = |one: &String| release.waiting_for.contains(one);
         let usual = self.now < after(release.decided, USUAL_RELEASE) || read.remaining.is_empty();
         if usual || read.remaining.iter().any(is_named) {
             return;
         }
         let left = some_of(&read.remaining);
+        if let Some(release) = &mut self.journal.release {
+            release.waiting_for = read.remaining.iter().take(NAMED_LEFTOVERS).cloned().collect();
+        }
         self.journal.message = format!("workloads are released; waiting for {left} to go");
     }
 
@@ -143,26 +146,5 @@ pub(super) fn some_of(leftovers: &[String]) -> String {
     match leftovers.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// Whether a message names something, and not only something whose name begins alike.
-fn names(message: &str, what: &str) -> bool {
-    let mut found = message.match_indices(what);
-    found.any(|(at, _)| {
-        let behind = message.get(at.saturating_add(what.len())..).unwrap_or_default();
-        behind.is_empty() || behind.starts_with([',', ' '])
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names;
-
-    #[test]
-    fn a_longer_name_is_another_one() {
-        let message = "waiting for Pod shop/db-10, Pod shop/db-2 and 2 more to go";
-        assert!(names(message, "Pod shop/db-10") && names(message, "Pod shop/db-2"));
-        assert!(!names(message, "Pod shop/db-1") && !names(message, "Pod shop/d"));
     }
 }

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::sending::{Delivery, SETTLE};
 use super::{Step, after};
 use crate::decision::Decision;
 use crate::facts::Obstacle;
 use crate::journal::{FailedAttempt, Failing};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
+use crate::power_command::{Delivery, SETTLE};
 use crate::strategy::Strategy;
 
 /// Failed attempts kept in the journal.
@@ -185,14 +185,14 @@ impl Step<'_> {
 
     /// The last attempt failed: its host is seen to, and nothing is begun.
     pub(super) fn settle_and_fail(self, strategy: &Strategy, failing: &Failing) -> Decision {
-        let Some(reason) = Reason::named(&failing.reason) else {
-            return self.journal_unreadable("a failure of a reason that there is not");
-        };
         let limit = self.journal.deadline;
         let limit = limit.unwrap_or_else(|| self.pending_deadline(strategy));
         let (attempt, known) = (self.journal.attempt, self.journal.message.clone());
         match self.settle_power(strategy, limit) {
-            ControlFlow::Continue(step) => step.fail(&Obstacle::new(reason, failing.detail.clone())),
+            ControlFlow::Continue(step) => match failing.obstacle() {
+                Some(obstacle) => step.fail(&obstacle),
+                None => step.journal_unreadable("a failure of a reason that there is not"),
+            },
             ControlFlow::Break(mut decision) => {
                 let journal = &mut decision.journal;
                 if journal.failing.is_some() && journal.message != known {

@@ -171,6 +171,7 @@ impl Step<'_> {
             not_after: after(look.began, LOOK_AGE),
         };
         self.journal.reason.clone_from(&escalation.failure);
+        self.journal.suspended_since = None;
         let plan = escalation.kind.plan(&machine.name);
         self.journal.message = format!("{}; {plan}", self.last_failure(escalation));
         self.perform(match escalation.kind {
@@ -209,12 +210,13 @@ impl Step<'_> {
             obstacle.for_people()
         );
         self.journal.because(obstacle.reason, message);
+        self.journal.note_suspended(obstacle.reason.is_pause(), self.now);
     }
 
     /// A pause does not use up the time that an escalation may be held up.
     fn count_anew_after_a_pause_of_it(&mut self, outlook: &Outlook<'_>) {
         let still = matches!(outlook, Outlook::Waits(obstacle, _) if obstacle.reason.is_pause());
-        let was_paused = self.journal.is_paused();
+        let was_paused = self.journal.suspended_since.is_some();
         if let Some(escalation) = self.journal.escalation.as_mut().filter(|_| was_paused && !still) {
             escalation.held_up_since = self.now;
         }
@@ -230,6 +232,7 @@ impl Step<'_> {
             Reason::Escalated.advice()
         );
         self.journal.because(Reason::Escalated, message);
+        self.journal.suspended_since = None;
         self.rest(None)
     }
 
@@ -246,6 +249,7 @@ impl Step<'_> {
             self.last_failure(&escalation)
         );
         self.journal.reason.clone_from(&escalation.failure);
+        self.journal.suspended_since = None;
         self.journal.message = message;
         self.rest(None)
     }

@@ -48,6 +48,7 @@ impl Step<'_> {
             boot_id: self.known_boot_id(node),
             finished: None,
             withdrawn: None,
+            waiting_for: Vec::new(),
             saved_node,
         });
         self.enter(
@@ -198,7 +199,7 @@ impl Step<'_> {
             }
             match read.power {
                 PowerState::On | PowerState::PoweringOn => {
-                    let detail = format!("the BMC says {} while workloads were being released", read.said);
+                    let detail = format!("the BMC says {} while workloads were being released", read.said());
                     return Some(Obstacle::new(Reason::HostCameOn, detail));
                 }
                 PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => {}

@@ -58,22 +58,16 @@ const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     let without_stranger = belonging::without_strangers_node(journal, facts);
     let facts = without_stranger.as_ref().unwrap_or(facts);
-    let mut step = Step {
+    let step = Step {
         facts,
         now,
         journal: journal.clone(),
     };
-    let plain = without_fallback(journal).to_owned();
-    step.journal.message.clone_from(&plain);
     // A host that is off is brought back whatever became of the spec; nothing new is begun then.
     let strategy = facts.strategy.clone().unwrap_or_default();
-    let decision = step.decide(&strategy);
+    let mut decision = step.decide(&strategy);
+    tell_fallback(&mut decision.journal, journal, facts);
     let mut decision = node_lease::keep(decision, facts, &strategy, now);
-    if decision.journal.message == plain {
-        decision.journal.message.clone_from(&journal.message);
-    } else if let Some(why) = fallback(facts) {
-        decision.journal.message = format!("{}{}", decision.journal.message, aside(why));
-    }
     let session = facts.observed.last_read().and_then(|read| read.session.as_ref());
     // Noted with whatever is written anyway: a write of its own would cost more than a session that ends
     // by itself.
@@ -90,16 +84,20 @@ fn fallback(facts: &Facts) -> Option<&str> {
     answered?.fallback.as_deref()
 }
 
-/// How a message tells it.
-fn aside(why: &str) -> String {
-    format!(" ({why})")
-}
-
-/// The message of a journal without that: what a step says anew is compared with what it said.
-fn without_fallback(journal: &Journal) -> &str {
-    let why = journal.bmc_fallback.as_deref().map(aside);
-    let plain = why.and_then(|why| journal.message.strip_suffix(why.as_str()));
-    plain.unwrap_or(&journal.message)
+/// Tells of it behind what a step says. What says the same as before, with that, stays as it was.
+fn tell_fallback(journal: &mut Journal, before: &Journal, facts: &Facts) {
+    // What was waited for before anything was begun is quoted there, with all that was said of it.
+    let quoted = journal.is_because(Reason::PendingDeadlineExceeded);
+    let Some(why) = journal.bmc_fallback.as_deref().filter(|_| !quoted) else {
+        return;
+    };
+    if journal.message == before.message {
+        return;
+    }
+    let told = format!("{} ({why})", journal.message);
+    if told == before.message || fallback(facts).is_some() {
+        journal.message = told;
+    }
 }
 
 /// A step in the making.
@@ -197,6 +195,8 @@ impl Step<'_> {
             obstacle.reason,
             format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
         );
+        self.journal
+            .note_suspended(pending::is_waited_out(obstacle.reason), self.now);
         let until = until.unwrap_or_else(|| self.soon(RECHECK));
         self.rest_until(until)
     }

@@ -148,13 +148,13 @@ impl<'a> Step<'a> {
     fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
         let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause())
             || self.another_that_works().is_some();
-        let was_waited_out = Reason::named(&self.journal.reason).is_some_and(is_waited_out);
-        if still || !was_waited_out {
+        if still || self.journal.suspended_since.is_none() {
             return;
         }
         let over = format!("{} does not hold it up any more", self.journal.reason);
         self.journal.next_attempt = Some(self.now);
         self.journal.because(Reason::Accepted, over);
+        self.journal.suspended_since = None;
     }
 
     /// Waits, unless waiting took too long.
@@ -258,6 +258,6 @@ pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
 }
 
 /// Whether something that holds an attempt up does not count against the time that it may be held up.
-fn is_waited_out(reason: Reason) -> bool {
+pub(super) fn is_waited_out(reason: Reason) -> bool {
     reason.is_pause() || reason == Reason::AnotherRemediationActive
 }

@@ -3,15 +3,16 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::pending::IDENTITY_AGE;
-use super::sending::{Delivery, REFUSED_PAUSE, Resend, SENDS_LIMIT};
 use super::subject::{self, Verdict};
 use super::{Step, after, without_node};
 use crate::decision::{Decision, Effect, Observation};
 use crate::facts::{Facts, Look, Machine, Node, Obstacle};
 use crate::journal::{Intent, Subject, Verb};
 use crate::node_lease;
+use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
+use crate::power_command::{Delivery, Pace};
 use crate::proof;
 use crate::strategy::Strategy;
 
@@ -42,8 +43,8 @@ impl Step<'_> {
         match delivery {
             Delivery::Unsent => self.last_look(strategy, &intent, &subject),
             Delivery::Acknowledged(at) => self.prove(strategy, &intent, &subject, at),
-            Delivery::Refused(at, obstacle) => self.refused(&intent, at, &obstacle),
-            Delivery::Unknown(at, why) => self.unknown(&intent, at, why.as_ref()),
+            Delivery::Refused(at, ref obstacle) => self.refused(&intent, at, obstacle, &delivery),
+            Delivery::Unknown(at, ref why) => self.unknown(&intent, at, why.as_ref(), &delivery),
         }
     }
 
@@ -143,7 +144,8 @@ impl Step<'_> {
             return self.back_to_pending(&obstacle, None);
         }
         let Some(read) = self.fresh_read(IDENTITY_AGE) else {
-            let retry = self.failed_read_retry().filter(|retry| *retry > self.now);
+            let retry = self.facts.observed.failed_read_retry(Pace::default());
+            let retry = retry.filter(|retry| *retry > self.now);
             return match retry {
                 Some(retry) => self.rest_until(retry),
                 None => self.observe(Observation::Power),
@@ -164,27 +166,33 @@ impl Step<'_> {
     }
 
     /// The BMC refused, or could not be reached: ask again after a pause.
-    fn refused(mut self, intent: &Intent, at: Timestamp, obstacle: &Obstacle) -> Decision {
-        if self.came_on_again() {
-            return self.poll(intent, at);
+    fn refused(
+        mut self,
+        intent: &Intent,
+        at: Timestamp,
+        obstacle: &Obstacle,
+        delivery: &Delivery,
+    ) -> Decision {
+        // What the reads say against the host is more than what the BMC says against the command.
+        if !self.came_on_again() && !self.is_sent_again(intent, at, delivery) {
+            self.journal.because(obstacle.reason, obstacle.for_people());
+            self.note_complaint(obstacle);
         }
-        if self.now >= after(at, REFUSED_PAUSE) && intent.sends < SENDS_LIMIT {
-            return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
-        }
-        self.journal.because(
-            obstacle.reason,
-            format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
-        );
-        self.poll(intent, at)
+        self.poll_or_send_again(intent, at, delivery)
     }
 
     /// It may or may not be carried out, which is read.
-    fn unknown(mut self, intent: &Intent, at: Timestamp, why: Option<&Obstacle>) -> Decision {
-        // What the reads say against the host is more than what the BMC says against the command.
+    fn unknown(
+        mut self,
+        intent: &Intent,
+        at: Timestamp,
+        why: Option<&Obstacle>,
+        delivery: &Delivery,
+    ) -> Decision {
         if !self.came_on_again() {
             self.tell_failure(why);
         }
-        self.poll_or_send_again(intent, at, Resend::WhenOnOrOff)
+        self.poll_or_send_again(intent, at, delivery)
     }
 
     fn power_off_failed(self, strategy: &Strategy) -> Decision {
@@ -199,12 +207,12 @@ impl Step<'_> {
                 Reason::PowerOffNotConfirmed,
                 "the last look before the power-off could not be completed in time; nothing was sent",
             )
-        } else if self.journal.is_because(Reason::NodeStillReporting) {
+        } else if self.journal.node_reported.is_some() {
             Obstacle::new(
                 Reason::NodeStillReporting,
                 "the BMC says Off, but the Node went on reporting",
             )
-        } else if self.journal.is_because(Reason::HostCameOn) {
+        } else if self.journal.host_came_on.is_some() {
             Obstacle::new(
                 Reason::HostCameOn,
                 "the host went off and came on again before Off was proven",
@@ -212,12 +220,12 @@ impl Step<'_> {
         } else if let Some(failure) = &observed.read_failure {
             failure.obstacle.clone()
         } else {
-            let said = observed.last_read().map_or("nothing", |read| read.said.as_str());
+            let said = observed.last_read().map_or("nothing", PowerRead::said);
             Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 format!(
                     "the BMC did not say Off twice in time; last it said {said}{}",
-                    self.command_complaint()
+                    self.complaint()
                 ),
             )
         };

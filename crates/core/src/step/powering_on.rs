@@ -1,12 +1,13 @@
 //! PoweringOn: the host gets its power back. Nothing but losing the lead stops this.
 
 use super::Step;
-use super::sending::{Delivery, resend_time};
 use crate::decision::{Decision, Effect};
 use crate::facts::Obstacle;
 use crate::journal::{Intent, NodeOfSubject, Verb};
+use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
+use crate::power_command::Delivery;
 use crate::strategy::Strategy;
 
 impl Step<'_> {
@@ -54,12 +55,8 @@ impl Step<'_> {
             }),
             Delivery::Unsent => self.power_on_again(intent.sends),
             Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => {
-                let not_on = self.right_read_since(*at).is_some_and(|read| match read.power {
-                    PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => true,
-                    PowerState::On | PowerState::PoweringOn => false,
-                });
-                let due = resend_time(&delivery).is_some_and(|due| due <= self.now);
-                if not_on && due {
+                let power = self.right_read_since(*at).map(|read| read.power);
+                if delivery.is_sent_again(Verb::PowerOn, power, false, intent.sends, self.now) {
                     self.power_on_again(intent.sends.saturating_add(1))
                 } else {
                     self.poll(&intent, *at)
@@ -80,7 +77,7 @@ impl Step<'_> {
         let observed = &self.facts.observed;
         let said = match &observed.read_failure {
             Some(failure) => failure.obstacle.detail.as_str(),
-            None => observed.last_read().map_or("nothing", |read| read.said.as_str()),
+            None => observed.last_read().map_or("nothing", PowerRead::said),
         };
         let failed = self.journal.failed_attempts.last();
         let before = match (failed, &self.journal.release) {
@@ -90,7 +87,7 @@ impl Step<'_> {
             (_, Some(_)) => "its workloads are released".to_owned(),
             (_, None) => "nothing was released".to_owned(),
         };
-        let complaint = self.command_complaint();
+        let complaint = self.complaint();
         let detail = format!("the BMC did not say On in time, last: {said}{complaint}; {before}");
         self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }

@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::sending::Resend;
 use super::{Step, after};
 use crate::decision::{Decision, Observation};
 use crate::facts::Obstacle;
 use crate::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::phase::Reason;
+use crate::power_command::Delivery;
 use crate::proof::{self, OffProof, Silence};
 use crate::strategy::Strategy;
 
@@ -73,9 +73,13 @@ impl Step<'_> {
                 let advice = Reason::NodeStillReporting.advice();
                 self.journal
                     .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
+                self.journal.node_reported.get_or_insert(self.now);
                 self.poll(intent, acknowledged)
             }
-            Standing::NotYet => self.poll_or_send_again(intent, acknowledged, Resend::WhenOn),
+            Standing::NotYet => {
+                let delivery = Delivery::Acknowledged(acknowledged);
+                self.poll_or_send_again(intent, acknowledged, &delivery)
+            }
         }
     }
 

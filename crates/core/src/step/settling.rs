@@ -69,7 +69,7 @@ impl Step<'_> {
             ),
             (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,
-                format!("the BMC says {}, neither On nor Off", read.said),
+                format!("the BMC says {}, neither On nor Off", read.said()),
             ),
             (Some(detail), _) => Obstacle::new(Reason::IdentityMismatch, detail),
         };

@@ -14,7 +14,11 @@ impl Step<'_> {
                 self.journal.because(unreachable, told);
             }
             None if self.journal.is_because(unreachable) => self.journal.because(usual, waiting),
-            Some(_) | None => {}
+            Some(_) | None => return,
+        }
+        // The message that named them is gone.
+        if let Some(release) = &mut self.journal.release {
+            release.waiting_for.clear();
         }
     }
 }

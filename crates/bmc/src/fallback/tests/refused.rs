@@ -189,9 +189,9 @@ async fn silence_after_a_failure_of_tls_does_not_lead_to_ipmi_until_redfish_has_
     assert_eq!(datagrams(&host), 0);
 
     host.clear_faults();
-    assert_eq!(line.read().await.unwrap().source, Protocol::Redfish);
+    assert_eq!(line.read().await.unwrap().protocol, Protocol::Redfish);
     host.set_faults(vec![Fault::RefuseConnections.into()]).unwrap();
     host.close_connections();
-    assert_eq!(line.read().await.unwrap().source, Protocol::Ipmi);
+    assert_eq!(line.read().await.unwrap().protocol, Protocol::Ipmi);
     assert!(line.close().await.unwrap());
 }

@@ -12,7 +12,7 @@ async fn a_remediation_costs_one_exchange_a_step_and_six_for_its_session() {
         let (_simulator, host, mut bmc) = begin(IpmiSpec::new().cipher_suites([suite])).await;
         let first = bmc.read().await.unwrap();
         let accepted = bmc.power_off(soon()).await.unwrap();
-        assert!(matches!(accepted, CommandAnswer::Accepted { .. }));
+        assert!(matches!(accepted, CommandAnswer::Accepted));
         assert_eq!(host.truth().power, Power::Off);
         let off = [bmc.read().await.unwrap(), bmc.read().await.unwrap()];
         bmc.power_on(soon()).await.unwrap();
@@ -22,7 +22,7 @@ async fn a_remediation_costs_one_exchange_a_step_and_six_for_its_session() {
             [&first, &off[0], &off[1], &last].map(|reading| reading.power),
             [PowerState::On, PowerState::Off, PowerState::Off, PowerState::On]
         );
-        assert_eq!((first.source, first.system.as_str()), (Protocol::Ipmi, "ipmi"));
+        assert_eq!((first.protocol, first.system.as_str()), (Protocol::Ipmi, "ipmi"));
         assert_eq!(
             (first.uuid.as_deref(), first.literal.as_deref(), first.serial),
             (Some(UUID), Some("On"), None)

@@ -188,7 +188,7 @@ async fn a_task_that_fails_is_told_with_the_readings_until_the_power_is_what_was
     let mut client = connect(of(&fake)).await;
     client.read().await.unwrap();
     let sent = client.power_off(soon()).await.unwrap();
-    assert!(matches!(sent, CommandAnswer::Accepted { .. }), "{sent:?}");
+    assert!(matches!(sent, CommandAnswer::Accepted), "{sent:?}");
 
     assert_eq!(client.read().await.unwrap().command_failure, None);
     bmc.is("PoweringOff");
@@ -340,7 +340,7 @@ async fn a_monitor_that_cannot_be_asked_is_let_alone_and_readings_go_on() {
         assert_eq!(bmc.asked(), 1, "{:?}", fake.log());
         // A login that the monitor refuses is not one that the BMC refuses.
         let again = client.power_off(soon()).await.unwrap();
-        assert!(matches!(again, CommandAnswer::Accepted { .. }), "{again:?}");
+        assert!(matches!(again, CommandAnswer::Accepted), "{again:?}");
     }
 }
 

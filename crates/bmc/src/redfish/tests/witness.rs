@@ -16,7 +16,7 @@ fn openbmc(power: &str) -> Value {
     })
 }
 
-async fn read(system: Value, chassis: Option<Value>) -> (Result<crate::Reading, BmcError>, Vec<String>) {
+async fn read(system: Value, chassis: Option<Value>) -> (Result<crate::PowerRead, BmcError>, Vec<String>) {
     let fake = Fake::start(move |seen: Seen| match (seen.line().as_str(), &chassis) {
         ("GET /redfish/v1/Systems/1", _) => answer(200, &system),
         ("GET /redfish/v1/Chassis/1", Some(chassis)) if chassis.is_u64() => {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::identity::SystemUuid;
+use crate::power::Protocol;
 
 /// Machine, Node and host as they were when the power-off was decided. Either all of `node`, `nodeUID` and
 /// `bootID` are there, or `noNode` says why none of them is.
@@ -33,6 +34,10 @@ pub struct Subject {
     pub bmc: String,
     /// URI of the system at the BMC.
     pub system: String,
+    /// The protocol by which the BMC named the system. None in a journal of an earlier version: then no other
+    /// name of it is believed, and no power-off of that attempt is sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
     /// The system UUID that is proven: the BMC says it, and so does the Node, or the BMCEndpoint where there is
     /// no Node.
     #[serde(rename = "systemUUID")]
@@ -83,6 +88,8 @@ pub enum NoNode {
 pub struct HostAtBmc<'a> {
     /// URI of the system at the BMC.
     pub system: &'a str,
+    /// The protocol by which it is named so, where that is known.
+    pub protocol: Option<Protocol>,
     /// Its system UUID.
     pub system_uuid: &'a str,
 }
@@ -92,6 +99,7 @@ impl Subject {
     pub fn at_bmc(&self) -> HostAtBmc<'_> {
         HostAtBmc {
             system: &self.system,
+            protocol: self.protocol,
             system_uuid: &self.system_uuid,
         }
     }

@@ -5,12 +5,13 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 
 use super::world::{Cause, at};
 use crate::decision::{Effect, Observation};
-use crate::facts::{Look, NodeReport, Obstacle, OutOfService, Seen};
+use crate::facts::{Look, NodeReport, OutOfService, Seen};
 use crate::journal::{EscalationKind, Subject, Verb};
 use crate::node_lease::NodeLease;
-use crate::observed::{Answer, CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
-use crate::phase::{Phase, Reason};
-use crate::power::{IPMI_SYSTEM, PowerState};
+use crate::observed::{CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
+use crate::phase::Phase;
+use crate::power::{PowerState, Protocol};
+use crate::power_command::{CommandAnswer, CommandError, Refusal};
 
 /// How long after a command that counts as perhaps carried out it is carried out: less than the 20 s after
 /// which it counts as lost.
@@ -101,12 +102,14 @@ impl Sim {
             began,
             ended,
             power,
-            said: word.unwrap_or("null").to_owned(),
+            protocol: self.world.bmc.protocol,
+            literal: word.map(str::to_owned),
+            serial: None,
             uuid,
             system: self.world.bmc.system.clone(),
             session: None,
             command_failure,
-            fallback: (self.world.bmc.system == IPMI_SYSTEM).then(|| WHY.to_owned()),
+            fallback: (self.world.bmc.protocol == Protocol::Ipmi).then(|| WHY.to_owned()),
         });
     }
 
@@ -184,9 +187,19 @@ impl Sim {
             self.world
                 .command_after(late, verb == Verb::PowerOn, Cause::Us { attempt });
         }
+        let unanswered = |may_have_been_executed| {
+            Err(CommandError {
+                may_have_been_executed,
+                obstacle: unreachable(),
+            })
+        };
         let answer = match fault {
-            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => Answer::Unknown(unreachable()),
-            Fault::Refused => Answer::Refused(Obstacle::new(Reason::BmcCommandRefused, "no")),
+            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => unanswered(true),
+            Fault::Refused => Ok(CommandAnswer::Refused {
+                class: Refusal::Busy,
+                text: "no".to_owned(),
+                retry_after: None,
+            }),
             Fault::None
             | Fault::CrashBeforeJournal
             | Fault::CrashAfterJournal
@@ -197,9 +210,9 @@ impl Sim {
             | Fault::Says(_)
             | Fault::AnotherHost => {
                 if self.world.bmc.reachable {
-                    Answer::Acknowledged
+                    Ok(CommandAnswer::Accepted)
                 } else {
-                    Answer::NotSent(unreachable())
+                    unanswered(false)
                 }
             }
         };

@@ -300,7 +300,7 @@ fn a_successor_releases_on_a_proof_of_its_own() {
 
     sim.run_until(|sim| !sim.released_at.is_empty());
 
-    let reads = sim.observed.reads.iter().filter(|read| read.said == "Off");
+    let reads = sim.observed.reads.iter().filter(|read| read.said() == "Off");
     assert!(reads.count() >= 2);
     // Nothing in its memory says that the Node was silent before: a whole window is waited for.
     assert!(sim.world.now >= restarted + 15_000);

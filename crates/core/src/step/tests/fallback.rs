@@ -5,14 +5,18 @@ use super::tables_proof::{read, subject};
 use super::world::{SYSTEM, at};
 use crate::observed::PowerRead;
 use crate::phase::Phase;
-use crate::power::IPMI_SYSTEM;
+use crate::power::Protocol;
 use crate::proof::{OffProof, off, wrong_host};
 
 /// Why, in the words of a BMC layer that fell back.
 pub(super) const WHY: &str = "over IPMI, because Redfish did not answer: it is silent";
 
+/// What IPMI calls the system behind a BMC.
+const IPMI_SYSTEM: &str = "ipmi";
+
 fn over_ipmi(began: i64, word: &str) -> PowerRead {
     PowerRead {
+        protocol: Protocol::Ipmi,
         system: IPMI_SYSTEM.to_owned(),
         fallback: Some(WHY.to_owned()),
         ..read(began, word)
@@ -20,10 +24,12 @@ fn over_ipmi(began: i64, word: &str) -> PowerRead {
 }
 
 fn falls_silent(sim: &mut Sim) {
+    sim.world.bmc.protocol = Protocol::Ipmi;
     IPMI_SYSTEM.clone_into(&mut sim.world.bmc.system);
 }
 
 fn comes_back(sim: &mut Sim) {
+    sim.world.bmc.protocol = Protocol::Redfish;
     SYSTEM.clone_into(&mut sim.world.bmc.system);
 }
 
@@ -55,9 +61,10 @@ fn reads_over_redfish_and_over_ipmi_do_not_add_up_to_a_proof() {
             None,
         ),
     ];
-    for identified_by in [SYSTEM, IPMI_SYSTEM] {
+    for (identified_by, protocol) in [(SYSTEM, Protocol::Redfish), (IPMI_SYSTEM, Protocol::Ipmi)] {
         let mut subject = subject();
         identified_by.clone_into(&mut subject.system);
+        subject.protocol = Some(protocol);
         for (what, reads, expected) in &cases {
             let now = reads.last().map(|read| read.ended).unwrap();
             let proven = match off(reads, at(10_000), subject.at_bmc(), now) {

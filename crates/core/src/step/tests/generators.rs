@@ -11,7 +11,7 @@ use crate::journal::{
 };
 use crate::observed::{IntentKey, PowerRead};
 use crate::phase::{Phase, Reason};
-use crate::power::PowerState;
+use crate::power::{PowerState, Protocol};
 use crate::strategy::Escalation;
 
 fn times() -> impl Strategy<Value = jiff::Timestamp> {
@@ -59,6 +59,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
         host: "BMCEndpoint/worker-1".to_owned(),
         bmc: "https://10.0.0.1".to_owned(),
         system: SYSTEM.to_owned(),
+        protocol: Some(Protocol::Redfish),
         system_uuid: system_uuid.to_owned(),
         identity: String::new(),
     })
@@ -103,6 +104,7 @@ fn releases() -> impl Strategy<Value = Release> {
     let optional = || prop::option::of(times());
     (by, times(), optional(), optional(), any::<bool>()).prop_map(
         |(by, decided, finished, withdrawn, saved)| Release {
+            waiting_for: Vec::new(),
             by,
             decided,
             boot_id: "boot-1".to_owned(),
@@ -127,8 +129,13 @@ fn journals() -> impl Strategy<Value = Journal> {
     );
     let reasons = prop::sample::select(vec!["", "PolicyPaused", "NodeStillReporting", "HostCameOn", "x"]);
     let failed = prop::collection::vec(any::<i32>(), 0..3);
-    (phases(), clock, any::<i32>(), parts, reasons, failed).prop_map(
-        |(phase, clock, attempt, parts, reason, failed)| Journal {
+    let noted = (
+        prop::option::of(times()),
+        prop::option::of(times()),
+        prop::option::of(times()),
+    );
+    (phases(), clock, any::<i32>(), parts, (reasons, noted), failed).prop_map(
+        |(phase, clock, attempt, parts, (reason, noted), failed)| Journal {
             phase,
             phase_started: clock.0,
             deadline: clock.1,
@@ -139,6 +146,9 @@ fn journals() -> impl Strategy<Value = Journal> {
             evidence: parts.2,
             release: parts.3,
             reason: reason.to_owned(),
+            host_came_on: noted.0,
+            node_reported: noted.1,
+            suspended_since: noted.2,
             failed_attempts: failed
                 .into_iter()
                 .map(|attempt| FailedAttempt {
@@ -202,7 +212,9 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 began: at(seconds * 1_000),
                 ended: at(seconds * 1_000 + 20),
                 power: PowerState::from_literal(Some(word)),
-                said: word.to_owned(),
+                protocol: Protocol::Redfish,
+                literal: Some(word.to_owned()),
+                serial: None,
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
                 session: None,

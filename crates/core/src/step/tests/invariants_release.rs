@@ -324,7 +324,7 @@ fn invariant_1_no_release_without_proven_off_after_an_acknowledgement() {
 #[test]
 fn invariant_3_a_host_that_went_off_and_came_on_is_not_powered_off_again() {
     let mut sim = Sim::new();
-    sim.run_until(|sim| sim.observed.last_read().is_some_and(|read| read.said == "Off"));
+    sim.run_until(|sim| sim.observed.last_read().is_some_and(|read| read.said() == "Off"));
     sim.world.command(true, Cause::Outside);
 
     sim.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
@@ -355,7 +355,9 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         began,
         ended,
         power: PowerState::Off,
-        said: "Off".to_owned(),
+        protocol: sim.world.bmc.protocol,
+        literal: Some("Off".to_owned()),
+        serial: None,
         uuid: sim.world.bmc.uuid.clone(),
         system: sim.world.bmc.system.clone(),
         session: None,

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 
 use super::invariants_recovery::obeys_late;
 use super::shell::{Sim, millis};
-use super::world::{Kubelet, at};
+use super::world::Kubelet;
 use crate::facts::{Obstacle, Seen};
 use crate::phase::{Phase, Reason};
 use crate::strategy::{Escalation, Strategy};
@@ -126,13 +126,24 @@ fn a_deletion_meanwhile_waits_for_the_power_too() {
 }
 
 #[test]
-fn a_failure_of_a_reason_that_there_is_not_stops() {
-    let mut sim = silent_after_the_only_power_off();
-    sim.journal.failing.as_mut().expect("put off").reason = "Unheard".to_owned();
+fn invariant_8_a_failure_of_a_reason_that_there_is_not_keeps_no_host_without_its_power() {
+    let unheard = || {
+        let mut sim = silent_after_the_only_power_off();
+        sim.world.host.boots_well = false;
+        sim.journal.failing.as_mut().expect("put off").reason = "Unheard".to_owned();
+        sim
+    };
+    let mut answers = unheard();
+    answers.world.bmc.reachable = true;
+    answers.run();
+    assert!(answers.world.host.on, "{}", answers.journal.message);
+    assert_eq!((answers.edges(false, 1), answers.edges(true, 1)), (1, 1));
+    assert_eq!(answers.journal.phase, Phase::Failed);
 
-    let decision = crate::step::step(&sim.journal, &sim.facts(), at(sim.world.now));
-
-    assert_eq!(decision.journal.reason, Reason::JournalUnreadable.as_str());
+    let mut silent = unheard();
+    silent.run();
+    assert_eq!(silent.journal.phase, Phase::Failed);
+    assert_eq!(silent.journal.reason, Reason::JournalUnreadable.as_str());
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod escalation_exploration;
 mod exploration;
 mod explorer;
 mod fallback;
+mod fields;
 mod generators;
 mod invariants_intent;
 mod invariants_recovery;

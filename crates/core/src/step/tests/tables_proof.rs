@@ -6,7 +6,7 @@ use super::world::{SYSTEM, UUID, at};
 use crate::facts::NodeReport;
 use crate::journal::{JournalledNode, NodeOfSubject, Subject};
 use crate::observed::{PowerRead, ReportRead};
-use crate::power::PowerState;
+use crate::power::{PowerState, Protocol};
 use crate::proof::{OffProof, Silence, off, silence};
 
 pub(super) fn subject() -> Subject {
@@ -24,6 +24,7 @@ pub(super) fn subject() -> Subject {
         host: text("BMCEndpoint/worker-1"),
         bmc: text("https://10.0.0.1"),
         system: text(SYSTEM),
+        protocol: Some(Protocol::Redfish),
         system_uuid: text(UUID),
         identity: text("Node systemUUID"),
     }
@@ -34,7 +35,9 @@ pub(super) fn read(began: i64, word: &str) -> PowerRead {
         began: at(began),
         ended: at(began + 20),
         power: PowerState::from_literal(Some(word)),
-        said: word.to_owned(),
+        protocol: Protocol::Redfish,
+        literal: Some(word.to_owned()),
+        serial: None,
         uuid: Some(UUID.to_owned()),
         system: SYSTEM.to_owned(),
         session: None,

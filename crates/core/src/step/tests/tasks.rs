@@ -1,13 +1,14 @@
 //! Commands that a BMC acknowledges and then, by their task, says to have failed.
 
 use super::shell::{Fault, Sim, Turn};
-use super::world::{SYSTEM, at};
+use super::tables_proof::read;
+use super::world::at;
 use crate::decision::{Act, Effect};
 use crate::facts::Obstacle;
 use crate::journal::Verb;
-use crate::observed::{Answer, IntentKey, Observed, PowerRead, Sent};
+use crate::observed::{IntentKey, Observed, PowerRead, Sent};
 use crate::phase::{Phase, Reason};
-use crate::power::PowerState;
+use crate::power_command::{CommandAnswer, CommandError, Refusal};
 
 const WORDS: &str = "its task ended in Exception";
 
@@ -118,14 +119,25 @@ fn an_attempt_whose_commands_all_fail_ends_with_the_words_of_the_bmc() {
 
 #[test]
 fn only_an_acknowledgement_before_the_read_is_taken_back() {
-    let unreachable = || Obstacle::new(Reason::BmcUnreachable, "x");
-    let failed = || Answer::Unknown(Obstacle::new(Reason::BmcCommandFailed, WORDS));
+    let failed = |text: &str| {
+        Ok(CommandAnswer::Refused {
+            class: Refusal::Failed,
+            text: text.to_owned(),
+            retry_after: None,
+        })
+    };
+    let none = |may_have_been_executed| {
+        Err(CommandError {
+            may_have_been_executed,
+            obstacle: Obstacle::new(Reason::BmcUnreachable, "x"),
+        })
+    };
     for (answer, sent, expected) in [
-        (Answer::Acknowledged, 1_000, failed()),
-        (Answer::Acknowledged, 1_001, Answer::Acknowledged),
-        (Answer::NotSent(unreachable()), 0, Answer::NotSent(unreachable())),
-        (Answer::Refused(unreachable()), 0, Answer::Refused(unreachable())),
-        (Answer::Unknown(unreachable()), 0, Answer::Unknown(unreachable())),
+        (Ok(CommandAnswer::Accepted), 1_000, failed(WORDS)),
+        (Ok(CommandAnswer::Accepted), 1_001, Ok(CommandAnswer::Accepted)),
+        (none(false), 0, none(false)),
+        (none(true), 0, none(true)),
+        (failed("earlier words"), 0, failed("earlier words")),
     ] {
         let mut observed = Observed {
             sent: Some(Sent {
@@ -140,15 +152,8 @@ fn only_an_acknowledgement_before_the_read_is_taken_back() {
             ..Observed::default()
         };
         observed.note_read(PowerRead {
-            began: at(1_000),
-            ended: at(1_020),
-            power: PowerState::On,
-            said: "On".to_owned(),
-            uuid: None,
-            system: SYSTEM.to_owned(),
-            session: None,
             command_failure: Some(WORDS.to_owned()),
-            fallback: None,
+            ..read(1_000, "On")
         });
         assert_eq!(observed.sent.map(|sent| sent.answer), Some(expected));
     }

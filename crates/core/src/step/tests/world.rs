@@ -8,7 +8,7 @@ use crate::facts::{Machine, Node, NodeReport, OutOfService, Policy, Seen, World 
 use crate::health::HealthCheck;
 use crate::journal::SavedNode;
 use crate::node_lease::NodeLease;
-use crate::power::PowerState;
+use crate::power::{PowerState, Protocol};
 
 pub(super) const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 pub(super) const SYSTEM: &str = "/redfish/v1/Systems/1";
@@ -76,6 +76,7 @@ pub(super) struct Bmc {
     pub(super) reachable_since: i64,
     pub(super) uuid: Option<String>,
     pub(super) system: String,
+    pub(super) protocol: Protocol,
     pub(super) says: Says,
     /// Says this while the host is going off.
     pub(super) going_off_word: &'static str,
@@ -134,6 +135,7 @@ impl World {
                 reachable_since: -3_600_000,
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
+                protocol: Protocol::Redfish,
                 says: Says::TheTruth,
                 going_off_word: "On",
                 obeys_off: true,
