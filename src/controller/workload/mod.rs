@@ -2,7 +2,7 @@
 //! `<cluster>-kubeconfig` in the namespace of the Cluster. Each is looked after by a task of its own, so
 //! that one that does not answer holds up nobody else's.
 //!
-//! Of what an API answers no more is read and kept than is bounded here (`meter`, `load`).
+//! Of what an API answers no more is read and kept than is bounded here (`bounded`, `load`).
 //!
 //! A cluster is connected to when somebody asks for its Nodes, and let go when nobody did for a while.
 
@@ -10,10 +10,8 @@ mod bounded;
 mod connection;
 mod kubeconfig;
 mod load;
-mod meter;
 
 pub(crate) use connection::client_of;
-pub(crate) use meter::NODES_PAGE;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,6 +32,9 @@ use remediator_api::keys;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
+
+/// Nodes of a workload cluster that are asked for at once.
+pub(crate) const NODES_PAGE: u32 = 50;
 
 /// How long after it was asked for last a cluster is still watched.
 const KEPT_FOR: Duration = Duration::from_mins(30);

@@ -11,8 +11,7 @@ use kube::runtime::{WatchStreamExt as _, reflector};
 use kube::{Client, ResourceExt as _};
 
 use super::load::Load;
-use super::meter::NODES_PAGE;
-use super::{Change, ClusterKey, Shared, kubeconfig, unreachable};
+use super::{Change, ClusterKey, NODES_PAGE, Shared, kubeconfig, unreachable};
 use crate::controller::api_call::within;
 use crate::controller::caches::WATCH_TIMEOUT;
 use crate::controller::lost_nodes::LostNodes;
