@@ -64,7 +64,6 @@ pub use clock::Clock;
 pub use context::Context;
 pub(crate) use host::by_statement as host_by_statement;
 pub(crate) use host::{HostTrust, ResolvedHost, among_endpoints, bmc_address, reference, resolve_endpoint};
-pub(crate) use journal::is_told_to_stop;
 pub(crate) use latch::Latch;
 pub(crate) use look::watch_for_report;
 pub(crate) use machine_key::machine_key;

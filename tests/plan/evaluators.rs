@@ -92,7 +92,7 @@ async fn cluster_apis_manager_does_not_know_the_annotation() -> Result<()> {
     let why = remediation["why"].as_str().unwrap_or_default();
     assert!(why.contains("would have the Machine replaced"), "{why}");
     assert_eq!(stranger["checks"][0]["evaluatedBy"]["who"], "PlatformController");
-    assert!(stranger["steps"].is_null(), "{stranger}");
+    assert!(remediation["next"].is_null(), "{stranger}");
     rights::has_only_read(&world, cursor).await
 }
 

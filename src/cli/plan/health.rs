@@ -94,7 +94,6 @@ fn listed(world: &World, of_api: &OfApi, guarded: &Guarded<MachineHealthCheck>) 
                 template: format!("{namespace}/{}", template.name),
                 by: Producer::Template(template.name.clone()),
                 strategy: world.templates.strategy(&namespace, &template.name),
-                after: None,
             };
             (request, evaluator::Asks::ByTemplate)
         }
@@ -175,7 +174,7 @@ fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
 fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
     let is_by_trigger = match &listed.asks {
         Asks::Trigger => true,
-        Asks::Request { .. } | Asks::Another(_) | Asks::Unknown => false,
+        Asks::Request { .. } | Asks::Another(_) => false,
     };
     let by_operator = listed.evaluator == Evaluator::NodeHealthCheckOperator;
     match judged.exempt? {
@@ -193,13 +192,14 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
 fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
-    remediation_of(world, (&namespace, Some(&name), node), judged::is_under_way).is_some()
+    remediation_of(world, (&namespace, &name), node, judged::is_under_way).is_some()
 }
 
-/// The first remediation of a Machine or a Node in a namespace that is wanted.
+/// The first remediation of a Machine, by namespace and name, or of its Node that is wanted.
 pub(super) fn remediation_of<'a>(
     world: &'a World,
-    (namespace, machine, node): (&str, Option<&str>, Option<&str>),
+    (namespace, machine): (&str, &str),
+    node: Option<&str>,
     is_wanted: impl Fn(&PowerCycleRemediation) -> bool,
 ) -> Option<&'a PowerCycleRemediation> {
     let mut readable = world
@@ -208,7 +208,7 @@ pub(super) fn remediation_of<'a>(
         .filter_map(|guarded| guarded.0.as_ref().ok());
     readable.find(|remediation| {
         remediation.namespace().as_deref() == Some(namespace)
-            && is_meant(remediation, machine, node)
+            && is_meant(remediation, Some(machine), node)
             && is_wanted(remediation)
     })
 }
