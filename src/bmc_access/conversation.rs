@@ -18,11 +18,10 @@ use remediator_core::readiness::Found;
 use tokio::time::Instant;
 
 use crate::api_call::ShellError;
-use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::latch::Latched;
-use crate::bmc_access::login as bmc_access;
+use crate::bmc_access::{BmcAccess, login as bmc_access};
 use crate::watch::caches;
 
 /// An open talk with a BMC.

@@ -2,15 +2,14 @@
 
 use kube::Client;
 use kube::runtime::reflector::Store;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Seen};
 
 use crate::clusters::node_of_host::Searches;
-use crate::watch::caches;
 use crate::watch::caches::Guarded;
-use crate::watch::lookup;
 use crate::watch::lost_nodes::LostNodes;
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::watch::{caches, lookup};
 
 /// How the Nodes of one cluster are read and written.
 #[derive(Clone)]

@@ -18,11 +18,8 @@ use crate::daemon::event_mapping::{
 };
 use crate::daemon::gone;
 use crate::mhc::MhcController;
-use crate::readiness::Readiness;
-use crate::readiness::acceptance;
-use crate::remediation::Remediator;
-use crate::remediation::leftover_taints;
-use crate::remediation::reconcile;
+use crate::readiness::{Readiness, acceptance};
+use crate::remediation::{Remediator, leftover_taints, reconcile};
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches::{Caches, Changes, Guarded};

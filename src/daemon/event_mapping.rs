@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::runtime::reflector::{ObjectRef, Store};
-use remediator_api::target_ref::{about, begun};
-use remediator_api::views::cluster_api::Cluster;
+use remediator_api::target_ref::{about, begun, is_under_way, may_act};
+use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
 use remediator_core::journal::{Journal, Subject};
@@ -19,8 +19,6 @@ use crate::watch::caches::{Caches, Guarded};
 use crate::watch::machine_key::machine_name;
 use crate::watch::machine_stores::MachineStores;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
-use remediator_api::target_ref::{is_under_way, may_act};
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// The Machines of a namespace that carry the trigger.
 pub(crate) fn triggered(

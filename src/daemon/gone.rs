@@ -12,12 +12,10 @@ use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
 use crate::mhc::Checker;
-use crate::remediation::Remediator;
-use crate::remediation::{externally_remediated, reconcile};
+use crate::remediation::{Remediator, externally_remediated, reconcile};
 use crate::requests::annotation::Intakes;
 use crate::watch::caches;
-use crate::watch::caches::Caches;
-use crate::watch::caches::Changes;
+use crate::watch::caches::{Caches, Changes};
 use crate::watch::shared_cache::Changed;
 
 /// Starts what forgets.

@@ -6,38 +6,33 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use futures::channel::mpsc;
+use remediator_bmc::Bmcs;
 use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
 use crate::clusters::Clusters;
 use crate::clusters::node_of_host::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
-use crate::daemon::driving::Parts;
-use crate::daemon::driving::drive;
+use crate::daemon::driving::{Parts, drive};
 use crate::daemon::prepare;
-use crate::metal3;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
-use crate::remediation::{Remediator, leftover_taints};
+use crate::remediation::{Remediator, farewell, leftover_taints};
 use crate::report::condition_writer::ConditionWriter;
-use crate::requests::annotation::Intakes;
-use crate::snapshot::Sources;
-use crate::snapshot::node_lease;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, Unused};
-use crate::watch::caches::Caches;
-use remediator_bmc::Bmcs;
-
-use crate::remediation::farewell;
 use crate::report::{Metrics, Reporter, serve_metrics};
+use crate::requests::annotation::Intakes;
+use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, Unused};
+use crate::snapshot::{Sources, node_lease};
 use crate::watch::caches;
+use crate::watch::caches::Caches;
 use crate::watch::change_events::Wakes;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::served::ServedClusterApi;
+use crate::{api_call, metal3};
 
 /// What the process is told.
 #[derive(Clone, Debug)]

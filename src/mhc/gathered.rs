@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::{Obstacle, Origin};
 use remediator_core::health::overlap::Check;
@@ -24,14 +25,11 @@ use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::mhc::judged;
 use crate::mhc::judged::UnderWay;
-use crate::mhc::state::MhcController;
-use crate::mhc::state::{CheckKey, Remediations};
+use crate::mhc::state::{CheckKey, MhcController, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
 use crate::snapshot::{gather, others};
-use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
-use crate::watch::lookup;
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::watch::{caches, lookup};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.

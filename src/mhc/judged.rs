@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{about, begun, is_under_way};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Seen;
@@ -13,8 +14,6 @@ use remediator_core::health::problem::{Problem, RuleError};
 use remediator_core::health::rules::{Malformed, Scope};
 use remediator_core::health::target::{ClusterState, NodeState, Target};
 use remediator_core::machine_api::MachineApi;
-
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// Whether a check asks for power cycles by the strategy, which is what our health checker evaluates. Of one
 /// that cannot be read nobody knows.

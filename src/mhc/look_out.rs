@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures::channel::mpsc as stream;
 use remediator_api::RemediationPolicy;
 use remediator_api::remediation_policy::{HealthChecker, POLICY_NAME};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
 use remediator_core::checker::platform::{Platform, Sighting, platform};
 use remediator_core::checker::standing::{Standing, Wanted, standing};
@@ -14,16 +15,13 @@ use remediator_core::facts::Seen;
 use remediator_core::machine_api::MachineApi;
 
 use crate::mhc::pass::forget_numbers;
-use crate::mhc::state::MhcController;
-use crate::mhc::state::{CheckKey, Stance};
+use crate::mhc::state::{CheckKey, MhcController, Stance};
 use crate::mhc::unserved::NodeChecks;
 use crate::mhc::unserved_checks::Unserved;
 use crate::mhc::{judged, platform, unserved};
-use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::change_events::{Waker, Woke};
-use crate::watch::lookup;
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::watch::{caches, lookup};
 
 /// How often the Lease of the platform's controller is read while it decides something.
 const LOOK: Duration = Duration::from_secs(10);

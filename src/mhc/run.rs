@@ -17,8 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::mhc::look_out::look;
 use crate::mhc::pass::{Passes, forget_numbers};
-use crate::mhc::state::CheckKey;
-use crate::mhc::state::MhcController;
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::{judged, pass, unserved};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;

@@ -7,8 +7,7 @@ use remediator_core::checker::succeeded::Said;
 use crate::mhc::again::Retry;
 use crate::mhc::gathered::Gathered;
 use crate::mhc::pass::is_overtaken;
-use crate::mhc::state::CheckKey;
-use crate::mhc::state::MhcController;
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::status;
 use crate::mhc::status::machine::Turn;
 

@@ -9,8 +9,7 @@ use remediator_core::checker::notice::{Notice, On};
 use remediator_core::machine_api::MachineApi;
 
 use crate::mhc::gathered::Gathered;
-use crate::mhc::state::CheckKey;
-use crate::mhc::state::MhcController;
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::watch::caches::Guarded;
 
 /// Tells people what they were not told in the pass before, without holding up the next one.

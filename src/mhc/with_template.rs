@@ -14,8 +14,7 @@ use remediator_core::checker::notices::{malformed, unusable_template};
 use remediator_core::health::overlap::Check;
 
 use crate::mhc::again::RETRY;
-use crate::mhc::state::CheckKey;
-use crate::mhc::state::MhcController;
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::telling::tell;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;

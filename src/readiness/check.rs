@@ -21,9 +21,8 @@ use crate::readiness::asking::ask;
 use crate::readiness::findings::NodeSeen;
 use crate::readiness::state::Readiness;
 use crate::snapshot::{host, others};
-use crate::watch::caches;
-use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_name};
+use crate::watch::{caches, lookup};
 
 /// How long a host with a remediation under way is left alone before the next look.
 pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::{about, begun};
+use remediator_api::target_ref::{about, begun, is_told_to_stop};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::{Obstacle, Seen};
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
@@ -16,8 +17,6 @@ use crate::remediation::Remediator;
 use crate::snapshot::others;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
-use remediator_api::target_ref::is_told_to_stop;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// Who has what, by remediation UID. Decides between remediations that the caches cannot tell apart
 /// yet; what has begun is found in the caches, also after a restart.

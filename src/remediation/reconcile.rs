@@ -21,12 +21,10 @@ use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::remediation::predecessor::end_left_session;
-use crate::remediation::{Remediator, facts};
-use crate::remediation::{claims, externally_remediated, journal};
+use crate::remediation::{Remediator, claims, externally_remediated, facts, journal};
 use crate::snapshot::{host, look, producers};
-use crate::watch::caches;
 use crate::watch::caches::Guarded;
-use crate::watch::lookup;
+use crate::watch::{caches, lookup};
 
 /// Steps in one go before others get their turn; no path through the phases needs as many.
 const STEPS_LIMIT: usize = 32;

@@ -13,6 +13,7 @@ use kube::{Resource, ResourceExt as _};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::strategy_spec::StrategySpec;
 use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use remediator_core::facts::{Obstacle, Seen};
 use remediator_core::intake::{self, Intake, Remediation, Triggered};
@@ -22,13 +23,10 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::retention;
-use crate::snapshot::Sources;
-use crate::snapshot::{gather, others};
-use crate::watch::caches;
+use crate::snapshot::{Sources, gather, others};
 use crate::watch::caches::Guarded;
-use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::watch::{caches, lookup};
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);

@@ -9,8 +9,7 @@ use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Origin;
 
 use crate::api_call::{ShellError, within};
-use crate::snapshot::Sources;
-use crate::snapshot::gather;
+use crate::snapshot::{Sources, gather};
 use crate::watch::caches::Guarded;
 
 /// Finished remediations that are kept for each Machine: so many that powered its host off, and so many

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, begun};
-use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
 use remediator_core::facts::{self, Host, Obstacle, Origin, OutOfService, Seen, World};
@@ -10,16 +10,13 @@ use remediator_core::health::target::ClusterState;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
-use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_of_host;
 use crate::clusters::node_of_host::Marks;
+use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers;
 use crate::snapshot::sources::Sources;
-use crate::watch::caches;
-use crate::watch::lookup;
 use crate::watch::machine_key::{machine_key, machine_link};
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::watch::{caches, lookup};
 
 /// How a remediation came to be.
 pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {

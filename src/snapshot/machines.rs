@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{Cluster, Kind, Version};
+use remediator_api::views::cluster_api::{Cluster, ClusterKey, Kind, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::Seen;
 use remediator_core::machine_api::MachineApi;
@@ -14,7 +14,6 @@ use crate::snapshot::sources::Sources;
 use crate::watch::lookup;
 use crate::watch::machine_key::MachineKey;
 use crate::watch::served::not_served;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use kube::ResourceExt as _;
-use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{RemediationPolicy, remediation_policy};
 use remediator_core::facts::{Policy, Seen};
@@ -12,7 +12,6 @@ use remediator_core::resource_version;
 
 use crate::watch::caches::{self, Caches, Guarded};
 use crate::watch::machine_key::MachineKey;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// A Cluster as the cache has it.
 pub(crate) fn cluster(caches: &Caches, key: &ClusterKey) -> Seen<Cluster> {

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use super::contract::{Expected, as_expected, power_cycle};
 use anyhow::{Result, ensure};
 use bmc_simulator::{
     Delays, Host, HostSpec, IpmiSpec, Oracle, Personality, RedfishSpec, ResetAnswer, Simulator,
 };
 use futures::future::join_all;
 use remediator_bmc::Protocol;
+
+use super::contract::{Expected, as_expected, power_cycle};
 
 /// A Cray EX takes 55 s to come on, an iDRAC10 refuses an On for a minute.
 const PATIENCE: Duration = Duration::from_mins(2);

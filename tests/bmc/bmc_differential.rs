@@ -11,11 +11,12 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::contract::{power_cycle, target};
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Fault, Host, HostSpec, MachineSpec, Power, RequestClass, Simulator};
 use remediator_bmc::by_hand::ByHandError;
 use remediator_bmc::{BmcError, Bmcs, Protocol, Urgency};
+
+use super::contract::{power_cycle, target};
 
 /// Runs the agent with the BMC's own login. Answers its exit status and what it said.
 async fn fence_redfish(host: &Host, action: &str) -> Result<(Option<i32>, String)> {

@@ -5,14 +5,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::contract::Expected::{Cycled, NotProven, OffNotProven, Refused};
-use super::contract::{Expected, as_expected, power_cycle};
 use anyhow::{Result, ensure};
 use bmc_simulator::{
     CertificateDefect, Delays, Fault, Host, HostSpec, Injection, RequestClass, Simulator, VendorError,
 };
 use futures::future::join_all;
 use remediator_bmc::Protocol;
+
+use super::contract::Expected::{Cycled, NotProven, OffNotProven, Refused};
+use super::contract::{Expected, as_expected, power_cycle};
 
 /// Longer than the deadline of one request and the pause before a command is sent again.
 const PATIENCE: Duration = Duration::from_secs(45);

@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
-use super::contract::Expected::{Cycled, NotProven, Refused};
-use super::contract::{Expected, as_expected, power_cycle};
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{
     Delay, Delays, Host, HostSpec, Injection, IpmiFault, IpmiSpec, Probability, RequestClass, Simulator,
 };
 use futures::future::join_all;
 use remediator_bmc::Protocol;
+
+use super::contract::Expected::{Cycled, NotProven, Refused};
+use super::contract::{Expected, as_expected, power_cycle};
 
 /// Longer than the deadline of one request and the pause before a command is sent again.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bmc_simulator::{Change, Command, Event, Host, Outcome, Power};
-
 use jiff::Timestamp;
 
 use crate::follow::short;

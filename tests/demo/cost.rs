@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Change, Command, Counters, Entry, Event};
 use harness::{AuditEvent, Cursor};
+use world::DAEMON_USER;
 
 use crate::stage::Stage;
-use world::DAEMON_USER;
 
 /// How things were counted before the host failed.
 pub(crate) struct Baseline {

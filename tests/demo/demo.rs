@@ -23,11 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tokio::signal::unix::{SignalKind, signal};
-
 use narrate::{Narrator, Who, print};
 use scenario::Scenario;
 use stage::Stage;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the story may take. Whoever waits for it waits no longer.
 const DEADLINE: Duration = Duration::from_mins(5);

@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use world::{World, objects};
 
 use crate::health_check::Triggers;
 use crate::narrate::{Narrator, Who};
 use crate::{bmc, health_check, pods, remediations, stage};
-use world::{World, objects};
 
 /// Annotation by which a person makes a host hang.
 pub(crate) const HANG_ANNOTATION: &str = "demo/hang";

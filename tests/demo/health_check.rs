@@ -10,11 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use remediator_api::keys;
 use tokio::sync::watch;
 use tokio::time::interval;
+use world::{World, objects};
 
 use crate::follow::{NodeSight, Sights};
 use crate::narrate::{Narrator, Who};
 use crate::stage::HEALTH_CHECK_TIMEOUT;
-use world::{World, objects};
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::Api;
+use world::World;
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};
-use world::World;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sight {

@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result};
 use bmc_simulator::{Command, Event, Fault};
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
+use world::objects;
 
 use crate::checks::{expect, pod_runs_on, released, untouched};
 use crate::cost::Baseline;
 use crate::narrate::Who;
 use crate::scenario::PATIENCE;
 use crate::stage::{POD, Stage};
-use world::objects;
 
 /// How long the daemon is watched after it refused, to see that it stays so.
 const STAYS: Duration = Duration::from_secs(8);

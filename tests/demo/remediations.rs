@@ -6,10 +6,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_core::journal::{Journal, TimelineEntry};
+use world::World;
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};
-use world::World;
 
 pub(crate) async fn follow(world: Arc<World>, narrator: Arc<Narrator>) {
     let mut journals: BTreeMap<String, Journal> = BTreeMap::new();

@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use bmc_simulator::{Fault, RequestClass};
 use remediator_core::phase::Phase;
+use world::{World, objects};
 
 use crate::checks::{expect, pod_runs_on, released};
 use crate::cost::Baseline;
 use crate::narrate::{Who, paragraph};
 use crate::stage::{POD, Stage};
 use crate::{cost_table, refusals, report};
-use world::{World, objects};
 
 /// How long each thing that is waited for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);

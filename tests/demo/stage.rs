@@ -6,20 +6,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use bmc_simulator::{Delay, Delays};
-use harness::ControlPlane;
-use harness::await_condition;
 use harness::kubelet::NodeTemplate;
 use harness::process::ChildDaemon;
 use harness::scheduler::ScriptedScheduler;
+use harness::{ControlPlane, await_condition};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
 use kube::api::{Api, PostParams};
 use serde_json::json;
+use world::{HostOptions, World, WorldHost, objects};
 
 use crate::follow::{self, Followed};
 use crate::narrate::{Narrator, Who, print};
 use crate::scenario::Scenario;
-use world::{HostOptions, World, WorldHost, objects};
 
 pub(crate) const NAMESPACE: &str = "demo";
 /// Name of the workload's only pod.

@@ -11,9 +11,8 @@ use remediator_api::keys;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
-use world::install;
 use world::pool::{self, Setting};
-use world::{World, cluster_api, command, metal3_provider, objects};
+use world::{World, cluster_api, command, install, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("metal3 provider")

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::await_condition;
+use harness::{Cluster, await_condition};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};

@@ -10,9 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::await_condition;
 use harness::process::ChildDaemon;
+use harness::{Cluster, await_condition};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::Client;

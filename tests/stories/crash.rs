@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Command, Event, Fault, IpmiFault, RequestClass};
-use harness::Cluster;
-use harness::Cursor;
 use harness::process::Signal;
+use harness::{Cluster, Cursor};
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
 use world::park::{self, Boundary};

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::AuditEvent;
-use harness::Cluster;
+use harness::{AuditEvent, Cluster};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::PostParams;

@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::{ControlPlane, Options};
+use harness::{Cluster, ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams};
 use remediator_core::journal::{NoNode, NodeOfSubject};

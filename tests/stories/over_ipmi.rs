@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Event, Fault, Via};
-use harness::Cluster;
-use harness::Cursor;
+use harness::{Cluster, Cursor};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::pool::{self, Setting};

@@ -14,8 +14,7 @@ use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::pool::{self, Setting};
-use world::refusal;
-use world::{HostOptions, World, cluster_api, conditions, objects};
+use world::{HostOptions, World, cluster_api, conditions, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("role").taking(35);

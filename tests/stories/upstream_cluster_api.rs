@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::ForeignCrd;
-use harness::{Cluster, ControlPlane, Options};
+use harness::{Cluster, ControlPlane, ForeignCrd, Options};
 use kube::api::ListParams;
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};

@@ -5,9 +5,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::ForeignCrd;
 use harness::kubelet::NodeTemplate;
+use harness::{Cluster, ForeignCrd};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use remediator_core::journal::Journal;

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::await_condition;
+use harness::{Cluster, await_condition};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;

@@ -7,6 +7,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use remediator_bmc::{AllowedNetworks, BmcTarget, ReservedRange};
@@ -20,7 +21,6 @@ use crate::clusters::workload::client_of;
 use crate::metal3;
 use crate::snapshot::host::{reference, resolve_endpoint};
 use crate::snapshot::machine_lists::MachineLists;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// The cluster of the kubeconfig, and its policy.
 pub(super) struct Cluster {

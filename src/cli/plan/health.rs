@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
-use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref;
 use remediator_api::target_ref::{Producer, is_meant};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_api::{PowerCycleRemediation, target_ref};
 use remediator_core::checker::evaluator::{self, Evaluator};
 use remediator_core::facts::Seen;
 use remediator_core::health::assess::{Exempt, Judged};
@@ -20,7 +20,6 @@ use crate::cli::plan::evaluators::EvaluatedBy;
 use crate::cli::plan::said::{Said, limit, said};
 use crate::cli::plan::world::{OfApi, World, within_namespace};
 use crate::mhc::judged;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// A check that asks for a remediation.
 struct Listed {
@@ -96,7 +95,6 @@ fn listed(world: &World, of_api: &OfApi, guarded: &Guarded<MachineHealthCheck>) 
                 template: format!("{namespace}/{}", template.name),
                 by: Producer::Template(template.name.clone()),
                 strategy: world.templates.strategy(&namespace, &template.name),
-                after: None,
             };
             (request, evaluator::Asks::ByTemplate)
         }
@@ -177,7 +175,7 @@ fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
 fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
     let is_by_trigger = match &listed.asks {
         Asks::Trigger => true,
-        Asks::Request { .. } | Asks::Another(_) | Asks::Unknown => false,
+        Asks::Request { .. } | Asks::Another(_) => false,
     };
     let by_operator = listed.evaluator == Evaluator::NodeHealthCheckOperator;
     match judged.exempt? {
@@ -195,13 +193,14 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
 fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
-    remediation_of(world, (&namespace, Some(&name), node), target_ref::is_under_way).is_some()
+    remediation_of(world, (&namespace, &name), node, target_ref::is_under_way).is_some()
 }
 
-/// The first remediation of a Machine or a Node in a namespace that is wanted.
+/// The first remediation of a Machine, by namespace and name, or of its Node that is wanted.
 pub(super) fn remediation_of<'a>(
     world: &'a World,
-    (namespace, machine, node): (&str, Option<&str>, Option<&str>),
+    (namespace, machine): (&str, &str),
+    node: Option<&str>,
     is_wanted: impl Fn(&PowerCycleRemediation) -> bool,
 ) -> Option<&'a PowerCycleRemediation> {
     let mut readable = world
@@ -210,7 +209,7 @@ pub(super) fn remediation_of<'a>(
         .filter_map(|guarded| guarded.0.as_ref().ok());
     readable.find(|remediation| {
         remediation.namespace().as_deref() == Some(namespace)
-            && is_meant(remediation, machine, node)
+            && is_meant(remediation, Some(machine), node)
             && is_wanted(remediation)
     })
 }

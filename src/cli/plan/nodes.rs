@@ -7,6 +7,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 use remediator_core::node_lease;
 use remediator_core::phase::Reason;
@@ -14,7 +15,6 @@ use remediator_core::phase::Reason;
 use crate::api_call::{ShellError, list, within};
 use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, client_of};
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// The Nodes of one cluster.
 pub(super) struct Nodes {

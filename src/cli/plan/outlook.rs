@@ -1,38 +1,33 @@
-//! What is to be said of each Machine, and of each Node without one that a NodeHealthCheck would have remediated.
+//! What is to be said of each Machine.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use anyhow::anyhow;
 use kube::ResourceExt as _;
-use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref;
-use remediator_api::target_ref::{Producer, producer};
+use remediator_api::target_ref::producer;
 use remediator_api::views::Machine;
-use remediator_core::facts::Origin;
+use remediator_api::{PowerCycleRemediation, target_ref};
+use remediator_core::facts::{Obstacle, Origin};
 use remediator_core::strategy::HostControl;
 use serde::Serialize;
 
+use crate::bmc_access::host::ResolvedHost;
 use crate::cli::plan::course::{Asked, Asks, Claim, Course, Says, course};
 use crate::cli::plan::health::{OfMachine, claims, remediation_of};
+use crate::cli::plan::prospect;
 use crate::cli::plan::prospect::Prospect;
 use crate::cli::plan::said::Said;
-use crate::cli::plan::steps::steps;
-use crate::cli::plan::subject::Subject;
 use crate::cli::plan::world::{OfApi, World, within_namespace};
-use crate::cli::plan::{node_claims, prospect, said, subject};
-use remediator_api::target_ref::is_told_to_stop;
-use remediator_api::views::cluster_api::ClusterKey;
+use crate::metal3;
+use crate::snapshot::host::{among_endpoints, reference};
 
-/// What is to be said of one Machine, or of a Node without one.
+/// What is to be said of one Machine.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outlook {
-    /// That of the Machine, or that in which the Node's request would be made.
     pub(super) namespace: String,
-    /// None for a Node without one.
-    pub(super) machine: Option<String>,
+    pub(super) machine: String,
     /// API group of the Machine.
-    pub(super) api: Option<&'static str>,
+    pub(super) api: &'static str,
     /// The workload cluster that its Node is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<String>,
@@ -47,9 +42,6 @@ pub(super) struct Outlook {
     pub(super) remediation: Remediation,
     pub(super) host: Option<String>,
     pub(super) bmc: Option<String>,
-    /// What a remediation that begins would do.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) steps: Vec<String>,
 }
 
 /// Whether a remediation would begin.
@@ -62,16 +54,9 @@ pub(super) struct Remediation {
     /// `namespace/name` of the template that its request would be made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) template: Option<String>,
-}
-
-impl Outlook {
-    /// Name of the Machine, or of the Node that has none.
-    pub(super) fn name(&self) -> &str {
-        self.machine
-            .as_deref()
-            .or(self.node.as_deref())
-            .unwrap_or_default()
-    }
+    /// What a remediation that begins does first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<String>,
 }
 
 impl Remediation {
@@ -80,54 +65,26 @@ impl Remediation {
             outcome: outcome.into(),
             why: why.into(),
             template: None,
+            next: None,
         }
     }
 }
 
-/// All Machines of a namespace, by name, then the Nodes without one whose requests would be made there.
+/// All Machines of a namespace, by name.
 ///
 /// # Errors
 /// When the API server does not answer.
 pub(super) async fn of_namespace(world: &World, namespace: &str) -> anyhow::Result<Vec<Outlook>> {
-    let mut by_node = node_claims::claims(world);
     let mut outlooks = Vec::new();
-    let mut nodes_of_machines = BTreeSet::new();
     for of_api in &world.apis {
-        let own = of_api
-            .machines
-            .iter()
-            .filter_map(|machine| machine.0.as_ref().ok());
-        let own = own.filter(|machine| ClusterKey::of(machine).is_none());
-        nodes_of_machines.extend(own.filter_map(Machine::node_name).map(ToOwned::to_owned));
         let mut of_machines = claims(world, of_api, namespace);
         for guarded in within_namespace(&of_api.machines, namespace) {
-            let mut of_machine = of_machines.remove(&guarded.name_any()).unwrap_or_default();
-            of_machine.extend(of_its_node(guarded, &mut by_node));
+            let of_machine = of_machines.remove(&guarded.name_any()).unwrap_or_default();
             outlooks.push(of_machine_outlook(world, of_api, guarded, of_machine).await?);
         }
     }
     outlooks.sort_by(|one, other| (&one.machine, one.api).cmp(&(&other.machine, other.api)));
-    by_node.retain(|node, _| !nodes_of_machines.contains(node));
-    for (node, of_node) in by_node {
-        let is_here = |claim: &Claim| said::is_for(claim, namespace);
-        let here: OfMachine = of_node
-            .into_iter()
-            .filter(|(_, claim)| is_here(claim) || claim.asks == Asks::Unknown)
-            .collect();
-        if here.iter().any(|(_, claim)| is_here(claim)) {
-            outlooks.push(of_node_outlook(world, namespace, node, here).await?);
-        }
-    }
     Ok(outlooks)
-}
-
-/// What the NodeHealthChecks say of a Machine's Node in the daemon's own cluster.
-fn of_its_node(guarded: &Guarded<Machine>, by_node: &mut BTreeMap<String, OfMachine>) -> OfMachine {
-    let Ok(machine) = &guarded.0 else {
-        return OfMachine::new();
-    };
-    let node = machine.node_name().filter(|_| ClusterKey::of(machine).is_none());
-    node.and_then(|node| by_node.remove(node)).unwrap_or_default()
 }
 
 async fn of_machine_outlook(
@@ -138,9 +95,9 @@ async fn of_machine_outlook(
 ) -> anyhow::Result<Outlook> {
     let (checks, claims) = of_machine.into_iter().unzip();
     let mut outlook = Outlook {
-        api: Some(of_api.api.group()),
+        api: of_api.api.group(),
         namespace: guarded.namespace().unwrap_or_default(),
-        machine: Some(guarded.name_any()),
+        machine: guarded.name_any(),
         checks,
         ..Outlook::default()
     };
@@ -155,24 +112,7 @@ async fn of_machine_outlook(
     outlook.node = machine.node_name().map(ToOwned::to_owned);
     outlook.no_node = no_node(world, machine);
     outlook.triggered = machine.is_triggered();
-    foresee(world, &mut outlook, Some(machine), claims).await?;
-    Ok(outlook)
-}
-
-async fn of_node_outlook(
-    world: &World,
-    namespace: &str,
-    node: String,
-    of_node: OfMachine,
-) -> anyhow::Result<Outlook> {
-    let (checks, claims) = of_node.into_iter().unzip();
-    let mut outlook = Outlook {
-        namespace: namespace.to_owned(),
-        node: Some(node),
-        checks,
-        ..Outlook::default()
-    };
-    foresee(world, &mut outlook, None, claims).await?;
+    foresee(world, &mut outlook, machine, claims).await?;
     Ok(outlook)
 }
 
@@ -180,14 +120,14 @@ async fn of_node_outlook(
 async fn foresee(
     world: &World,
     outlook: &mut Outlook,
-    machine: Option<&Machine>,
+    machine: &Machine,
     claims: Vec<Claim>,
 ) -> anyhow::Result<()> {
     let course = match under_way(world, outlook) {
         Some(remediation) => Err(remediation),
         None => {
+            let claims = claims.into_iter();
             let claims: Vec<Claim> = claims
-                .into_iter()
                 .map(|claim| behind_the_ended(world, outlook, claim))
                 .collect();
             match course(outlook.triggered, &claims) {
@@ -196,44 +136,78 @@ async fn foresee(
             }
         }
     };
-    let node = outlook.node.clone();
-    let whole = Subject {
-        namespace: outlook.namespace.clone(),
-        machine,
-        node: node.as_deref(),
-    };
-    let subject = match &course {
-        Ok(asked) => whole.of(asked),
-        Err(_) => whole,
-    };
-    let control = course
-        .as_ref()
-        .map_or(HostControl::default(), |asked| asked.strategy.host_control);
-    let host = subject::host(world, &subject, control).await?;
+    let asked = course.as_ref().ok();
+    let control = asked.map_or(HostControl::default(), |asked| asked.strategy.host_control);
+    let host = host(world, machine, control).await?;
     if let Ok(host) = &host {
         outlook.host = Some(host.host.reference.clone());
         outlook.bmc = Some(host.host.bmc.clone());
     }
     outlook.remediation = match course {
         Err(remediation) => remediation,
-        Ok(asked) => {
-            let remediation = match prospect::ask(world, &subject, &host, &asked) {
-                Prospect::Held(reason, why) => Remediation::new(reason, why),
-                Prospect::Ends(why) => Remediation::new("NotNeeded", why),
-                Prospect::Begins => {
-                    if let Ok(host) = &host {
-                        outlook.steps = steps(world, &subject, host, &asked);
-                    }
-                    Remediation::new("Begins", &asked.because)
-                }
-            };
-            Remediation {
-                template: asked.template.clone(),
-                ..remediation
-            }
-        }
+        Ok(asked) => Remediation {
+            template: asked.template.clone(),
+            ..begins(world, machine, &host, &asked)
+        },
     };
     Ok(())
+}
+
+/// Whether a remediation that is asked for would begin.
+fn begins(
+    world: &World,
+    machine: &Machine,
+    host: &Result<ResolvedHost, Obstacle>,
+    asked: &Asked,
+) -> Remediation {
+    match prospect::ask(world, machine, host, asked) {
+        Prospect::Held(reason, why) => Remediation::new(reason, why),
+        Prospect::Ends(why) => Remediation::new("NotNeeded", why),
+        Prospect::Begins => Remediation {
+            next: host.as_ref().ok().map(|host| next(world, machine, host)),
+            ..Remediation::new("Begins", &asked.because)
+        },
+    }
+}
+
+/// What a remediation that begins does first.
+fn next(world: &World, machine: &Machine, host: &ResolvedHost) -> String {
+    let nodes = world.nodes_of(machine).ok();
+    let node = nodes
+        .zip(machine.node_name())
+        .and_then(|(nodes, name)| nodes.by_name.get(name)?.0.as_ref().ok());
+    let uuid = match node {
+        Some(node) => node.facts().system_uuid,
+        None => host.host.stated_uuid.as_ref().map(ToString::to_string),
+    };
+    format!(
+        "read power state and identity at {}; power off only if the system UUID is {}",
+        host.host.bmc,
+        uuid.as_deref().unwrap_or("that of the Node")
+    )
+}
+
+/// The host behind a Machine.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what is wrong with the host.
+async fn host(
+    world: &World,
+    machine: &Machine,
+    control: HostControl,
+) -> anyhow::Result<Result<ResolvedHost, Obstacle>> {
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+    match reference(machine) {
+        Err(obstacle) => Ok(Err(obstacle)),
+        Ok(Some(reference)) => metal3::resolve_for_plan(&world.metal3, machine, &reference, control)
+            .await
+            .map_err(|error| anyhow!(crate::report::chain(&error))),
+        Ok(None) => Ok(among_endpoints(
+            within_namespace(&world.endpoints, &namespace),
+            Some(&name),
+            machine.node_name(),
+        )),
+    }
 }
 
 /// A remediation that is made for a trigger does what the policy says.
@@ -256,24 +230,13 @@ fn behind_the_ended(world: &World, outlook: &Outlook, mut claim: Claim) -> Claim
         return claim;
     };
     let stands = |one: &PowerCycleRemediation| {
-        let has_the_name = match by {
-            Producer::NodeHealthCheck(_) => false,
-            Producer::MachineHealthCheck(_) | Producer::Template(_) => {
-                outlook.machine == Some(one.name_any())
-            }
-        };
-        !target_ref::is_under_way(one) && (has_the_name || producer(one).as_ref() == Some(by))
+        let is_its = one.name_any() == outlook.machine || producer(one).as_ref() == Some(by);
+        is_its && !target_ref::is_under_way(one)
     };
-    if claim.says.is_for_a_request()
-        && let Some(ended) = remediation_of(world, whom(outlook), stands)
+    if claim.says == Says::Wanted
+        && let Some(ended) = remediation_of(world, whom(outlook), outlook.node.as_deref(), stands)
     {
-        let mut said = told(ended, "has ended");
-        if is_told_to_stop(ended) {
-            said.push_str(
-                ", was told that its time is over, so that the next template has its turn if there is one",
-            );
-        }
-        claim.says = Says::Ended(said);
+        claim.says = Says::Ended(told(ended, "has ended"));
     }
     claim
 }
@@ -290,18 +253,15 @@ fn told(remediation: &PowerCycleRemediation, is: &str) -> String {
     )
 }
 
-/// Namespace, Machine and Node.
-fn whom(outlook: &Outlook) -> (&str, Option<&str>, Option<&str>) {
-    (
-        &outlook.namespace,
-        outlook.machine.as_deref(),
-        outlook.node.as_deref(),
-    )
+/// Namespace and Machine.
+fn whom(outlook: &Outlook) -> (&str, &str) {
+    (&outlook.namespace, &outlook.machine)
 }
 
 /// The remediation that is at work.
 fn under_way(world: &World, outlook: &Outlook) -> Option<Remediation> {
-    let remediation = remediation_of(world, whom(outlook), target_ref::is_under_way)?;
+    let node = outlook.node.as_deref();
+    let remediation = remediation_of(world, whom(outlook), node, target_ref::is_under_way)?;
     Some(Remediation::new("UnderWay", told(remediation, "is")))
 }
 

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use remediator_api::remediation_policy::RemediationPolicySpec;
-use remediator_api::target_ref::{Producer, is_meant};
+use remediator_api::target_ref::is_meant;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_bmc::{AllowedNetworks, Host as BmcHost};
 use remediator_core::decision::{Act, Observation};
@@ -14,23 +15,21 @@ use remediator_core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, Wo
 use remediator_core::health::HealthCheck;
 use remediator_core::intake::{self, Intake, Remediation, Triggered};
 use remediator_core::journal::Journal;
-use remediator_core::machine_api::MachineApi;
 use remediator_core::node_lease::{self, Holders, NodeLease};
 use remediator_core::observed::{NodeLeaseRead, Observed};
 use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::login as bmc_access;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::nodes::Nodes;
-use crate::cli::plan::subject::Subject;
 use crate::cli::plan::world::{World, within_namespace};
 use crate::clusters::node_of_host;
 use crate::clusters::node_of_host::Marks;
 use crate::snapshot::producers::of_machine;
 use crate::snapshot::{gather, others};
 use crate::watch::lookup;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// What a remediation would come to.
 pub(super) enum Prospect {
@@ -45,27 +44,24 @@ pub(super) enum Prospect {
 /// Asks the core, as if the trigger or the request were there and the remediation had just been made.
 pub(super) fn ask(
     world: &World,
-    subject: &Subject<'_>,
+    machine: &Machine,
     host: &Result<ResolvedHost, Obstacle>,
     asked: &Asked,
 ) -> Prospect {
-    let facts = facts(world, subject, host, asked);
-    let name = subject.machine.map(kube::ResourceExt::name_any);
+    let facts = facts(world, machine, host, asked);
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
     let mut remediations = world.remediations.iter();
-    let unreadable = remediations.find(|one| others::is_unreadable(one, &subject.namespace, name.as_deref()));
+    let unreadable = remediations.find(|one| others::is_unreadable(one, &namespace, Some(&name)));
     if let Some(unreadable) = unreadable {
-        return held(&others::may_be_at_work(unreadable, name.as_deref()));
+        return held(&others::may_be_at_work(unreadable, Some(&name)));
     }
     // A request is made by others, and not taken in.
-    if let (Origin::Annotation, Some(machine), Seen::Present(known)) =
-        (asked.origin, subject.machine, &facts.world.machine)
-    {
-        let earlier = earlier(world, machine);
+    if let (Origin::Annotation, Seen::Present(known)) = (asked.origin, &facts.world.machine) {
         let triggered = Triggered {
             machine: known,
             node: &facts.world.node,
             health_checks: &facts.world.health_checks,
-            remediations: &earlier,
+            remediations: &earlier(world, machine),
         };
         if let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at) {
             return held(&obstacle);
@@ -92,34 +88,21 @@ fn held(obstacle: &Obstacle) -> Prospect {
     Prospect::Held(obstacle.reason.as_str().to_owned(), obstacle.for_people())
 }
 
-fn facts(
-    world: &World,
-    subject: &Subject<'_>,
-    host: &Result<ResolvedHost, Obstacle>,
-    asked: &Asked,
-) -> Facts {
-    let cluster = subject
-        .machine
-        .and_then(ClusterKey::of)
-        .map(|key| world.cluster(&key));
-    let machine = subject.machine.map_or(Seen::Absent, |machine| {
-        let mut known = gather::machine_facts(machine, cluster.as_ref());
-        known.state.triggered = asked.origin == Origin::Annotation;
-        Seen::Present(known)
-    });
-    let name = subject.node.unwrap_or_default();
-    let nodes = subject.nodes(world);
+fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>, asked: &Asked) -> Facts {
+    let cluster = ClusterKey::of(machine).map(|key| world.cluster(&key));
+    let mut known = gather::machine_facts(machine, cluster.as_ref());
+    known.state.triggered = asked.origin == Origin::Annotation;
+    let name = machine.node_name().unwrap_or_default();
+    let nodes = world.nodes_of(machine);
     let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
     let (node, node_cluster) = match &nodes {
         Ok(nodes) => {
             let node = lookup::of(nodes.by_name.get(name), "Node", name);
-            (node.map(|node| facts_of(world, subject, &node)), None)
+            (node.map(|node| facts_of(machine, &node)), None)
         }
         Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle.clone())),
     };
-    let node_of_host = subject.machine.map_or_else(gather::not_looked_for, |machine| {
-        node_of_host(world, machine, &nodes, &host)
-    });
+    let node_of_host = node_of_host(world, machine, &nodes, &host);
     Facts {
         strategy: Ok(asked.strategy.clone()),
         origin: asked.origin,
@@ -127,20 +110,20 @@ fn facts(
         deletion_requested: false,
         told_to_stop: false,
         has_finalizer: true,
-        expected_machine_uid: subject.machine.and_then(kube::ResourceExt::uid),
-        named_node: named_node(subject, asked),
+        expected_machine_uid: machine.uid(),
+        named_node: None,
         leadership: Leadership {
             epoch: 1,
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
         world: Known {
             policy: lookup::policy(world.policy.as_ref()),
-            machine,
+            machine: Seen::Present(known),
             node_of_host,
             node,
             node_cluster,
             cluster: gather::cluster_state(cluster),
-            health_checks: health_checks(world, subject, asked),
+            health_checks: health_checks(world, machine, asked),
         },
         look: None,
         host,
@@ -157,24 +140,11 @@ fn facts(
     }
 }
 
-/// The Node that a request names: one of a NodeHealthCheck names it.
-fn named_node(subject: &Subject<'_>, asked: &Asked) -> Option<String> {
-    match &asked.by {
-        Some(Producer::NodeHealthCheck(_)) => subject.node.map(ToOwned::to_owned),
-        Some(Producer::MachineHealthCheck(_) | Producer::Template(_)) | None => None,
-    }
-}
-
 /// The health checks that a remediation goes by: for a trigger all of the Machine, for a request those that may
 /// have made it.
-fn health_checks(world: &World, subject: &Subject<'_>, asked: &Asked) -> Vec<Seen<HealthCheck>> {
-    if let Some(Producer::NodeHealthCheck(name)) = &asked.by {
-        return vec![world.node_checks.facts(name)];
-    }
-    let Some(machine) = subject.machine else {
-        return Vec::new();
-    };
-    let checks = within_namespace(world.health_checks(machine.api()), &subject.namespace);
+fn health_checks(world: &World, machine: &Machine, asked: &Asked) -> Vec<Seen<HealthCheck>> {
+    let namespace = machine.namespace().unwrap_or_default();
+    let checks = within_namespace(world.health_checks(machine.api()), &namespace);
     match &asked.by {
         None => checks.map(|check| lookup::health_check(check, machine)).collect(),
         Some(by) => of_machine(by, checks, machine),
@@ -205,18 +175,10 @@ fn node_of_host(
     node_of_host::among(nodes.by_name.values(), marks, is_witness)
 }
 
-/// What decisions about a Node are based on, with the Machine of the right API that it speaks of. One that is asked
-/// for without a Machine may speak of one elsewhere.
-fn facts_of(world: &World, subject: &Subject<'_>, node: &Node) -> remediator_core::facts::Node {
-    let link = match subject.machine {
-        Some(machine) => node.machine_link(machine.api()),
-        None => {
-            let annotated = MachineApi::ALL.into_iter().find_map(|api| node.machine_link(api));
-            annotated.or_else(|| world.machine_of(&node.name_any()))
-        }
-    };
+/// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
+fn facts_of(machine: &Machine, node: &Node) -> remediator_core::facts::Node {
     remediator_core::facts::Node {
-        machine_link: link,
+        machine_link: node.machine_link(machine.api()),
         ..node.facts()
     }
 }

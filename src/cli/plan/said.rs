@@ -7,16 +7,14 @@ use remediator_core::health::overlap::Assessed;
 use remediator_core::health::verdict::{Unknown, Verdict};
 use serde::Serialize;
 
-use crate::cli::plan::course::{Asks, Claim};
+use crate::cli::plan::course::Asks;
 use crate::cli::plan::evaluators::EvaluatedBy;
 use crate::cli::plan::templates::KIND;
 
-/// What one health check says of a Machine or Node.
+/// What one health check says of a Machine.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Said {
-    /// `MachineHealthCheck` or `NodeHealthCheck`.
-    pub(super) kind: &'static str,
     pub(super) check: String,
     /// Kind and name of the template that it makes requests from; none where it asks for the trigger.
     pub(super) template: Option<String>,
@@ -38,7 +36,6 @@ pub(super) fn said(
     asks: &Asks,
 ) -> Option<Said> {
     let said = Said {
-        kind: "MachineHealthCheck",
         check: assessed.check.name.clone(),
         template: template(asks),
         evaluated_by: evaluated_by.clone(),
@@ -69,9 +66,9 @@ pub(super) fn said(
 }
 
 /// Kind and name of the template of a check.
-pub(super) fn template(asks: &Asks) -> Option<String> {
+fn template(asks: &Asks) -> Option<String> {
     match asks {
-        Asks::Trigger | Asks::Unknown => None,
+        Asks::Trigger => None,
         Asks::Request { template, .. } => Some(format!("{KIND} {template}")),
         Asks::Another(template) => Some(template.clone()),
     }
@@ -94,7 +91,7 @@ fn dialect(assessed: &Assessed<'_>) -> Dialect {
 }
 
 /// A verdict, and why.
-pub(super) fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Option<String>) {
+fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Option<String>) {
     match verdict {
         Verdict::Healthy => ("Healthy", None),
         Verdict::Skipped(why) => ("Skipped", Some(format!("{why:?}"))),
@@ -109,14 +106,5 @@ pub(super) fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Opt
             | Unknown::NodeUnreachable(why)
             | Unknown::Cluster(why),
         ) => ("Unknown", Some(why.clone())),
-    }
-}
-
-/// Whether a check would make a request of ours in a namespace. One that cannot be read is none by which a Node is of
-/// a namespace.
-pub(super) fn is_for(claim: &Claim, namespace: &str) -> bool {
-    match &claim.asks {
-        Asks::Request { template, .. } => template.split('/').next() == Some(namespace),
-        Asks::Trigger | Asks::Another(_) | Asks::Unknown => false,
     }
 }

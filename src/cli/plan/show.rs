@@ -2,28 +2,38 @@
 
 use std::io::Write as _;
 
+use serde::Serialize;
+
+use crate::cli::plan::node_health_checks::Shown;
 use crate::cli::plan::outlook::Outlook;
 use crate::cli::plan::said::Said;
 use crate::cli::show::{Output, table};
 
-/// One line a Machine, then what there is to say of those that are not well.
+/// Everything that is to be said.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Plan {
+    pub(super) machines: Vec<Outlook>,
+    pub(super) node_health_checks: Vec<Shown>,
+}
+
+/// One line a Machine, then what there is to say of those that are not well, then the NodeHealthChecks.
 ///
 /// # Errors
 /// When standard output is gone.
-pub(super) fn all(output: Output, outlooks: &[Outlook]) -> anyhow::Result<()> {
+pub(super) fn all(output: Output, plan: &Plan) -> anyhow::Result<()> {
     if output == Output::Json {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", serde_json::to_string(outlooks)?)?;
-        return Ok(());
+        return json(plan);
     }
     let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let rows: Vec<Vec<String>> = outlooks
+    let rows: Vec<Vec<String>> = plan
+        .machines
         .iter()
         .map(|outlook| {
             let worst = outlook.checks.iter().max_by_key(|said| weight(said));
             vec![
                 outlook.namespace.clone(),
-                outlook.machine.clone().unwrap_or_else(|| "-".to_owned()),
+                outlook.machine.clone(),
                 node(outlook),
                 worst.map_or("-", |said| said.verdict).to_owned(),
                 worst.map_or_else(|| "-".to_owned(), |said| said.check.clone()),
@@ -45,9 +55,13 @@ pub(super) fn all(output: Output, outlooks: &[Outlook]) -> anyhow::Result<()> {
     ];
     table(&headings, &rows)?;
     let mut out = std::io::stdout().lock();
-    for outlook in outlooks.iter().filter(|outlook| is_worth_a_word(outlook)) {
+    for outlook in plan.machines.iter().filter(|outlook| is_worth_a_word(outlook)) {
         writeln!(out)?;
         words(&mut out, outlook)?;
+    }
+    for check in &plan.node_health_checks {
+        writeln!(out)?;
+        node_health_check(&mut out, check)?;
     }
     Ok(())
 }
@@ -57,14 +71,29 @@ pub(super) fn all(output: Output, outlooks: &[Outlook]) -> anyhow::Result<()> {
 /// # Errors
 /// When standard output is gone.
 pub(super) fn one(output: Output, outlook: &Outlook) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
     if output == Output::Json {
-        writeln!(out, "{}", serde_json::to_string(outlook)?)?;
-        return Ok(());
+        return json(outlook);
     }
-    words(&mut out, outlook)?;
-    for (number, step) in (1..).zip(&outlook.steps) {
-        writeln!(out, "  {number}. {step}")?;
+    Ok(words(&mut std::io::stdout().lock(), outlook)?)
+}
+
+fn json(shown: &impl Serialize) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(shown)?)?;
+    Ok(())
+}
+
+/// A NodeHealthCheck, and all that its operator says.
+fn node_health_check(out: &mut impl std::io::Write, check: &Shown) -> anyhow::Result<()> {
+    writeln!(out, "NodeHealthCheck {}", check.name)?;
+    for template in &check.templates {
+        writeln!(out, "  makes requests from {template}")?;
+    }
+    if let Some(hindrance) = &check.obstacle {
+        writeln!(out, "  {}: {}", hindrance.reason, hindrance.why)?;
+    }
+    writeln!(out, "  status, as its operator wrote it:")?;
+    for line in serde_saphyr::to_string(&check.status)?.lines() {
+        writeln!(out, "    {line}")?;
     }
     Ok(())
 }
@@ -80,17 +109,7 @@ fn node(outlook: &Outlook) -> String {
 }
 
 fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()> {
-    let namespace = &outlook.namespace;
-    match (&outlook.machine, &outlook.node) {
-        (Some(machine), _) => writeln!(out, "Machine {namespace}/{machine}")?,
-        (None, node) => {
-            let node = node.as_deref().unwrap_or_default();
-            writeln!(
-                out,
-                "Node {node}, which has no Machine, with its requests in {namespace}"
-            )?;
-        }
-    }
+    writeln!(out, "Machine {}/{}", outlook.namespace, outlook.machine)?;
     if let Some(cluster) = &outlook.cluster {
         writeln!(out, "  Cluster API, with its Node in workload cluster {cluster}")?;
     }
@@ -114,8 +133,8 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
             .unwrap_or_default();
         writeln!(
             out,
-            "  {} {}: {}{why}{until}",
-            said.kind, said.check, said.verdict
+            "  MachineHealthCheck {}: {}{why}{until}",
+            said.check, said.verdict
         )?;
         if let Some(template) = &said.template {
             writeln!(out, "    makes requests from {template}")?;
@@ -133,6 +152,9 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
     writeln!(out, "  remediation: {}: {}", remediation.outcome, remediation.why)?;
     if let Some(template) = &remediation.template {
         writeln!(out, "  as PowerCycleRemediationTemplate {template} has it")?;
+    }
+    if let Some(next) = &remediation.next {
+        writeln!(out, "  next: {next}")?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
-use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
 use remediator_core::facts::{Obstacle, Seen};
@@ -18,13 +18,12 @@ use serde::de::DeserializeOwned;
 
 use crate::api_call::{ShellError, client, list, objects, within};
 use crate::cli::plan::evaluators::{Evaluators, Leases};
-use crate::cli::plan::node_checks::NodeChecks;
+use crate::cli::plan::node_health_checks::NodeHealthChecks;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::templates::Templates;
 use crate::metal3;
 use crate::snapshot::machine_lists::MachineLists;
 use crate::watch::lookup;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// Everything of the namespaces that are asked about.
 pub(super) struct World {
@@ -38,10 +37,8 @@ pub(super) struct World {
     pub(super) endpoints: Vec<Guarded<BMCEndpoint>>,
     pub(super) policy: Option<Guarded<RemediationPolicy>>,
     pub(super) templates: Templates,
-    pub(super) node_checks: NodeChecks,
+    pub(super) node_health_checks: NodeHealthChecks,
     pub(super) evaluators: Evaluators,
-    /// The namespace that is asked about; none for all.
-    namespace: Option<String>,
 }
 
 /// Machines and health checks of one API.
@@ -67,7 +64,7 @@ impl World {
         let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
         let lists = said(MachineLists::ask(&client)).await?;
         let checks = async |api| said(lists.health_checks(&client, api, of)).await;
-        let (policy, own, machines, of_openshift, of_cluster_api, clusters, node_checks, leases) = tokio::try_join!(
+        let (policy, own, machines, of_openshift, of_cluster_api, clusters, node_health_checks, leases) = tokio::try_join!(
             said(within(
                 "reading the RemediationPolicy",
                 policies.get_opt(POLICY_NAME)
@@ -77,21 +74,13 @@ impl World {
             checks(MachineApi::OpenShift),
             checks(MachineApi::ClusterApi),
             said(lists.clusters(&client, of)),
-            said(NodeChecks::read(&client, &lists)),
+            said(NodeHealthChecks::read(&client)),
             async { Ok(Leases::read(&client).await) },
         )?;
-        let elsewhere = node_checks.templates();
-        let mut namespaces: BTreeSet<&str> = elsewhere
-            .iter()
-            .map(|(namespace, _)| namespace.as_str())
-            .collect();
-        namespaces.extend(of);
-        let namespaces: Vec<&str> = namespaces.into_iter().collect();
-        let namespaces = of.is_some().then_some(namespaces.as_slice());
         let (remediations, endpoints, templates) = tokio::try_join!(
-            listed(&client, "listing PowerCycleRemediations", namespaces),
-            listed(&client, "listing BMCEndpoints", namespaces),
-            Templates::read(&client, of, elsewhere.iter().cloned()),
+            listed(&client, "listing PowerCycleRemediations", of),
+            listed(&client, "listing BMCEndpoints", of),
+            Templates::read(&client, of, node_health_checks.templates()),
         )?;
         let keys = machines.iter().filter_map(|(_, machine)| machine.0.as_ref().ok());
         let keys: BTreeSet<ClusterKey> = keys.filter_map(ClusterKey::of).collect();
@@ -111,10 +100,9 @@ impl World {
         let read_at = Timestamp::now();
         Ok(Self {
             read_at,
-            evaluators: Evaluators::of(leases, policy.as_ref(), node_checks.served, read_at),
+            evaluators: Evaluators::of(leases, policy.as_ref(), node_health_checks.is_served(), read_at),
             templates,
-            node_checks,
-            namespace,
+            node_health_checks,
             apis: vec![
                 of_api(MachineApi::OpenShift, openshift, of_openshift),
                 of_api(MachineApi::ClusterApi, cluster_api, of_cluster_api),
@@ -129,17 +117,10 @@ impl World {
         })
     }
 
-    /// The namespaces that have Machines, or templates that NodeHealthChecks name.
+    /// The namespaces that have Machines.
     pub(super) fn namespaces(&self) -> BTreeSet<String> {
         let machines = self.apis.iter().flat_map(|of| &of.machines);
-        let templates = self
-            .node_checks
-            .templates()
-            .into_iter()
-            .map(|(namespace, _)| namespace);
-        let is_asked = |one: &String| self.namespace.as_ref().is_none_or(|asked| asked == one);
-        let all = machines.filter_map(ResourceExt::namespace).chain(templates);
-        all.filter(is_asked).collect()
+        machines.filter_map(ResourceExt::namespace).collect()
     }
 
     /// The Nodes of the cluster that a Machine's Node is in.
@@ -163,17 +144,6 @@ impl World {
         lookup::of(self.clusters.iter().find(of_key), "Cluster", &key.name)
     }
 
-    /// The Machine of OpenShift, `namespace/name`, that refers to a Node.
-    pub(super) fn machine_of(&self, node: &str) -> Option<String> {
-        let of_api = self.apis.iter().find(|of| of.api == MachineApi::OpenShift)?;
-        let mut readable = of_api
-            .machines
-            .iter()
-            .filter_map(|machine| machine.0.as_ref().ok());
-        let machine = readable.find(|machine| machine.node_name() == Some(node))?;
-        Some(format!("{}/{}", machine.namespace()?, machine.name_any()))
-    }
-
     /// The health checks of the API that a Machine is of.
     pub(super) fn health_checks(&self, api: MachineApi) -> &[Guarded<MachineHealthCheck>] {
         let of_api = self.apis.iter().find(|of| of.api == api);
@@ -191,11 +161,11 @@ pub(super) fn within_namespace<'a, K: Resource>(
         .filter(move |object| object.meta().namespace.as_deref() == Some(namespace))
 }
 
-/// The objects of these namespaces, or of all.
+/// The objects of a namespace, or of all.
 async fn listed<K>(
     client: &Client,
     what: &'static str,
-    namespaces: Option<&[&str]>,
+    namespace: Option<&str>,
 ) -> anyhow::Result<Vec<Guarded<K>>>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -203,15 +173,8 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    let lists: Vec<Api<Guarded<K>>> = match namespaces {
-        None => vec![objects(client, None)],
-        Some(several) => several.iter().map(|one| objects(client, Some(one))).collect(),
-    };
-    let mut found = Vec::new();
-    for api in lists {
-        found.extend(said(list(what, &api, &ListParams::default(), |_| true)).await?);
-    }
-    Ok(found)
+    let api = objects(client, namespace);
+    said(list(what, &api, &ListParams::default(), |_| true)).await
 }
 
 async fn said<T>(call: impl Future<Output = Result<T, ShellError>>) -> anyhow::Result<T> {

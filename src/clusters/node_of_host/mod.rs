@@ -8,6 +8,7 @@ use kube::runtime::reflector::Store;
 pub(crate) use live::{LISTING, Searched, Searches, live};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::begun;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Host, Obstacle, Seen};
 use remediator_core::identity::SystemUuid;
@@ -18,7 +19,6 @@ use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// By what a Node is told that is, or may be, the Node of a host.
 #[derive(Clone, Debug)]

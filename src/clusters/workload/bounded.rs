@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -13,9 +14,32 @@ use kube::config::Config;
 use kube::{Client, Error};
 use tower::{BoxError, Layer, Service};
 
-use crate::clusters::workload::meter::{ANSWER, Measured, Meter, PODS, Tally};
+const MEBIBYTE: usize = 1024 * 1024;
 
-/// A client that reads no more than [`meter`](crate::clusters::workload::meter) allows.
+/// One answer, which may be a page of a list. A Node is some 30 kB.
+const ANSWER: usize = 8 * MEBIBYTE;
+
+/// The pods of one Node, which are asked for in one page: some hundred of 15 kB.
+const PODS: usize = 16 * MEBIBYTE;
+
+/// One event of a watch: an object. The API server takes none above 1.5 MiB (etcd, `--max-request-bytes`).
+const EVENT: usize = 3 * MEBIBYTE;
+
+/// All pages of a list.
+const LIST: usize = 64 * MEBIBYTE;
+
+/// More came than may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what} is larger than {} MiB; nothing more of it is read; check what answers at that address",
+    .bytes / MEBIBYTE
+)]
+struct TooLarge {
+    what: &'static str,
+    bytes: usize,
+}
+
+/// A client that reads no more than is allowed here.
 ///
 /// # Errors
 /// When certificates or keys of the configuration cannot be used.
@@ -36,37 +60,88 @@ impl<S> Layer<S> for Bounding {
     }
 }
 
-/// What has come of each list, by its path. There are few: those that are asked for.
+/// The bytes that came of each list, by its path. There are few: those that are asked for.
 #[derive(Default)]
-struct Lists(Mutex<BTreeMap<String, Arc<Tally>>>);
+struct Lists(Mutex<BTreeMap<String, Arc<AtomicUsize>>>);
 
 impl Lists {
-    /// What is measured of the answer to a request.
-    fn measured(&self, uri: &Uri) -> Measured {
+    /// How the answer to a request is bounded.
+    fn bound(&self, uri: &Uri) -> Bound {
         let has = |field: &str| {
             let mut fields = uri.query().unwrap_or_default().split('&');
             fields.any(|one| one.starts_with(field))
         };
         let (is_page, path) = (has("limit="), uri.path());
         if has("watch=true") {
-            Measured::Events
+            Bound::Events
         } else if path.ends_with("/pods") && !is_page {
-            Measured::Answer(PODS)
+            Bound::Answer(PODS)
         } else if is_page && !path.ends_with("/nodes") {
-            Measured::Page(self.of(path, has("continue=")))
+            Bound::Page(self.of(path, has("continue=")))
         } else {
-            // All pages of Nodes are a cache in the end, and that is weighed itself.
-            Measured::Answer(ANSWER)
+            // All pages of Nodes are a cache in the end, which has a bound of its own.
+            Bound::Answer(ANSWER)
         }
     }
 
-    fn of(&self, path: &str, continued: bool) -> Arc<Tally> {
+    fn of(&self, path: &str, continued: bool) -> Arc<AtomicUsize> {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !continued {
             lists.remove(path);
         }
         Arc::clone(lists.entry(path.to_owned()).or_default())
     }
+}
+
+/// How an answer is bounded.
+enum Bound {
+    /// As a whole.
+    Answer(usize),
+    /// A page, together with what came of its list before.
+    Page(Arc<AtomicUsize>),
+    /// A watch. It lives long and carries as much as happens, so each of its events is bounded, which are lines.
+    Events,
+}
+
+/// Counts the bytes of one answer.
+struct Meter {
+    bound: Bound,
+    bytes: usize,
+}
+
+impl Meter {
+    /// Notes what came.
+    ///
+    /// # Errors
+    /// When it is too much.
+    fn read(&mut self, data: &[u8]) -> Result<(), TooLarge> {
+        match &self.bound {
+            Bound::Answer(most) => count(&mut self.bytes, data, "the answer", *most),
+            Bound::Page(list) => {
+                count(&mut self.bytes, data, "the answer", ANSWER)?;
+                let mut before = list.fetch_add(data.len(), Ordering::Relaxed);
+                count(&mut before, data, "the list", LIST)
+            }
+            Bound::Events => {
+                // Whoever reads events takes every line feed for the end of one, wherever it stands.
+                for line in data.split_inclusive(|byte| *byte == b'\n') {
+                    count(&mut self.bytes, line, "an event", EVENT)?;
+                    if line.ends_with(b"\n") {
+                        self.bytes = 0;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn count(bytes: &mut usize, data: &[u8], what: &'static str, most: usize) -> Result<(), TooLarge> {
+    *bytes = bytes.saturating_add(data.len());
+    if *bytes > most {
+        return Err(TooLarge { what, bytes: most });
+    }
+    Ok(())
 }
 
 struct Bounded<S> {
@@ -88,17 +163,17 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let measured = self.lists.measured(request.uri());
+        let bound = self.lists.bound(request.uri());
         let answered = self.inner.call(request);
         Box::pin(async move {
             let response = answered.await?;
             // What a watch is refused with is read as a whole.
-            let measured = if response.status().is_success() {
-                measured
+            let bound = if response.status().is_success() {
+                bound
             } else {
-                Measured::Answer(ANSWER)
+                Bound::Answer(ANSWER)
             };
-            let meter = Meter::new(measured);
+            let meter = Meter { bound, bytes: 0 };
             Ok(response.map(|body| Answer { body, meter }))
         })
     }
@@ -200,7 +275,7 @@ mod tests {
     async fn a_watch_carries_as_much_as_happens_in_events_of_bounded_size() {
         let name = "n".repeat(1000);
         let event = format!("{{\"type\":\"ADDED\",\"object\":{{\"metadata\":{{\"name\":\"{name}\"}}}}}}\n");
-        let lines = ANSWER.bytes * 2 / event.len();
+        let lines = ANSWER * 2 / event.len();
         let client = endless(StatusCode::OK, "", event).await;
         let watched = Api::<Node>::all(client)
             .watch(&WatchParams::default(), "0")
@@ -218,6 +293,21 @@ mod tests {
             .unwrap();
         let first = std::pin::pin!(watched).next().await.unwrap();
         refused(first, "an event");
+    }
+
+    #[test]
+    fn each_event_is_bounded_by_itself_however_it_comes() {
+        let mut events = Meter {
+            bound: Bound::Events,
+            bytes: 0,
+        };
+        let line = format!("{}\n", "x".repeat(EVENT - 1));
+        let (first, rest) = line.split_at(1000);
+        for piece in [&line, &line, first, rest] {
+            assert_eq!(events.read(piece.as_bytes()), Ok(()));
+        }
+        let larger = format!("{{}}\n{}", "x".repeat(EVENT + 1));
+        assert!(events.read(larger.as_bytes()).is_err());
     }
 
     #[tokio::test]

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
+use serde::Serialize;
 
 /// The most that the Nodes of one cluster may take, in bytes. As they are kept, a Node is 1 to 2 kB, and
 /// Kubernetes supports 5,000 of them (kubernetes.io, "Considerations for large clusters").
 const MOST: usize = 32 * 1024 * 1024;
 
-/// What a Node takes besides its texts, and each entry of one of its lists.
+/// What a Node takes besides its fields, and each of its addresses.
 const NODE: usize = 512;
-const ENTRY: usize = 128;
+const ADDRESS: usize = 32;
 
 /// The Nodes of one cluster, weighed as they are kept.
 #[derive(Debug, Default)]
@@ -50,74 +50,22 @@ impl Load {
     }
 }
 
+/// As long as it is as JSON.
 fn weight(node: &Guarded<Node>) -> usize {
-    let (metadata, rest) = match &node.0 {
-        Ok(node) => (&node.metadata, of_node(node)),
-        Err(unreadable) => {
-            let conditions = unreadable.conditions.iter();
-            let conditions = conditions.map(|one| texts(&[&one.type_, &one.reason, &one.message]));
-            (
-                &unreadable.metadata,
-                sum(conditions).saturating_add(unreadable.error.len()),
-            )
-        }
+    let of_node = match &node.0 {
+        Ok(node) => length(node).saturating_add(ADDRESS.saturating_mul(node.status.internal_ips.len())),
+        Err(unreadable) => length(&unreadable.metadata)
+            .saturating_add(length(&unreadable.conditions))
+            .saturating_add(length(&unreadable.object))
+            .saturating_add(unreadable.error.len()),
     };
     // The name is here, too.
-    let name = metadata.name.as_ref().map_or(0, String::len);
-    NODE.saturating_add(name)
-        .saturating_add(of_metadata(metadata))
-        .saturating_add(rest)
+    NODE.saturating_add(node.name_any().len()).saturating_add(of_node)
 }
 
-fn of_node(node: &Node) -> usize {
-    let taints = node.spec.taints.iter();
-    let taints = sum(taints.map(|taint| texts(&[&taint.key, &taint.value, &taint.effect])));
-    let conditions = node.status.conditions.iter();
-    let conditions = sum(conditions.map(|condition| texts(&[&condition.kind, &condition.status])));
-    let info = &node.status.node_info;
-    let provider_id = node.spec.provider_id.as_deref().unwrap_or_default();
-    let addresses = node
-        .spec
-        .pod_cidrs
-        .len()
-        .saturating_add(node.status.internal_ips.len());
-    sum([
-        taints,
-        conditions,
-        texts(&[&info.boot_id, &info.system_uuid, provider_id]),
-        addresses.saturating_mul(ENTRY),
-    ]
-    .into_iter())
-}
-
-fn of_metadata(metadata: &ObjectMeta) -> usize {
-    let maps = [&metadata.annotations, &metadata.labels]
-        .into_iter()
-        .flatten()
-        .flatten();
-    let maps = sum(maps.map(|(key, value)| texts(&[key, value])));
-    let finalizers = sum(metadata.finalizers.iter().flatten().map(|one| texts(&[one])));
-    let owners = metadata.owner_references.iter().flatten();
-    let owners = sum(owners.map(|one| texts(&[&one.api_version, &one.kind, &one.name, &one.uid])));
-    let singles = [
-        &metadata.name,
-        &metadata.namespace,
-        &metadata.uid,
-        &metadata.resource_version,
-        &metadata.generate_name,
-        &metadata.self_link,
-    ];
-    let singles = sum(singles.into_iter().flatten().map(String::len));
-    sum([maps, finalizers, owners, singles].into_iter())
-}
-
-/// One entry of a list, with these texts.
-fn texts(texts: &[&str]) -> usize {
-    ENTRY.saturating_add(sum(texts.iter().map(|text| text.len())))
-}
-
-fn sum(parts: impl Iterator<Item = usize>) -> usize {
-    parts.fold(0, usize::saturating_add)
+fn length(object: &impl Serialize) -> usize {
+    // What cannot be written as JSON was not read from it.
+    serde_json::to_vec(object).map_or(usize::MAX, |json| json.len())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! `<cluster>-kubeconfig` in the namespace of the Cluster. Each is looked after by a task of its own, so
 //! that one that does not answer holds up nobody else's.
 //!
-//! Of what an API answers no more is read and kept than is bounded here (`meter`, `load`).
+//! Of what an API answers no more is read and kept than is bounded here (`bounded`, `load`).
 //!
 //! A cluster is connected to when somebody asks for its Nodes, and let go when nobody did for a while.
 
@@ -10,7 +10,6 @@ mod bounded;
 mod connection;
 mod kubeconfig;
 mod load;
-mod meter;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +18,6 @@ use std::time::{Duration, Instant};
 pub(crate) use connection::client_of;
 use futures::channel::mpsc;
 use kube::{Client, ResourceExt as _};
-pub(crate) use meter::NODES_PAGE;
 use remediator_api::guarded::Guarded;
 use remediator_api::keys;
 use remediator_api::views::Node;
@@ -33,6 +31,9 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::watch::change_events::{Wake, Waker, Woke};
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
+
+/// Nodes of a workload cluster that are asked for at once.
+pub(crate) const NODES_PAGE: u32 = 50;
 
 /// How long after it was asked for last a cluster is still watched.
 const KEPT_FOR: Duration = Duration::from_mins(30);

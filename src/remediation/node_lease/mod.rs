@@ -4,6 +4,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 use remediator_core::node_lease::{self, Claim};
 use remediator_core::observed::NodeLeaseRead;
@@ -14,7 +15,6 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::snapshot::node_lease::{leases, look, obstacle};
-use remediator_api::views::cluster_api::ClusterKey;
 
 impl Acting<'_> {
     /// Where the Lease is, and of which Node: the journalled one, whose Machine may be gone.

@@ -1,7 +1,6 @@
-use serde_json::{Value, json};
-
 use jiff::SignedDuration;
 use remediator_core::node_lease::NodeLease;
+use serde_json::{Value, json};
 
 use crate::remediation::node_lease::*;
 use crate::snapshot::node_lease::{holders, seen};

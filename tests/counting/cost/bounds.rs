@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bmc_simulator::{Counters, Event};
-
 use world::WorldHost;
 
 /// How often a BMC was read between two of its commands, or after the last one.

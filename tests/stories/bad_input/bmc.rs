@@ -6,10 +6,10 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use remediator_core::phase::Reason;
 use serde_json::json;
-
-use super::daemon;
 use world::refusal::{self, Case, Refused};
 use world::{World, objects};
+
+use super::daemon;
 
 fn faulty(what: &'static str, fault: impl Into<Injection>, reason: Reason, says: &[&'static str]) -> Case {
     let fault = fault.into();

@@ -8,10 +8,10 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
-
-use super::daemon;
 use world::refusal::{self, Case};
 use world::{DAEMON_USER, HostOptions, World, objects};
+
+use super::daemon;
 
 /// A host that is held up by its missing Secret.
 fn held_up() -> [Case; 1] {

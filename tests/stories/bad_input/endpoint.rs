@@ -7,10 +7,10 @@ use kube::api::{Api, DeleteParams};
 use remediator_api::BMCEndpoint;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-
-use super::daemon;
 use world::refusal::{self, Case, Refused};
 use world::{World, objects};
+
+use super::daemon;
 
 fn good_endpoint(one: &Refused<'_>) -> Value {
     json!({

@@ -5,10 +5,9 @@ use futures::future::join_all;
 use remediator_api::keys;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
+use world::{HostOptions, World, objects, refusal};
 
 use super::daemon;
-use world::refusal;
-use world::{HostOptions, World, objects};
 
 /// A change to each health check of the namespace.
 type Change = fn(&mut Value);

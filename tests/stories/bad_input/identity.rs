@@ -5,10 +5,10 @@ use bmc_simulator::{DecoySpec, Fault, Host};
 use futures::FutureExt as _;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
-
-use super::daemon;
 use world::refusal::{self, Case};
 use world::{HostOptions, World, objects};
+
+use super::daemon;
 
 const PLACEHOLDER: &str = "03000200-0400-0500-0006-000700080009";
 const SOME_UUID: &str = "7d1a2f4e-6c0b-4a55-9a51-2f8a60b1c3d4";

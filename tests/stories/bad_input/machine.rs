@@ -7,10 +7,10 @@ use kube::api::DeleteParams;
 use remediator_api::keys;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
-
-use super::daemon;
 use world::refusal::{self, Case};
 use world::{World, WorldHost, objects};
+
+use super::daemon;
 
 fn cases() -> [Case; 7] {
     [

@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 use kube::api::{Patch, PatchParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
-
-use super::daemon;
 use world::refusal::{self, Case};
 use world::{World, WorldHost, objects};
+
+use super::daemon;
 
 /// Makes the BareMetalHost of a host and points the Machine at it.
 async fn make(world: &World, host: &WorldHost, change: fn(&mut Value)) -> Result<()> {

@@ -5,10 +5,10 @@ use futures::future::join_all;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use remediator_core::phase::Reason;
 use serde_json::json;
-
-use super::daemon;
 use world::refusal::{self, Case};
 use world::{World, objects};
+
+use super::daemon;
 
 fn cases() -> [Case; 6] {
     [

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-
-use super::daemon;
 use world::objects;
 use world::refusal::{self, Case};
+
+use super::daemon;
 
 #[tokio::test]
 async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> Result<()> {

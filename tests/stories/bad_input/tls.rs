@@ -5,10 +5,10 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-
-use super::daemon;
 use world::refusal::{self, Case, Refused};
 use world::{World, objects};
+
+use super::daemon;
 
 fn another_ca() -> Result<String> {
     let key = rcgen::KeyPair::generate()?;

@@ -7,9 +7,9 @@ use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, DeleteParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
+use world::{World, cluster_api};
 
 use super::{LONG, checked, is_being_released, world_of};
-use world::{World, cluster_api};
 
 fn accounts(world: &World) -> Api<ServiceAccount> {
     Api::namespaced(world.nodes.clone(), &world.pods)

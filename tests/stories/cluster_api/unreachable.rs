@@ -9,9 +9,9 @@ use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
+use world::cluster_api;
 
 use super::{LONG, checked, is_being_released, leads_to_the_workload, planned, world_across, world_of};
-use world::cluster_api;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Event, Fault, Power, RequestClass};
-use harness::AuditEvent;
-use harness::Cluster;
+use harness::{AuditEvent, Cluster};
 use remediator_core::journal::Verb;
 use remediator_core::phase::Phase;
 use serde_json::json;

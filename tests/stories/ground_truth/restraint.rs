@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 use bmc_simulator::{Event, Fault, Injection};
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
+use world::{HostOptions, WorldHost, objects, record, truth};
 
 use super::{LONG, good, world_of};
-use world::{HostOptions, WorldHost, objects, record, truth};
 
 #[tokio::test]
 async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> Result<()> {

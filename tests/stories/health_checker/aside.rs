@@ -9,13 +9,13 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use remediator_api::keys;
 use serde_json::json;
+use world::daemon::policies;
+use world::{World, conditions, events, objects};
 
 use super::{
     CLUSTER, LONG, check_for_slowness, daemon, metric, policy, policy_says, reports_slowness, standing_in,
     status, triggered, without_an_endpoint,
 };
-use world::daemon::policies;
-use world::{World, conditions, events, objects};
 
 /// Where machine-api-operator's health checker has its Lease.
 const LEASE_NAMESPACE: &str = "openshift-machine-api";

@@ -5,11 +5,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
+use world::cluster_api::{self, condition, health_check_says};
+use world::{HostOptions, World, objects};
 
 use super::machines::machine_says;
 use super::{CLUSTER, LONG, daemon, policy_says, standing_in};
-use world::cluster_api::{self, condition, health_check_says};
-use world::{HostOptions, World, objects};
 
 /// Where Cluster API's manager has its Lease, if it is installed there.
 const LEASE_NAMESPACE: &str = "capi-system";

@@ -3,11 +3,11 @@
 use anyhow::{Context as _, Result};
 use remediator_api::keys;
 use serde_json::{Value, json};
+use world::{HostOptions, World, objects};
 
 use super::{
     CLUSTER, allowed, check_for_slowness, daemon, reports_slowness, status, triggered, without_an_endpoint,
 };
-use world::{HostOptions, World, objects};
 
 /// Label by which the checks tell the Machines apart.
 const GROUP: &str = "group";

@@ -4,11 +4,11 @@ use anyhow::{Context as _, Result};
 use harness::await_condition;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
+use world::World;
+use world::cluster_api::{self, condition, health_check_says};
 
 use super::cluster_api::{healthy, world_of};
 use super::{CLUSTER, PATIENCE};
-use world::World;
-use world::cluster_api::{self, condition, health_check_says};
 
 const SAID: &str = "HealthCheckSucceeded";
 

@@ -18,16 +18,14 @@ mod workload_clusters;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
-use harness::await_condition;
+use harness::{Cluster, await_condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use remediator_api::views::MachineHealthCheck;
 use remediator_api::views::machine_health_check::{MachineHealthCheckStatus, OpenShiftCondition};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
-use world::daemon::Leased;
-use world::daemon::policies;
+use world::daemon::{Leased, policies};
 use world::metered::Daemon;
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};

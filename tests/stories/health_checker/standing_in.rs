@@ -3,12 +3,12 @@
 use anyhow::Result;
 use remediator_core::phase::Phase;
 use serde_json::json;
+use world::{HostOptions, World, objects, truth};
 
 use super::{
     CLUSTER, LONG, allowed, check_for_slowness, daemon, metric, policy_says, reports_slowness, standing_in,
     status, triggered, without_an_endpoint,
 };
-use world::{HostOptions, World, objects, truth};
 
 #[tokio::test]
 async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> Result<()> {

@@ -6,14 +6,14 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
+use world::cluster_api::{self, condition, health_check_says};
+use world::definitions::{accept_anything, until_taken};
+use world::{HostOptions, World, WorldHost, objects};
 
 use super::{
     CLUSTER, PATIENCE, allowed, check_for_slowness, daemon, reports_slowness, status, triggered,
     without_an_endpoint,
 };
-use world::cluster_api::{self, condition, health_check_says};
-use world::definitions::{accept_anything, until_taken};
-use world::{HostOptions, World, WorldHost, objects};
 
 /// A selector as no version has it that is known.
 const OF_ANOTHER_VERSION: &str = "everything";

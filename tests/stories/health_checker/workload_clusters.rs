@@ -5,13 +5,13 @@ use jiff::SignedDuration;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
+use world::cluster_api::{self, health_check_says};
+use world::{World, objects};
 
 use super::cluster_api::{healthy, unconnected, world_of};
 use super::{CLUSTER, LONG};
-use remediator_core::phase::Phase;
-use world::cluster_api::{self, health_check_says};
-use world::{World, objects};
 
 /// Merges annotations into a Node of the workload cluster.
 async fn annotate(world: &World, node: &str, annotations: Value) -> Result<()> {

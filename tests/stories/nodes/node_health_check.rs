@@ -5,10 +5,10 @@ use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
-
-use super::{LONG, without_a_machine, world_of};
 use world::node_health::{NodeHealthCheck, not_ready};
 use world::{HostOptions, conditions};
+
+use super::{LONG, without_a_machine, world_of};
 
 #[tokio::test]
 async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()> {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use harness::{AuditEvent, Cursor};
 use serde_json::Value;
+use world::{World, install, read_documents, repository};
 
 use super::PLANNER;
-use world::{World, install, read_documents, repository};
 
 const READING: [&str; 2] = ["get", "list"];
 

@@ -7,13 +7,13 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
-
-use super::LONG;
 use world::acts::{create_template, patient};
 use world::node_health::{NodeHealthCheck, not_ready};
 use world::{
     self, HostOptions, World, WorldHost, cluster_api, escalation, metal3_provider, node_lease, objects,
 };
+
+use super::LONG;
 
 /// A host behind a BareMetalHost that is to be powered directly.
 pub(crate) fn behind_metal3() -> HostOptions {

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use everything::{behind_metal3, exercise, policy, trusted_by_config_map};
-use harness::AuditEvent;
-use harness::Cluster;
+use harness::{AuditEvent, Cluster};
 use serde_json::Value;
 use world::pool::{self, Setting};
 use world::{HostOptions, World, cluster_api, escalation};

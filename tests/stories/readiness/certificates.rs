@@ -5,10 +5,10 @@ use bmc_simulator::{CertificateDefect, Fault};
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::phase::Reason;
 use serde_json::json;
+use world::{World, objects, refusal};
 
 use super::findings::faulty;
 use super::{Daemon, POLICY, daemon, is_not_ready, is_ready, ready_metric};
-use world::{World, objects, refusal};
 
 #[tokio::test]
 async fn a_pinned_certificate_may_expire_and_that_is_said() -> Result<()> {

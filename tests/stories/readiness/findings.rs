@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-
-use super::{POLICY, daemon, is_not_ready, is_ready, ready_metric};
 use world::refusal::{self, Case};
 use world::{HostOptions, World, WorldHost, objects};
+
+use super::{POLICY, daemon, is_not_ready, is_ready, ready_metric};
 
 pub(crate) fn faulty(
     what: &'static str,

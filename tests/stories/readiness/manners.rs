@@ -9,9 +9,9 @@ use harness::kubelet::NodeTemplate;
 use kube::api::{Api, DeleteParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
+use world::{HostOptions, World, objects};
 
 use super::{PATIENCE, POLICY, daemon, is_not_ready, is_ready, policy, ready_metric, stands};
-use world::{HostOptions, World, objects};
 
 fn sessions_created(bmc: &Host) -> usize {
     let is_one = |event: &Event| matches!(event, Event::SessionCreated { .. });

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
+use world::{HostOptions, World, objects, refusal};
 
 use super::{POLICY, daemon, ready_metric};
-use world::{HostOptions, World, objects, refusal};
 
 fn behind_metal3() -> HostOptions {
     HostOptions {

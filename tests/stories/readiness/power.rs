@@ -3,9 +3,9 @@
 use anyhow::Result;
 use bmc_simulator::Power;
 use remediator_core::phase::Reason;
+use world::{HostOptions, World, objects};
 
 use super::{POLICY, daemon, is_ready};
-use world::{HostOptions, World, objects};
 
 #[tokio::test]
 async fn a_host_that_is_off_and_whose_node_is_silent_contradicts_nobody() -> Result<()> {

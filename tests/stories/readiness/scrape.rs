@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use world::{HostOptions, World};
 
 use super::{POLICY, daemon, is_ready};
-use world::{HostOptions, World};
 
 #[tokio::test]
 async fn what_is_measured_is_there_by_its_name() -> Result<()> {

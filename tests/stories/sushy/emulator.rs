@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use harness::process::{ChildDaemon, DaemonCommand};
 use rcgen::{CertificateParams, IsCa, KeyPair, SanType};
-
 use world::repository;
 
 pub(crate) const USERNAME: &str = "admin";

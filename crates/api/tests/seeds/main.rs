@@ -13,9 +13,6 @@
 use remediator_core::{facts, health};
 
 mod machine_health_checks;
-#[allow(dead_code, reason = "the core's own tests use all of it")]
-#[path = "../../../core/src/health/tests/node_checks.rs"]
-mod node_checks;
 mod node_health_check;
 #[allow(dead_code, reason = "the core's own tests use all of it")]
 #[path = "../../../core/src/health/tests/objects.rs"]

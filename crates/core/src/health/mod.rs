@@ -8,8 +8,6 @@
 //! 3. [`assess`] counts the Machines of one check and asks its limit.
 //! 4. [`overlap`] joins all checks of a namespace: the strictest one wins.
 //!
-//! [`node_health_check`] does the same with NodeHealthChecks.
-//!
 //! Sources, at the revisions that were compared: machine-api-operator 951196122
 //! `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`; cluster-api v1.10.4, v1.11.0 and
 //! v1.12.0 `internal/controllers/machinehealthcheck/`, and ae7ff047db `core/reconcilers/machinehealthcheck/`.
@@ -21,7 +19,6 @@ pub mod dialect;
 pub mod judgement;
 pub mod limit;
 mod node;
-pub mod node_health_check;
 mod openshift;
 pub mod overlap;
 pub mod problem;

@@ -84,18 +84,6 @@ pub enum Problem {
     /// The object itself cannot be read.
     #[error("cannot be read: {0}. Correct the field that is named")]
     Unreadable(String),
-    /// A negative number.
-    #[error("is negative. Write 0 or more")]
-    Negative,
-    /// NodeHealthCheck: neither of two fields.
-    #[error("is missing, and so is spec.maxUnhealthy. Write one of them")]
-    ThresholdMissing,
-    /// NodeHealthCheck: both of two fields.
-    #[error("stands beside spec.maxUnhealthy. Remove one of them")]
-    ThresholdTwice,
-    /// NodeHealthCheck: more Nodes than it selects.
-    #[error("is more than the {0} Nodes that are selected. Write a smaller number or a percentage")]
-    MoreThanSelected(u32),
     /// No Cluster is named.
     #[error("is empty. Name the Cluster of the Machines")]
     ClusterNameMissing,

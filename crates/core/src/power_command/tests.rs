@@ -27,6 +27,7 @@ fn why(reason: Reason) -> Obstacle {
     Obstacle::new(reason, "why")
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
 fn refused(class: Refusal) -> Result<CommandAnswer, CommandError> {
     Ok(CommandAnswer::Refused {
         class,

@@ -1,4 +1,4 @@
-//! What becomes of a Machine or Node on account of the health checks that select it.
+//! What becomes of a Machine on account of the health checks that select it.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use remediator_core::strategy::Strategy;
 
 use crate::cli::plan::templates::Unusable;
 
-/// What one health check has to do with a Machine or Node.
+/// What one health check has to do with a Machine.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Claim {
     /// Kind and name of the check.
@@ -33,13 +33,9 @@ pub(super) enum Asks {
         template: String,
         by: Producer,
         strategy: Result<Strategy, Unusable>,
-        /// The templates of others that are used before it, and have to time out first.
-        after: Option<String>,
     },
     /// What another remediator does: kind and name of its template.
     Another(String),
-    /// Nobody knows what.
-    Unknown,
 }
 
 /// What a check says, by the rules of whoever evaluates it.
@@ -47,38 +43,19 @@ pub(super) enum Asks {
 pub(super) enum Says {
     /// Nothing is to be done, or nobody knows.
     Nothing,
-    /// The check cannot be read, so nobody knows whether it is about this one; what is wrong with it.
-    Unreadable(String),
     /// Not yet, but then, if nothing changes.
     Later(Timestamp),
     /// It is unhealthy and not remediated for another reason than a limit.
     Unwanted(String),
     /// It is unhealthy, and its limit or a pause forbids to remediate it.
     Forbidden(String),
-    /// It is unhealthy, and the request is there already.
-    Requested,
     /// It is unhealthy, and no request is made, because one that has ended stands in the way: which.
     Ended(String),
     /// It is unhealthy and to be remediated.
     Wanted,
 }
 
-impl Says {
-    /// Whether a request is there or is to be made.
-    pub(super) fn is_for_a_request(&self) -> bool {
-        match self {
-            Self::Requested | Self::Wanted => true,
-            Self::Nothing
-            | Self::Unreadable(_)
-            | Self::Later(_)
-            | Self::Unwanted(_)
-            | Self::Forbidden(_)
-            | Self::Ended(_) => false,
-        }
-    }
-}
-
-/// What becomes of a Machine or Node.
+/// What becomes of a Machine.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Course {
     /// A remediation is asked for, or would be.
@@ -103,7 +80,7 @@ pub(super) struct Asked {
     pub(super) strategy: Strategy,
 }
 
-/// Says what becomes of a Machine or Node that these checks select. `triggered`: the Machine has the trigger.
+/// Says what becomes of a Machine that these checks select. `triggered`: the Machine has the trigger.
 ///
 /// A request needs nobody to vouch for it, so it comes before a trigger.
 pub(super) fn course(triggered: bool, claims: &[Claim]) -> Course {
@@ -141,7 +118,6 @@ enum Rank {
     Unwanted,
     Later(Timestamp),
     ObstructedLater,
-    Unreadable,
     Nothing,
 }
 
@@ -150,12 +126,6 @@ fn of_claim(claim: &Claim) -> (Rank, Course) {
     let check = &claim.check;
     match &claim.says {
         Says::Nothing => (Rank::Nothing, not("NotNeeded", "no health check wants it")),
-        Says::Unreadable(why) => {
-            let obstacle = Obstacle::new(Reason::HealthCheckUnreadable, why.clone());
-            let course = not(obstacle.reason.as_str(), obstacle.for_people());
-            (Rank::Unreadable, course)
-        }
-        Says::Requested => (Rank::Unwanted, not("NotNeeded", "its request is there already")),
         Says::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
         Says::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
         Says::Ended(ended) => {
@@ -185,15 +155,9 @@ fn wanted(claim: &Claim) -> (Rank, Course) {
             template,
             by,
             strategy: Ok(strategy),
-            after,
         } => {
-            let after = after.as_ref().map(|after| format!(", after {after} in vain"));
-            let because = format!(
-                "as soon as {check} has made its request{}",
-                after.unwrap_or_default()
-            );
             let asked = Asked {
-                because,
+                because: format!("as soon as {check} has made its request"),
                 origin: Origin::Request,
                 by: Some(by.clone()),
                 template: Some(template.clone()),
@@ -209,7 +173,6 @@ fn wanted(claim: &Claim) -> (Rank, Course) {
             let why = format!("{check} names {template}, so another remediator acts");
             (Rank::Another, not("AnotherRemediator", why))
         }
-        Asks::Unknown => (Rank::Nothing, not("NotNeeded", "nobody knows what it asks for")),
     }
 }
 
@@ -234,7 +197,7 @@ fn obstruction(claim: &Claim) -> Option<Course> {
                     strategy: Err(unusable),
                     ..
                 } => Some(unusable_course(check, unusable)),
-                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) | Asks::Unknown => None,
+                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) => None,
             }
         }
     }

@@ -22,7 +22,6 @@ fn request(strategy: Result<Strategy, Unusable>) -> Asks {
         template: "metal/cycle".to_owned(),
         by: Producer::Template("cycle".to_owned()),
         strategy,
-        after: None,
     }
 }
 
@@ -190,22 +189,6 @@ fn a_request_that_has_ended_stands_in_the_way_of_its_own_check_only() {
 }
 
 #[test]
-fn one_that_cannot_be_read_is_told_where_no_other_has_anything_to_say() {
-    let unreadable = || {
-        let says = Says::Unreadable("NodeHealthCheck a cannot be read: spec".to_owned());
-        claim("a", Asks::Unknown, unknown(), says)
-    };
-    let outcome = |claims: &[Claim]| match course(false, claims) {
-        Course::Asked(_) => "asked".to_owned(),
-        Course::Not { outcome, .. } => outcome,
-    };
-    let healthy = || claim("b", Asks::Trigger, ours(), Says::Nothing);
-    let wanting = || claim("b", Asks::Trigger, ours(), Says::Wanted);
-    assert_eq!(outcome(&[unreadable(), healthy()]), "HealthCheckUnreadable");
-    assert_eq!(outcome(&[unreadable(), wanting()]), "asked");
-}
-
-#[test]
 fn nothing_follows_from_nothing_and_from_what_is_forbidden() {
     let platform = || Evaluator::Platform;
     leads_to([
@@ -304,20 +287,4 @@ fn a_request_does_what_its_template_says_and_a_trigger_what_is_the_default() {
     };
     assert_eq!((asked.origin, asked.template), (Origin::Annotation, None));
     assert_eq!(asked.strategy, Strategy::default());
-}
-
-#[test]
-fn who_comes_before_ours_in_a_ladder_is_named() {
-    let asks = Asks::Request {
-        template: "metal/cycle".to_owned(),
-        by: Producer::NodeHealthCheck("workers".to_owned()),
-        strategy: Ok(Strategy::default()),
-        after: Some("SelfNodeRemediationTemplate reboot".to_owned()),
-    };
-    let claim = claim("a", asks, Evaluator::NodeHealthCheckOperator, Says::Wanted);
-    let (_, why) = told(course(false, &[claim]));
-    assert!(
-        why.ends_with("after SelfNodeRemediationTemplate reboot in vain"),
-        "{why}"
-    );
 }

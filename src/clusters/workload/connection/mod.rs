@@ -11,6 +11,7 @@ use kube::runtime::{WatchStreamExt as _, reflector};
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 
 use crate::api_call::within;
@@ -18,13 +19,11 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_of_host::{LISTING, Searches};
 use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
-use crate::clusters::workload::meter::NODES_PAGE;
-use crate::clusters::workload::{Change, Shared, kubeconfig, unreachable};
+use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
 use crate::watch::caches::WATCH_TIMEOUT;
 use crate::watch::change_events::Wake;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).

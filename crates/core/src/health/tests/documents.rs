@@ -5,7 +5,8 @@
 //! * 003: Cluster API book, "Configure a MachineHealthCheck" (`003_8d8fc813154f8209.txt`)
 //!
 //! The examples of these are read in [`super::seed_examples`], and the numbers are in
-//! [`super::documented_limits`]; 001, which documents NodeHealthCheck, is [`super::seed_node_health_check`].
+//! [`super::documented_limits`]. 001 documents NodeHealthChecks, which their own operator
+//! evaluates.
 //!
 //! What other controllers do is none of these: 000:15 to 000:17 and 002:93 to 002:97 delete Machines, 003:95 to
 //! 003:144 (`maxRetry` 5, `retryPeriod` 2m, `minHealthyPeriod` 2h, 1h by default) and 003:224 to 003:231 bind

@@ -1,11 +1,8 @@
 //! NodeHealthCheck, as far as it is read.
 //! Source: medik8s/node-healthcheck-operator `api/v1alpha1/nodehealthcheck_types.go`.
 
-mod plan;
-
 use kube::{CustomResource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::lenient;
 use crate::go_duration::DurationText;
@@ -36,18 +33,6 @@ pub struct NodeHealthCheckSpec {
     /// The same, one after another.
     #[serde(default)]
     pub escalating_remediations: Vec<EscalatingRemediation>,
-    /// Which Nodes. This and what follows decides nothing here, so it is read only where people are told of it.
-    #[serde(default)]
-    pub selector: Value,
-    /// How many Nodes have to be healthy.
-    #[serde(default)]
-    pub min_healthy: Value,
-    /// How many may be unhealthy.
-    #[serde(default)]
-    pub max_unhealthy: Value,
-    /// For how long enough Nodes have to be healthy again after too few were.
-    #[serde(default)]
-    pub storm_cooldown_duration: Value,
 }
 
 /// One rung of a ladder.
@@ -115,6 +100,18 @@ pub struct UnhealthyConditionView {
 }
 
 impl NodeHealthCheck {
+    /// What it makes requests from, in the order in which it does.
+    /// Source: medik8s/node-healthcheck-operator `internal/controller/resources/templates.go`,
+    /// `GetCurrentTemplateWithTimeout`.
+    pub fn templates(&self) -> Vec<&TemplateReference> {
+        let mut ladder: Vec<&EscalatingRemediation> = self.spec.escalating_remediations.iter().collect();
+        ladder.sort_by_key(|rung| rung.order);
+        let ladder = ladder
+            .into_iter()
+            .filter_map(|rung| rung.remediation_template.as_ref());
+        self.spec.remediation_template.iter().chain(ladder).collect()
+    }
+
     /// Whether it would have us remediate Nodes: some template of it is of our kind.
     pub fn uses_our_template(&self) -> bool {
         self.templates().into_iter().any(TemplateReference::is_ours)
@@ -123,7 +120,20 @@ impl NodeHealthCheck {
     /// Whether its operator has disabled it because of MachineHealthChecks.
     /// Source: medik8s/node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`.
     pub fn is_disabled_by_machine_health_checks(&self) -> bool {
-        self.disabled() == Some("ConflictingMachineHealthCheckDetected")
+        self.conditions().any(|one| {
+            (one.kind.as_str(), one.status.as_str(), one.reason.as_str())
+                == ("Disabled", "True", "ConflictingMachineHealthCheckDetected")
+        })
+    }
+
+    /// Whether its operator has ever looked at it: each look leaves the condition `Disabled`.
+    pub fn is_known_to_its_operator(&self) -> bool {
+        self.conditions().any(|one| one.kind == "Disabled")
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &NodeHealthCheckCondition> {
+        let status = self.status.iter();
+        status.flat_map(|status| status.conditions.iter().flatten())
     }
 
     /// What decisions about a request of this check are based on.
@@ -154,6 +164,16 @@ impl NodeHealthCheck {
             rules: None,
             malformed: None,
         })
+    }
+}
+
+impl TemplateReference {
+    /// Whether it is one of ours.
+    pub fn is_ours(&self) -> bool {
+        use kube::Resource as _;
+        let group = self.api_version.split('/').next().unwrap_or_default();
+        let kind = crate::PowerCycleRemediationTemplate::kind(&());
+        group == crate::GROUP && self.kind == kind
     }
 }
 
@@ -201,6 +221,19 @@ mod tests {
     }
 
     #[test]
+    fn the_rungs_of_a_ladder_come_in_their_order() {
+        let rung = |name: &str, order: i64| {
+            let template =
+                json!({"apiVersion": "a/v1", "kind": "ATemplate", "name": name, "namespace": "metal"});
+            json!({"remediationTemplate": template, "order": order, "timeout": "60s"})
+        };
+        let ladder = json!([rung("third", 7), rung("first", -1), rung("second", 2)]);
+        let check = read(&json!({"escalatingRemediations": ladder}), &json!({}));
+        let names: Vec<&str> = check.templates().iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["first", "second", "third"]);
+    }
+
+    #[test]
     fn a_duration_that_is_none_is_named() {
         for duration in ["99999999999999999999h", "", "0m-3s", "-5m"] {
             let conditions = json!([{"type": "Ready", "status": "Unknown", "duration": duration}]);
@@ -232,7 +265,13 @@ mod tests {
                 expected,
                 "{conditions}"
             );
+            assert_eq!(
+                read.is_known_to_its_operator(),
+                kind == "Disabled",
+                "{conditions}"
+            );
         }
-        assert!(!read(&json!({}), &Value::Null).is_disabled_by_machine_health_checks());
+        let untouched = read(&json!({}), &Value::Null);
+        assert!(!untouched.is_disabled_by_machine_health_checks() && !untouched.is_known_to_its_operator());
     }
 }
