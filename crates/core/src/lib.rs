@@ -5,6 +5,7 @@
 
 pub mod checker;
 pub mod decision;
+pub mod eligibility;
 pub mod facts;
 pub mod health;
 pub mod identity;
