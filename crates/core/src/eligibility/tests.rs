@@ -213,6 +213,7 @@ fn nothing_speaks_against_a_host_whose_node_is_dead_or_missing() {
 /// up.
 type Case = (fn(&mut Known), Rule, Reason, (bool, bool));
 
+#[allow(clippy::too_many_lines)] // One table.
 fn cases_with_node() -> Vec<Case> {
     vec![
         (
@@ -364,8 +365,8 @@ fn cases_without_node() -> Vec<Case> {
         (
             |known| {
                 known.edit_machine(|machine| {
-                    machine.controller_owner = Some("KubeadmControlPlane/x".to_owned())
-                })
+                    machine.controller_owner = Some("KubeadmControlPlane/x".to_owned());
+                });
             },
             Rule::ControlPlane,
             Reason::ControlPlaneRefused,
