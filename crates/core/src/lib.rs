@@ -3,6 +3,7 @@
 //! `facts` and `now` go into [`step::step`], one [`decision::Decision`] comes out. A decision is so
 //! specific that carrying it out leaves no choices.
 
+pub mod admission;
 pub mod checker;
 pub mod decision;
 pub mod eligibility;
