@@ -9,17 +9,13 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_core::facts::{Obstacle, Origin};
+use remediator_core::eligibility::{self, Candidate, Lookup};
+use remediator_core::facts::{Obstacle, Origin, Seen};
 use remediator_core::health::overlap::Check;
 use remediator_core::health::rules::CLUSTER_NAME_LABEL;
 use remediator_core::health::target::{NodeState, Target};
-use remediator_core::health::vouching;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
-use remediator_core::step::{
-    machine_obstacle, node_obstacle, not_yet_missed, pause_obstacle, trigger_obstacle, unnamed_host,
-    without_node_obstacle,
-};
 
 use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
@@ -138,39 +134,32 @@ impl Gathered {
         name: &str,
         now: Timestamp,
     ) -> Option<(Obstacle, Option<Timestamp>)> {
-        let for_good = |obstacle| Some((obstacle, None));
         let machine = self.machine(name)?;
-        let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let facts = gather::machine_facts(machine, cluster.as_ref());
-        let of_machine = machine_obstacle(&facts).or_else(|| pause_obstacle(&facts));
-        if let Some(obstacle) = of_machine.or_else(|| trigger_obstacle(&facts)) {
-            return for_good(obstacle);
-        }
         let namespace = machine.namespace().unwrap_or_default();
         let mut unreadable = self.unreadable.iter();
         let unreadable = unreadable.find(|one| others::is_unreadable(one, &namespace, Some(name)));
         if let Some(unreadable) = unreadable {
-            return for_good(others::may_be_at_work(unreadable, Some(name)));
+            return Some((others::may_be_at_work(unreadable, Some(name)), None));
         }
+        let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
+        let facts = gather::machine_facts(machine, cluster.as_ref());
+        let cluster = gather::cluster_state(cluster);
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
-        let nodes = match context.sources.clusters.nodes_of_machine(machine) {
-            Ok(nodes) => nodes,
-            Err(obstacle) => return for_good(obstacle),
+        let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
+            Ok(nodes) => (node_cluster::node_of(machine, &nodes), None),
+            Err(obstacle) => (Seen::Unreadable(obstacle.detail.clone()), Some(obstacle)),
         };
-        let node = node_cluster::node_of(machine, &nodes);
-        let vouching = match vouching(&checks) {
-            Ok(vouching) => vouching,
-            Err(obstacle) => return for_good(obstacle),
+        let host = host_by_statement(&context.sources, machine);
+        let candidate = Candidate {
+            node_cluster: node_cluster.as_ref(),
+            cluster: Lookup::Done(&cluster),
+            host: Lookup::Done(&host),
+            ..Candidate::of_trigger(Seen::Present(&facts), &node, &checks)
         };
-        let cluster = gather::cluster_state(cluster);
-        node_obstacle(&facts, &node)
-            .or_else(|| without_node_obstacle(&facts, &node))
-            .or_else(|| unnamed_host(&facts, &node, &host_by_statement(&context.sources, machine)))
-            .map_or_else(
-                || not_yet_missed(&facts, &node, (&vouching, &cluster), now),
-                for_good,
-            )
+        let obstacles = eligibility::examine(&candidate, now).err()?;
+        let refused = obstacles.against_a_new_trigger()?;
+        Some((refused.obstacle.clone(), refused.until))
     }
 
     /// What the triggers of these Machines have led to.

@@ -3,8 +3,10 @@
 //! `facts` and `now` go into [`step::step`], one [`decision::Decision`] comes out. A decision is so
 //! specific that carrying it out leaves no choices.
 
+pub mod admission;
 pub mod checker;
 pub mod decision;
+pub mod eligibility;
 pub mod facts;
 pub mod health;
 pub mod identity;

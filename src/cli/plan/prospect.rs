@@ -21,7 +21,6 @@ use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
 use crate::bmc_access::host::ResolvedHost;
-use crate::bmc_access::login as bmc_access;
 use crate::cli::plan::course::Asked;
 use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::world::{World, within_namespace};

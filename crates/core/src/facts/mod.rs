@@ -36,6 +36,15 @@ impl<T> Seen<T> {
         }
     }
 
+    /// The same by reference.
+    pub fn as_ref(&self) -> Seen<&T> {
+        match self {
+            Self::Present(value) => Seen::Present(value),
+            Self::Absent => Seen::Absent,
+            Self::Unreadable(detail) => Seen::Unreadable(detail.clone()),
+        }
+    }
+
     /// Turns what is there into something else.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Seen<U> {
         match self {

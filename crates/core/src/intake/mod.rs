@@ -1,7 +1,5 @@
 //! Whether a trigger annotation on a Machine becomes a remediation.
 
-mod repeats;
-
 #[cfg(test)]
 mod tests;
 
@@ -9,14 +7,11 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
+use super::eligibility::{self, Candidate, Lookup, Obstacles};
 use super::facts::{Machine, Node, Obstacle, Seen};
-use super::health::{self, Health, HealthCheck};
+use super::health::HealthCheck;
 use super::phase::{Phase, Reason};
 use super::resource_version;
-use super::step::{
-    control_plane_obstacle, foreign_obstacle, node_of_machine, pause_obstacle, trigger_obstacle,
-    without_node_obstacle,
-};
 
 /// An earlier or present remediation of the Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,33 +81,22 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
             return Intake::Nothing;
         }
     }
-    if let Some(obstacle) = foreign_obstacle(machine)
-        .or_else(|| pause_obstacle(machine))
-        .or_else(|| trigger_obstacle(machine))
-    {
-        return skip(obstacle);
+    let power_cycles: Vec<Timestamp> = remediations
+        .iter()
+        .flat_map(|one| one.power_cycles.iter().copied())
+        .collect();
+    let candidate = Candidate {
+        power_cycles: Lookup::Done(&power_cycles),
+        ..Candidate::of_trigger(Seen::Present(machine), triggered.node, triggered.health_checks)
+    };
+    let examined = eligibility::examine(&candidate, now).err();
+    match examined.as_ref().and_then(Obstacles::against_taking_up) {
+        Some(refused) => Intake::Skip {
+            obstacle: refused.obstacle.clone(),
+            look_again: refused.until,
+        },
+        None => create(machine, remediations, is_taken),
     }
-    let checks = health::vouching(triggered.health_checks);
-    // One for a Node that is well powers nothing, and takes the trigger off.
-    if checks
-        .as_ref()
-        .is_ok_and(|checks| is_well(checks, machine, triggered.node, now))
-    {
-        return create(machine, remediations, is_taken);
-    }
-    let refused = control_plane_obstacle(Some(machine), triggered.node.present())
-        .or_else(|| without_node_obstacle(machine, triggered.node))
-        .or_else(|| checks.err());
-    if let Some(obstacle) = refused {
-        return skip(obstacle);
-    }
-    if let Some((obstacle, until)) = repeats::obstacle(&machine.name, remediations, now) {
-        return Intake::Skip {
-            obstacle,
-            look_again: Some(until),
-        };
-    }
-    create(machine, remediations, is_taken)
 }
 
 fn skip(obstacle: Obstacle) -> Intake {
@@ -120,13 +104,6 @@ fn skip(obstacle: Obstacle) -> Intake {
         obstacle,
         look_again: None,
     }
-}
-
-/// Whether a remediation would find the Node well at its first step. One that waits for something else may
-/// find it unhealthy later.
-fn is_well(checks: &[&HealthCheck], machine: &Machine, seen: &Seen<Node>, now: Timestamp) -> bool {
-    node_of_machine(Some(machine), None, seen)
-        .is_ok_and(|node| health::judge(checks, Some(machine), node, now) == Health::Healthy)
 }
 
 fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {

@@ -5,8 +5,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::escalation_outlook::{Outlook, bar_of_machine};
-use super::{RECHECK, Step, after, subject};
+use super::{RECHECK, Step, after};
 use crate::decision::{Decision, Effect, Observation, OfMachine};
+use crate::eligibility;
 use crate::facts::{Look, Machine, Obstacle};
 use crate::journal::{Escalating, EscalationKind, Subject};
 use crate::machine_api::MachineApi;
@@ -137,7 +138,7 @@ impl Step<'_> {
             Ok(strategy) if EscalationKind::asked_for(strategy.escalation) == Some(escalation.kind) => {}
             Ok(_) | Err(_) => return self.give_up_escalation("spec.escalation does not ask for it any more"),
         }
-        if let Err(obstacle) = subject::policy(&facts.world) {
+        if let Err(obstacle) = eligibility::policy(&facts.world.policy) {
             return self.escalation_waits(escalation, &obstacle, None);
         }
         let since = facts.observed.escalated.unwrap_or(escalation.decided);

@@ -3,9 +3,8 @@
 
 use jiff::Timestamp;
 
-use super::subject::{self, Verdict};
-use super::without_node::node_of_host_objection;
-use super::{Step, asked};
+use super::Step;
+use crate::eligibility::{self, Candidate, Eligible, Ineligible, Obstacles, Rule, contradiction};
 use crate::facts::{Look, Machine, Obstacle, Seen, World};
 use crate::journal::{EscalationKind, Subject};
 use crate::node_lease;
@@ -71,38 +70,21 @@ impl Step<'_> {
         world: &World,
         look: &Look,
     ) -> Result<(), Outlook<'a>> {
-        let waits = |obstacle| Outlook::Waits(obstacle, None);
-        match subject::examine(&self.journal, self.facts, world, self.now) {
-            Verdict::Recovered => {
-                let node = machine.node_name.as_deref().unwrap_or_default();
-                Err(Outlook::Barred(format!("Node {node} is healthy again")))
-            }
-            Verdict::WithoutNode { .. } => {
-                node_of_host_objection(machine, world).map_or(Ok(()), |obstacle| Err(waits(obstacle)))
-            }
-            Verdict::Withdrawn(obstacle) => Err(Outlook::Barred(obstacle.detail)),
-            Verdict::Waits(obstacle, _) if obstacle.reason == Reason::ControlPlaneRefused => {
-                Err(Outlook::Barred(obstacle.detail))
-            }
-            Verdict::Waits(obstacle, _)
-                if obstacle.reason == Reason::NodeMissing && is_gone(machine, subject, world) =>
-            {
-                asked::asking_without_node(self.facts, world, machine)
-                    .map(|_| ())
-                    .map_err(waits)
-            }
-            Verdict::Waits(obstacle, until) => Err(Outlook::Waits(obstacle, until)),
+        match eligibility::examine(&Candidate::of(&self.journal, self.facts, world), self.now) {
+            Err(obstacles) if is_gone(machine, subject, world) => not_for_its_node(machine, obstacles),
+            Err(obstacles) => Err(held_up(machine, obstacles.into_first())),
+            Ok(Eligible::WithoutNode { .. }) => Ok(()),
             // It was not there when Off was proven, so what it has run since is not known to be off.
-            Verdict::Unhealthy { node, .. } if subject.had_no_node() => Err(Outlook::Barred(format!(
+            Ok(Eligible::Unhealthy { node, .. }) if subject.had_no_node() => Err(Outlook::Barred(format!(
                 "Node {} has joined since Off was proven",
                 node.name
             ))),
-            Verdict::Unhealthy {
+            Ok(Eligible::Unhealthy {
                 node, silence_only, ..
-            } => silence_only
-                .then(|| subject::contradiction(node, &look.report, self.now))
+            }) => silence_only
+                .then(|| contradiction(node, &look.report, self.now))
                 .flatten()
-                .map_or(Ok(()), |obstacle| Err(waits(obstacle))),
+                .map_or(Ok(()), |obstacle| Err(Outlook::Waits(obstacle, None))),
         }
     }
 
@@ -119,6 +101,34 @@ impl Step<'_> {
         let holders = &self.facts.lease_holders;
         node_lease::standing(&node.name, lease, holders, self.now, self.now).map(|_| ())
     }
+}
+
+/// What holds an escalation up, or forbids it.
+fn held_up<'a>(
+    machine: &Machine,
+    Ineligible {
+        rule,
+        obstacle,
+        until,
+    }: Ineligible,
+) -> Outlook<'a> {
+    if rule == Rule::Unhealthy || obstacle.reason == Reason::Recovered {
+        let node = machine.node_name.as_deref().unwrap_or_default();
+        Outlook::Barred(format!("Node {node} is healthy again"))
+    } else if rule.ends() || rule == Rule::ControlPlane {
+        Outlook::Barred(obstacle.detail)
+    } else {
+        Outlook::Waits(obstacle, until)
+    }
+}
+
+/// The same where the Node is gone, which alone forbids nothing: who asks still has to.
+fn not_for_its_node<'a>(machine: &Machine, obstacles: Obstacles) -> Result<(), Outlook<'a>> {
+    if obstacles.first().rule != Rule::NodeBelongs {
+        return Err(held_up(machine, obstacles.into_first()));
+    }
+    let held_up = obstacles.against_asking();
+    held_up.map_or(Ok(()), |one| Err(Outlook::Waits(one.obstacle.clone(), None)))
 }
 
 /// Whether the Node that the attempts were about does not exist, and the Machine has no other.

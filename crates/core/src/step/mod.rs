@@ -4,7 +4,6 @@
 //! says what to write down, at most one thing to do, and when to look again.
 
 mod approaching;
-mod asked;
 mod belonging;
 mod booting;
 mod clearing;
@@ -26,13 +25,6 @@ mod tests;
 mod trigger;
 mod unseen;
 mod without_node;
-
-pub use asked::trigger_obstacle;
-pub use belonging::node as node_of_machine;
-pub use subject::{
-    control_plane_obstacle, foreign_obstacle, machine_obstacle, node_obstacle, pause_obstacle,
-};
-pub use without_node::{not_yet_missed, obstacle as without_node_obstacle, unnamed_host};
 
 use jiff::{SignedDuration, Timestamp};
 

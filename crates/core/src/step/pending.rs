@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::subject::{self, Verdict};
 use super::{Step, after};
 use crate::decision::{Decision, Effect};
+use crate::eligibility::contradiction;
 use crate::facts::{Node, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, ReadFailure};
@@ -91,7 +92,7 @@ impl<'a> Step<'a> {
         let by_host = look.host.clone().err();
         let by_node = || {
             silence_only
-                .then(|| subject::contradiction(node, &look.report, self.now))
+                .then(|| contradiction(node, &look.report, self.now))
                 .flatten()
         };
         by_host.or_else(by_node).map(|obstacle| (obstacle, until))

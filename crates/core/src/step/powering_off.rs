@@ -6,6 +6,7 @@ use super::pending::IDENTITY_AGE;
 use super::subject::{self, Verdict};
 use super::{Step, after, without_node};
 use crate::decision::{Decision, Effect, Observation};
+use crate::eligibility::contradiction;
 use crate::facts::{Facts, Look, Machine, Node, Obstacle};
 use crate::journal::{Intent, Subject, Verb};
 use crate::node_lease;
@@ -302,7 +303,7 @@ fn objection(
     };
     by_lease.or_else(|| {
         silence_only
-            .then(|| subject::contradiction(node, &look.report, now))
+            .then(|| contradiction(node, &look.report, now))
             .flatten()
     })
 }

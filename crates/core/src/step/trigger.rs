@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::{Step, belonging, foreign_obstacle, trigger_obstacle};
+use super::Step;
 use crate::decision::Effect;
+use crate::eligibility::{self, Candidate};
 use crate::facts::{Machine, Obstacle, Origin, Seen};
-use crate::health::{self, Health};
 use crate::phase::Reason;
 use crate::resource_version;
 
@@ -54,21 +54,15 @@ impl Step<'_> {
         }
         let world = &self.facts.world;
         let machine = world.machine.present()?;
-        // Another who answers it takes it for what it began with.
-        if foreign_obstacle(machine)
-            .or_else(|| trigger_obstacle(machine))
-            .is_some()
-        {
-            return None;
-        }
         let cleared = self.journal.trigger_cleared.as_deref();
         if cleared.is_some_and(|cleared| !is_later(&machine.resource_version, cleared)) {
             return None;
         }
-        let checks = health::vouching(&world.health_checks).ok()?;
-        let node = belonging::node(Some(machine), None, &world.node).ok()?;
-        let is_well = health::judge(&checks, Some(machine), node, self.now) == Health::Healthy;
-        self.trigger_of(machine).filter(|_| is_well)
+        // Another who answers it takes it for what it began with.
+        let candidate = Candidate::of_trigger(Seen::Present(machine), &world.node, &world.health_checks);
+        let examined = eligibility::examine(&candidate, self.now);
+        let is_needless = examined.is_err_and(|obstacles| obstacles.is_needless());
+        self.trigger_of(machine).filter(|_| is_needless)
     }
 
     /// What was asked for is done, and must neither fail nor wait because its health check cannot be told.

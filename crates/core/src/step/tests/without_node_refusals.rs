@@ -5,11 +5,11 @@ use jiff::SignedDuration;
 use super::objects::{health_check, node, rules};
 use super::shell::Sim;
 use super::world::at;
+use crate::eligibility::{self, Candidate, Lookup, Rule};
 use crate::facts::{Obstacle, Origin, Seen};
 use crate::health::HealthCheck;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
-use crate::step::unnamed_host;
 
 type Change = fn(&mut Sim);
 
@@ -255,9 +255,19 @@ fn nobody_asks_for_a_host_that_nobody_named() {
         let mut sim = Sim::without_node(false);
         change(&mut sim);
         let facts = sim.facts();
-        let machine = facts.world.machine.present().expect("it is there");
-        let obstacle = unnamed_host(machine, &facts.world.node, &facts.host);
-        obstacle.map(|obstacle| (obstacle.reason, obstacle.for_people()))
+        let candidate = Candidate {
+            host: Lookup::Done(&facts.host),
+            ..Candidate::of_trigger(
+                facts.world.machine.as_ref(),
+                &facts.world.node,
+                &facts.world.health_checks,
+            )
+        };
+        let refused = eligibility::examine(&candidate, at(0)).err()?;
+        let refused = refused.against_a_new_trigger()?;
+        assert_eq!(refused.rule, Rule::HostIsStated);
+        let obstacle = refused.obstacle.clone();
+        Some((obstacle.reason, obstacle.for_people()))
     };
     // What the BMC says comes later.
     for (what, change, reason, says) in of_the_host().into_iter().take(2) {

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Remediation;
+use super::{Ineligible, Rule, after};
 use crate::facts::Obstacle;
 use crate::phase::Reason;
 
@@ -19,17 +19,9 @@ const MOST: usize = 3;
 /// What forbids another power cycle now, and the first instant at which it does not any more.
 ///
 /// Only remediations that still exist count: who deletes them lifts this.
-pub(super) fn obstacle(
-    machine: &str,
-    remediations: &[Remediation],
-    now: Timestamp,
-) -> Option<(Obstacle, Timestamp)> {
+pub(super) fn too_soon(machine: &str, power_cycles: &[Timestamp], now: Timestamp) -> Option<Ineligible> {
     let counted = |ended: &Timestamp| after(*ended, WINDOW) > now;
-    let mut ended: Vec<Timestamp> = remediations
-        .iter()
-        .flat_map(|one| one.power_cycles.iter().copied())
-        .filter(counted)
-        .collect();
+    let mut ended: Vec<Timestamp> = power_cycles.iter().copied().filter(counted).collect();
     ended.sort_unstable_by(|one, other| other.cmp(one));
     let newest = ended.first()?;
     let (reason, until) = match ended.get(MOST.saturating_sub(1)) {
@@ -41,15 +33,11 @@ pub(super) fn obstacle(
         "the host of Machine {machine} was power-cycled {times} within 24 h, last until {newest}; \
          not before {until} again"
     );
-    (until > now).then(|| (Obstacle::new(reason, detail), until))
+    (until > now).then(|| Rule::NotTooOften.broken_until(Obstacle::new(reason, detail), until))
 }
 
 fn pause(power_cycles: usize) -> SignedDuration {
     let doublings = u32::try_from(power_cycles.saturating_sub(1)).unwrap_or(u32::MAX);
     let factor = 2_i32.checked_pow(doublings).unwrap_or(i32::MAX);
     FIRST_PAUSE.checked_mul(factor).unwrap_or(WINDOW).min(WINDOW)
-}
-
-fn after(time: Timestamp, pause: SignedDuration) -> Timestamp {
-    time.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

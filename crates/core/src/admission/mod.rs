@@ -1,0 +1,291 @@
+//! Who may begin. Whether a host may be power-cycled is a matter of [`super::eligibility`]; here it is decided between
+//! remediations, over all of them at once, so that no two ever work on one host, Node or Machine.
+//!
+//! A remediation that has begun holds what it works on, and so does one that was admitted. One that only waits holds
+//! nothing: it asks when everything else about it was examined and found in order, and whoever may not go on asks no
+//! more.
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+mod unreadable;
+
+pub use unreadable::Unreadable;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::facts::Obstacle;
+use super::journal::Journal;
+use super::phase::{Phase, Reason};
+
+/// Something that only one remediation may work on at a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// A host, by the address of its BMC.
+    Bmc(String),
+    /// A Node.
+    Node {
+        /// Namespace and name of its Cluster; none for the daemon's own.
+        cluster: Option<(String, String)>,
+        /// Name.
+        name: String,
+    },
+    /// A Machine, whatever API it is of: two of one name in a namespace are told apart by nobody who reads.
+    Machine {
+        /// Namespace.
+        namespace: String,
+        /// Name.
+        name: String,
+    },
+}
+
+/// Where a remediation stands for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has begun nothing.
+    Waiting,
+    /// It was admitted, and its journal does not show yet that it has begun.
+    Admitted,
+    /// It has made an attempt and waits to make the next.
+    BetweenAttempts,
+    /// It acts, or may still have to give a host its power back.
+    Begun,
+    /// It has failed at what it had begun, and was not merely taken back.
+    Failed {
+        /// When.
+        at: Timestamp,
+    },
+    /// It has ended otherwise.
+    Over,
+}
+
+impl Stage {
+    /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted. A
+    /// NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
+    pub fn of(journal: &Journal, is_taken_back: bool) -> Self {
+        if journal.phase.is_final() {
+            let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
+            let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
+            return match journal.phase_started {
+                Some(at) if has_failed && !is_withdrawn && !is_taken_back => Self::Failed { at },
+                Some(_) | None => Self::Over,
+            };
+        }
+        if journal.phase != Phase::Pending || journal.may_have_left_off() {
+            Self::Begun
+        } else if journal.attempt > 0 {
+            Self::BetweenAttempts
+        } else {
+            Self::Waiting
+        }
+    }
+}
+
+/// One remediation, as far as it concerns the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remediation {
+    /// UID.
+    pub uid: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// What it works on, or wants to.
+    pub keys: BTreeSet<Key>,
+    /// Where it stands.
+    pub stage: Stage,
+    /// Everything else about it was examined and found in order, and it wants to begin now.
+    pub asks: bool,
+}
+
+impl Remediation {
+    /// The order in which it is decided: the elder first.
+    fn age(&self) -> (Option<Timestamp>, &str) {
+        (self.created, &self.uid)
+    }
+
+    fn shares_a_key(&self, other: &Self) -> bool {
+        self.uid != other.uid && !self.keys.is_disjoint(&other.keys)
+    }
+
+    /// Whether another one is to be waited for. What was admitted gives way only to what has begun, or was admitted
+    /// before it. Of two between attempts the elder goes on, or they would wait for each other.
+    fn waits_for(&self, other: &Self) -> bool {
+        let is_elder = self.age() < other.age();
+        match (other.stage, self.stage) {
+            (Stage::Begun, _) => true,
+            (Stage::Admitted, Stage::Admitted) => !is_elder,
+            (Stage::Admitted, _) => true,
+            (Stage::BetweenAttempts, Stage::Begun | Stage::Admitted) => false,
+            (Stage::BetweenAttempts, Stage::BetweenAttempts) => !is_elder,
+            (Stage::BetweenAttempts, Stage::Waiting | Stage::Failed { .. } | Stage::Over) => true,
+            (Stage::Waiting | Stage::Failed { .. } | Stage::Over, _) => false,
+        }
+    }
+
+    /// Whether another one has failed while this one waited for it: requests for one host are one, and what has failed
+    /// is not begun anew for one that waited meanwhile.
+    fn failed_with(&self, other: &Self) -> bool {
+        match (self.stage, other.stage, self.created) {
+            (Stage::Waiting, Stage::Failed { at }, Some(created)) => at >= created,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Remediation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "PowerCycleRemediation {}/{}",
+            self.namespace, self.name
+        )
+    }
+}
+
+/// What one remediation is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// Nobody is in its way, and it has not asked.
+    #[default]
+    NotAsked,
+    /// It may begin.
+    Admitted,
+    /// It may not, and who or what holds it up. [`Reason::Quarantined`]: it is not to begin at all.
+    Held(Obstacle),
+}
+
+impl Answer {
+    /// What holds it up.
+    pub fn held(&self) -> Option<&Obstacle> {
+        match self {
+            Self::Held(obstacle) => Some(obstacle),
+            Self::NotAsked | Self::Admitted => None,
+        }
+    }
+}
+
+/// Who may begin, by UID.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Admission {
+    answers: BTreeMap<String, Answer>,
+}
+
+impl Admission {
+    /// What a remediation is told; nothing where it was not among them.
+    pub fn of(&self, uid: &str) -> Answer {
+        self.answers.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// All answers, by UID.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Answer)> {
+        self.answers.iter().map(|(uid, answer)| (uid.as_str(), answer))
+    }
+}
+
+/// Decides who may begin, over all remediations at once: who is between attempts before who has begun nothing, and the
+/// elder first. The order of the input makes no difference.
+pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Admission {
+    let mut ordered: Vec<&Remediation> = remediations.iter().collect();
+    ordered.sort_by_key(|one| one.age());
+    let by_key = by_key(&ordered);
+    let (first, then): (Vec<_>, Vec<_>) = ordered
+        .iter()
+        .copied()
+        .partition(|one| one.stage != Stage::Waiting);
+    let mut admission = Admission::default();
+    let mut admitted = Holders::default();
+    for one in first.into_iter().chain(then) {
+        let obstacle = unreadable::obstacle(unreadable, one)
+            .or_else(|| beside(one, &by_key))
+            .or_else(|| admitted.of(one).map(at_work));
+        let wants = one.asks || one.stage == Stage::Admitted;
+        let answer = match obstacle {
+            Some(obstacle) => Answer::Held(obstacle),
+            None if wants => {
+                admitted.take(one);
+                Answer::Admitted
+            }
+            None => Answer::NotAsked,
+        };
+        admission.answers.insert(one.uid.clone(), answer);
+    }
+    admission
+}
+
+/// Who else works on what a remediation is about, where that has ended and its Machine is to be escalated: what they
+/// do may still help.
+pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obstacle> {
+    let works = |other: &&Remediation| {
+        let at_work = matches!(
+            other.stage,
+            Stage::Begun | Stage::BetweenAttempts | Stage::Admitted
+        );
+        at_work && own.shares_a_key(other)
+    };
+    others
+        .iter()
+        .filter(works)
+        .min_by_key(|other| other.age())
+        .map(at_work)
+}
+
+/// Who has each key, the elder first.
+type ByKey<'a> = BTreeMap<&'a Key, Vec<&'a Remediation>>;
+
+fn by_key<'a>(ordered: &[&'a Remediation]) -> ByKey<'a> {
+    let mut by_key = ByKey::new();
+    for one in ordered {
+        for key in &one.keys {
+            by_key.entry(key).or_default().push(one);
+        }
+    }
+    by_key
+}
+
+/// What the others have begun, or have failed at, that stands in its way.
+fn beside(one: &Remediation, by_key: &ByKey<'_>) -> Option<Obstacle> {
+    let neighbours = || {
+        let of_keys = one.keys.iter().filter_map(|key| by_key.get(key));
+        of_keys.flatten().filter(|other| other.uid != one.uid)
+    };
+    let failed = neighbours().filter(|other| one.failed_with(other));
+    let first = neighbours().filter(|other| one.waits_for(other));
+    failed
+        .min_by_key(|other| other.age())
+        .map(|other| failed_meanwhile(other))
+        .or_else(|| first.min_by_key(|other| other.age()).map(|other| at_work(other)))
+}
+
+/// Who was admitted a moment ago.
+#[derive(Default)]
+struct Holders<'a> {
+    by_key: BTreeMap<&'a Key, &'a Remediation>,
+}
+
+impl<'a> Holders<'a> {
+    fn take(&mut self, one: &'a Remediation) {
+        self.by_key.extend(one.keys.iter().map(|key| (key, one)));
+    }
+
+    fn of(&self, one: &Remediation) -> Option<&'a Remediation> {
+        let holders = one.keys.iter().filter_map(|key| self.by_key.get(key));
+        holders.min_by_key(|other| other.age()).copied()
+    }
+}
+
+fn at_work(other: &Remediation) -> Obstacle {
+    let detail = format!("{other} is at work on the same Machine, Node or BMC");
+    Obstacle::new(Reason::AnotherRemediationActive, detail)
+}
+
+fn failed_meanwhile(other: &Remediation) -> Obstacle {
+    let detail = format!("{other} of the same Machine, Node or BMC has failed while this one waited for it");
+    Obstacle::new(Reason::Quarantined, detail)
+}

@@ -1,0 +1,151 @@
+//! What holds of every admission.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000_i64.saturating_add(second)).unwrap()
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    (0..3_u8, 0..4_u8).prop_map(|(kind, number)| {
+        let name = number.to_string();
+        match kind {
+            0 => Key::Bmc(name),
+            1 => Key::Node { cluster: None, name },
+            _ => Key::Machine {
+                namespace: "a".to_owned(),
+                name,
+            },
+        }
+    })
+}
+
+fn stage() -> impl Strategy<Value = Stage> {
+    prop_oneof![
+        4 => Just(Stage::Waiting),
+        1 => Just(Stage::BetweenAttempts),
+        1 => Just(Stage::Admitted),
+        1 => Just(Stage::Begun),
+        1 => (0..6_i64).prop_map(|second| Stage::Failed { at: at(second) }),
+        1 => Just(Stage::Over),
+    ]
+}
+
+/// Some remediations, of which at most one has begun or is admitted for each key: an admission that was kept to.
+fn remediations() -> impl Strategy<Value = Vec<Remediation>> {
+    let one = (
+        0..6_i64,
+        stage(),
+        prop::collection::btree_set(key(), 1..4),
+        any::<bool>(),
+    );
+    prop::collection::vec(one, 0..8).prop_map(|all| {
+        let mut held = BTreeSet::new();
+        let mut made = Vec::new();
+        for (number, (created, mut stage, keys, asks)) in all.into_iter().enumerate() {
+            if matches!(stage, Stage::Begun | Stage::Admitted) {
+                if held.is_disjoint(&keys) {
+                    held.extend(keys.iter().cloned());
+                } else {
+                    stage = Stage::Waiting;
+                }
+            }
+            made.push(Remediation {
+                uid: format!("uid-{number}"),
+                namespace: "a".to_owned(),
+                name: format!("r-{number}"),
+                created: Some(at(created)),
+                keys,
+                stage,
+                asks,
+            });
+        }
+        made
+    })
+}
+
+fn may_work<'a>(all: &'a [Remediation], admission: &Admission) -> Vec<&'a Remediation> {
+    let works = |one: &&Remediation| one.stage == Stage::Begun || admission.of(&one.uid) == Answer::Admitted;
+    all.iter().filter(works).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_two_that_share_a_key_may_work(all in remediations()) {
+        let admission = admit(&all, &[]);
+        let working = may_work(&all, &admission);
+        for one in &working {
+            for other in &working {
+                prop_assert!(!one.shares_a_key(other), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_input_makes_no_difference(
+        (all, shuffled) in remediations().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
+    ) {
+        prop_assert_eq!(admit(&all, &[]), admit(&shuffled, &[]));
+    }
+
+    #[test]
+    fn one_that_leaves_takes_nothing_from_the_others(all in remediations(), index in any::<prop::sample::Index>()) {
+        prop_assume!(!all.is_empty());
+        let leaving = index.get(&all).clone();
+        let before = admit(&all, &[]);
+        let others: Vec<Remediation> = all.iter().filter(|one| one.uid != leaving.uid).cloned().collect();
+        let after = admit(&others, &[]);
+        // Somebody whom it held up may take the place of one that is younger, but never of one that works.
+        for one in may_work(&others, &before) {
+            let works = one.stage == Stage::Begun || one.stage == Stage::Admitted;
+            if works || before.of(&leaving.uid) != Answer::Admitted {
+                prop_assert!(may_work(&others, &after).contains(&one), "{one:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_works_is_displaced_by_nobody_who_comes(
+        all in remediations(),
+        (created, keys) in (0..6_i64, prop::collection::btree_set(key(), 1..4)),
+    ) {
+        let mut with_one_more = all.clone();
+        with_one_more.push(Remediation {
+            uid: "newcomer".to_owned(),
+            namespace: "a".to_owned(),
+            name: "newcomer".to_owned(),
+            created: Some(at(created)),
+            keys,
+            stage: Stage::Waiting,
+            asks: true,
+        });
+        let (before, after) = (admit(&all, &[]), admit(&with_one_more, &[]));
+        for one in all.iter().filter(|one| one.stage == Stage::Admitted) {
+            prop_assert_eq!(before.of(&one.uid), after.of(&one.uid));
+        }
+    }
+
+    #[test]
+    fn who_asks_and_shares_nothing_with_anybody_begins(all in remediations()) {
+        let admission = admit(&all, &[]);
+        for one in all.iter().filter(|one| one.asks && one.stage == Stage::Waiting) {
+            let alone = all.iter().all(|other| !one.shares_a_key(other));
+            prop_assert!(!alone || admission.of(&one.uid) == Answer::Admitted, "{one:?}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_ask_holds_nothing(all in remediations()) {
+        let silent = |one: &Remediation| one.stage == Stage::Waiting && !one.asks;
+        let asking: Vec<Remediation> = all.iter().filter(|one| !silent(one)).cloned().collect();
+        let (with, without) = (admit(&all, &[]), admit(&asking, &[]));
+        for one in &asking {
+            prop_assert_eq!(with.of(&one.uid), without.of(&one.uid));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+use jiff::Timestamp;
+
+use super::*;
+use crate::journal::{Intent, Verb};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000_i64.saturating_add(second)).unwrap()
+}
+
+fn machine(name: &str) -> Key {
+    let (namespace, name) = name.split_once('/').unwrap();
+    Key::Machine {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn node(name: &str) -> Key {
+    Key::Node {
+        cluster: None,
+        name: name.to_owned(),
+    }
+}
+
+fn one(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
+    Remediation {
+        uid: uid.to_owned(),
+        namespace: "a".to_owned(),
+        name: uid.to_owned(),
+        created: Some(at(created)),
+        keys: keys.iter().cloned().collect(),
+        stage,
+        asks: false,
+    }
+}
+
+fn asking(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
+    Remediation {
+        asks: true,
+        ..one(uid, created, stage, keys)
+    }
+}
+
+/// Who is held up, and by whom; the others that ask are admitted.
+fn held(all: &[Remediation], uid: &str) -> Option<(Reason, String)> {
+    match admit(all, &[]).of(uid) {
+        Answer::Held(obstacle) => {
+            let by = obstacle.detail.split(' ').nth(1).unwrap_or_default();
+            Some((obstacle.reason, by.trim_start_matches("a/").to_owned()))
+        }
+        Answer::Admitted | Answer::NotAsked => None,
+    }
+}
+
+#[test]
+fn who_is_between_attempts_is_waited_for_as_who_makes_one_is_also_after_a_restart() {
+    use Stage::{Begun, BetweenAttempts, Waiting};
+    let host = [node("1")];
+    for (other, own, expected) in [
+        (Waiting, Waiting, false),
+        (BetweenAttempts, Waiting, true),
+        (Begun, Waiting, true),
+        (Waiting, BetweenAttempts, false),
+        (Begun, BetweenAttempts, true),
+        (BetweenAttempts, Begun, false),
+        (Begun, Begun, true),
+    ] {
+        for (older, younger) in [(0, 1), (1, 0)] {
+            let all = [
+                one("other", older, other, &host),
+                asking("own", younger, own, &host),
+            ];
+            let found = admit(&all, &[]).of("own") != Answer::Admitted;
+            assert_eq!(found, expected, "{other:?} {own:?}");
+        }
+    }
+    let between = |uid, created| asking(uid, created, BetweenAttempts, &host);
+    let both = [between("elder", 0), between("younger", 1)];
+    assert_eq!(held(&both, "elder"), None);
+    assert_eq!(held(&both, "younger").unwrap().1, "elder");
+}
+
+#[test]
+fn of_those_who_ask_at_once_the_elder_begins() {
+    let host = [node("1")];
+    let waiting = |uid, created| asking(uid, created, Stage::Waiting, &host);
+    let all = [waiting("c", 1), waiting("b", 1), waiting("a", 2)];
+    assert_eq!(admit(&all, &[]).of("b"), Answer::Admitted);
+    for held_up in ["a", "c"] {
+        assert_eq!(
+            held(&all, held_up),
+            Some((Reason::AnotherRemediationActive, "b".to_owned()))
+        );
+    }
+    let begun = [
+        waiting("elder", 0),
+        asking("between", 1, Stage::BetweenAttempts, &host),
+    ];
+    assert_eq!(admit(&begun, &[]).of("between"), Answer::Admitted);
+}
+
+#[test]
+fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
+    let journal = |phase, reason: Reason, attempt| Journal {
+        phase,
+        phase_started: Some(at(1)),
+        attempt,
+        reason: reason.as_str().to_owned(),
+        ..Journal::default()
+    };
+    for (phase, reason, attempt, created, expected) in [
+        (Phase::Failed, Reason::PowerOffNotConfirmed, 1, 0, true),
+        (Phase::Failed, Reason::PowerOffNotConfirmed, 1, 1, true),
+        (Phase::Failed, Reason::PowerOffNotConfirmed, 1, 2, false),
+        (Phase::Failed, Reason::PendingDeadlineExceeded, 0, 0, false),
+        (Phase::Failed, Reason::RemediationInterruptedByNHC, 1, 0, false),
+        (Phase::Failed, Reason::TriggerWithdrawn, 1, 0, false),
+        (Phase::Succeeded, Reason::Rebooted, 1, 0, false),
+        (Phase::Cancelled, Reason::Recovered, 0, 0, false),
+    ] {
+        let journal = journal(phase, reason, attempt);
+        for (is_taken_back, expected) in [(false, expected), (true, false)] {
+            let stage = Stage::of(&journal, is_taken_back);
+            let all = [
+                one("first", -10, stage, &[node("1")]),
+                asking("own", created, Stage::Waiting, &[node("1")]),
+            ];
+            let found = held(&all, "own").is_some_and(|(reason, _)| reason == Reason::Quarantined);
+            assert_eq!(found, expected, "{phase:?} {reason:?} {created}");
+            let begun = asking("own", created, Stage::BetweenAttempts, &[node("1")]);
+            let all = [all[0].clone(), begun];
+            assert_eq!(
+                admit(&all, &[]).of("own"),
+                Answer::Admitted,
+                "what has begun goes on"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_journal_says_where_a_remediation_stands() {
+    let journal = |phase, attempt| Journal {
+        phase,
+        attempt,
+        ..Journal::default()
+    };
+    for (journal, expected) in [
+        (journal(Phase::Pending, 0), Stage::Waiting),
+        (journal(Phase::Pending, 1), Stage::BetweenAttempts),
+        (journal(Phase::Holding, 0), Stage::Begun),
+        (journal(Phase::PoweringOff, 1), Stage::Begun),
+        (journal(Phase::Booting, 1), Stage::Begun),
+        (journal(Phase::Succeeded, 1), Stage::Over),
+    ] {
+        assert_eq!(Stage::of(&journal, false), expected, "{:?}", journal.phase);
+    }
+    let left_off = Journal {
+        attempt: 1,
+        intent: Some(Intent {
+            verb: Verb::PowerOff,
+            sends: 1,
+            journalled: at(0),
+            not_after: at(10),
+            epoch: 1,
+        }),
+        ..Journal::default()
+    };
+    assert_eq!(Stage::of(&left_off, false), Stage::Begun);
+}
+
+#[test]
+fn what_one_was_admitted_to_another_cannot_begin_until_that_is_over() {
+    let keys = [machine("a/1"), node("1")];
+    let same_node = [machine("b/1"), node("1")];
+    let admitted = one("one", 5, Stage::Admitted, &keys);
+    let two = asking("two", 0, Stage::Waiting, &same_node);
+    assert_eq!(
+        held(&[admitted.clone(), two.clone()], "two"),
+        Some((Reason::AnotherRemediationActive, "one".to_owned())),
+        "although it is the elder"
+    );
+    let three = asking("three", 9, Stage::Waiting, &[machine("b/1")]);
+    let all = [admitted, two.clone(), three];
+    assert_eq!(held(&all, "three"), None, "who is held up holds nothing");
+    let over = one("one", 5, Stage::Over, &keys);
+    assert_eq!(held(&[over, two], "two"), None);
+}
+
+#[test]
+fn nodes_of_one_name_in_two_clusters_are_two() {
+    let of = |cluster: &str| Key::Node {
+        cluster: Some(("a".to_owned(), cluster.to_owned())),
+        name: "1".to_owned(),
+    };
+    let all = [
+        one("own", 0, Stage::Begun, &[node("1")]),
+        asking("blue", 0, Stage::Waiting, &[of("blue")]),
+        asking("red", 0, Stage::Waiting, &[of("red")]),
+    ];
+    for uid in ["blue", "red"] {
+        assert_eq!(admit(&all, &[]).of(uid), Answer::Admitted);
+    }
+}
+
+#[test]
+fn one_that_cannot_be_read_may_be_at_work_on_anything_that_it_may_be_about() {
+    let unreadable = |namespace: &str, machine: Option<&str>| Unreadable {
+        namespace: namespace.to_owned(),
+        name: "x".to_owned(),
+        machine: machine.map(ToOwned::to_owned),
+    };
+    for (other, keys, holds) in [
+        (unreadable("a", None), vec![machine("a/1")], true),
+        (unreadable("a", None), vec![node("1")], true),
+        (unreadable("a", Some("1")), vec![machine("a/1")], true),
+        (unreadable("a", Some("2")), vec![machine("a/1")], false),
+        (unreadable("a", Some("2")), vec![node("1")], false),
+        (unreadable("b", None), vec![machine("a/1")], false),
+    ] {
+        let own = asking("own", 0, Stage::Waiting, &keys);
+        let answer = admit(&[own], std::slice::from_ref(&other)).of("own");
+        let reason = answer.held().map(|obstacle| obstacle.reason);
+        assert_eq!(reason, holds.then_some(Reason::JournalUnreadable), "{other:?}");
+    }
+}
+
+#[test]
+fn an_escalation_waits_for_whoever_works_there() {
+    let own = one("own", 0, Stage::Failed { at: at(9) }, &[node("1")]);
+    for (stage, works) in [
+        (Stage::Waiting, false),
+        (Stage::Admitted, true),
+        (Stage::BetweenAttempts, true),
+        (Stage::Begun, true),
+        (Stage::Failed { at: at(1) }, false),
+        (Stage::Over, false),
+    ] {
+        let all = [own.clone(), one("other", 1, stage, &[node("1")])];
+        assert_eq!(at_work_beside(&own, &all).is_some(), works, "{stage:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What about a Machine itself forbids to power-cycle its host.
+
+use super::{Candidate, Ineligible, Rule};
+use crate::facts::{Machine, Node, Obstacle, Seen};
+use crate::phase::Reason;
+
+/// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
+/// Sources: machine-api-operator `pkg/controller/machine/controller.go`; cluster-api
+/// `internal/controllers/machine/machine_controller_phases.go`.
+const PROVISIONED: [&str; 2] = ["Provisioned", "Running"];
+
+/// The Machine that is meant; none where the request names a Node and that Node has none.
+pub(super) fn meant<'a>(candidate: &Candidate<'a>) -> Result<Option<&'a Machine>, Ineligible> {
+    let request = &candidate.request;
+    let machine = match &candidate.machine {
+        Seen::Present(machine) => *machine,
+        Seen::Absent if request.node.is_some() && request.machine_uid.is_none() => return Ok(None),
+        Seen::Absent => {
+            let obstacle = Obstacle::new(Reason::MachineNotFound, "the Machine does not exist");
+            let rule = match request.machine_uid {
+                Some(_) => Rule::SameMachine,
+                None => Rule::MachineKnown,
+            };
+            return Err(rule.broken(obstacle));
+        }
+        Seen::Unreadable(detail) => {
+            let obstacle = Obstacle::new(Reason::MachineUnreadable, detail.clone());
+            return Err(Rule::MachineKnown.broken(obstacle));
+        }
+    };
+    if request.machine_uid.is_some_and(|uid| uid != machine.uid) {
+        let detail = format!("Machine {} has UID {} now", machine.name, machine.uid);
+        return Err(Rule::SameMachine.broken(Obstacle::new(Reason::MachineReplaced, detail)));
+    }
+    Ok(Some(machine))
+}
+
+/// Everything that a Machine says against it, whatever becomes of its Node. machine-api-operator marks Machines in
+/// deletion, and cluster-api-provider-baremetal answers the same trigger; for a Failed one it asks nobody.
+/// Sources: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`;
+/// cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
+pub(super) fn obstacles(machine: &Machine) -> impl Iterator<Item = Ineligible> {
+    let name = &machine.name;
+    let deleting = machine.state.deleting.then(|| {
+        let detail = format!("Machine {name} is being deleted");
+        Rule::MachineStays.broken(Obstacle::new(Reason::MachineDeleting, detail))
+    });
+    let failed = machine.state.failed.then(|| {
+        let detail = format!("Machine {name} is in phase Failed");
+        Rule::MachineIsOurs.broken(Obstacle::new(Reason::MachineFailed, detail))
+    });
+    let elsewhere = machine.authoritative_elsewhere.as_ref().map(|api| {
+        let detail = format!("status.authoritativeAPI of Machine {name} is {api}");
+        Rule::MachineIsOurs.broken(Obstacle::new(Reason::MachineNotAuthoritative, detail))
+    });
+    let foreign = machine.foreign_mark.as_ref().map(|mark| {
+        let detail = format!("Machine {name} carries {mark}");
+        Rule::MachineIsOurs.broken(Obstacle::new(Reason::AnotherRemediatorActive, detail))
+    });
+    let role = machine
+        .control_plane
+        .then(|| control_plane(&format!("Machine {name}")));
+    let paused = machine.pause.as_ref().map(|pause| {
+        let detail = format!("Machine {name} {pause}");
+        Rule::NotPaused.broken(Obstacle::new(Reason::MachinePaused, detail))
+    });
+    [deleting, failed, elsewhere, foreign, role, paused]
+        .into_iter()
+        .flatten()
+}
+
+/// A Node of the control plane, whatever its Machine says.
+pub(super) fn control_plane_node(node: &Node) -> Option<Ineligible> {
+    node.control_plane
+        .then(|| control_plane(&format!("Node {}", node.name)))
+}
+
+fn control_plane(what: &str) -> Ineligible {
+    let detail = format!("{what} has the control-plane role, and quorum is not judged yet");
+    Rule::ControlPlane.broken(Obstacle::new(Reason::ControlPlaneRefused, detail))
+}
+
+/// A Machine of the control plane that does not say so itself: there is no Node whose role would, but its owner
+/// may (`ControlPlaneMachineSet`, `KubeadmControlPlane`, and what other providers call theirs).
+pub(super) fn owned_by_control_plane(machine: &Machine) -> Option<Ineligible> {
+    let owner = machine.controller_owner.as_ref()?;
+    let kind = owner.split('/').next().unwrap_or_default();
+    let detail = format!(
+        "Machine {} is owned by {owner}, and quorum is not judged yet",
+        machine.name
+    );
+    let refused = Obstacle::new(Reason::ControlPlaneRefused, detail);
+    kind.contains("ControlPlane")
+        .then(|| Rule::ControlPlane.broken(refused))
+}
+
+/// What keeps a host from being power-cycled that may be being provisioned.
+pub(super) fn not_provisioned(machine: &Machine) -> Option<Ineligible> {
+    let phase = machine.phase.as_deref();
+    let detail = match phase {
+        Some(phase) if PROVISIONED.contains(&phase) => return None,
+        Some(phase) => format!("Machine {} is in phase {phase}", machine.name),
+        None => format!("Machine {} has no status.phase", machine.name),
+    };
+    Some(Rule::Provisioned.broken(Obstacle::new(Reason::MachineNotProvisioned, detail)))
+}
+
+/// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
+/// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
+pub(super) fn trigger_of_another(machine: &Machine) -> Option<Ineligible> {
+    let other = machine.trigger_answered_by.as_ref()?;
+    let detail = format!("{other} answers the trigger of Machine {}", machine.name);
+    Some(Rule::TriggerIsOurs.broken(Obstacle::new(Reason::AnotherRemediatorActive, detail)))
+}

@@ -1,0 +1,258 @@
+//! May this host be power-cycled? Every rule about that is here, once, in one order.
+//!
+//! Everybody who has to know asks [`examine`]: the steps of a remediation, the live look before a power-off, the
+//! intake of triggers, our health checker, and `plan`. They differ in what they know ([`Lookup`]) and in what they
+//! do about an obstacle ([`Obstacles::against_a_new_trigger`], [`Obstacles::against_taking_up`]), and in no rule.
+//! Who goes first among those that may be power-cycled is decided by [`super::admission`].
+
+mod asked;
+mod belonging;
+mod machine;
+mod obstacles;
+mod repeats;
+#[cfg(test)]
+mod tests;
+mod without_node;
+
+pub use asked::policy;
+pub use belonging::{contradiction, node_of_machine};
+pub use obstacles::{Ineligible, Obstacles, Rule};
+pub use without_node::{node_of_host_objection, stated_uuid};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::facts::{Facts, Host, Machine, Node, Obstacle, Origin, Policy, Seen, World};
+use crate::health::target::ClusterState;
+use crate::health::{Health, HealthCheck};
+use crate::journal::{Journal, NoNode};
+use crate::phase::Reason;
+
+/// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
+const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Something that an asker may have looked up. What was not looked up stops nothing: whoever acts in the end has
+/// looked up everything.
+#[derive(Debug)]
+pub enum Lookup<'a, T: ?Sized> {
+    /// This asker does not know it yet, or need not.
+    NotDone,
+    /// It is known.
+    Done(&'a T),
+}
+
+impl<T: ?Sized> Clone for Lookup<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Lookup<'_, T> {}
+
+/// Who asks for a power cycle, and whether they still do.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// How the remediation came to be.
+    pub origin: Origin,
+    /// Whether it is still asked for.
+    pub signal: Signal,
+    /// The UID that the Machine must have, when it was asked for a certain one.
+    pub machine_uid: Option<&'a str>,
+    /// The Node that is named, where one is.
+    pub node: Option<&'a str>,
+}
+
+/// Whether a power cycle is still asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Nobody has asked yet, and it is examined what would come of it; or the request itself is the signal.
+    Stands,
+    /// The trigger annotation has to be on the Machine.
+    OnMachine {
+        /// We took it off ourselves, because the Node had recovered.
+        cleared_by_us: bool,
+    },
+    /// The producer has told the remediation to stop.
+    Stopped,
+}
+
+/// A host that is to be power-cycled, and what is known around it.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// Who asks.
+    pub request: Request<'a>,
+    /// Whether an attempt was begun on a Node that was there.
+    pub begun_with_node: bool,
+    /// The administrator's limits.
+    pub policy: Lookup<'a, Seen<Policy>>,
+    /// The Machine.
+    pub machine: Seen<&'a Machine>,
+    /// Its Node.
+    pub node: &'a Seen<Node>,
+    /// Why the cluster of the Node cannot be asked, where it cannot.
+    pub node_cluster: Option<&'a Obstacle>,
+    /// What decides about the Machines of its Cluster.
+    pub cluster: Lookup<'a, Seen<ClusterState>>,
+    /// The health checks that select the Machine, or those that made the request.
+    pub health_checks: &'a [Seen<HealthCheck>],
+    /// The host, where the Machine has no Node that would tell which it is.
+    pub host: Lookup<'a, Result<Host, Obstacle>>,
+    /// The Node that has the system UUID of the host, where the Machine has no Node.
+    pub node_of_host: Lookup<'a, Seen<Node>>,
+    /// When the host was power-cycled before.
+    pub power_cycles: Lookup<'a, [Timestamp]>,
+}
+
+impl<'a> Candidate<'a> {
+    /// A Machine whose trigger nobody has taken up, as far as that is all that is known.
+    pub fn of_trigger(
+        machine: Seen<&'a Machine>,
+        node: &'a Seen<Node>,
+        health_checks: &'a [Seen<HealthCheck>],
+    ) -> Self {
+        Self {
+            request: Request {
+                origin: Origin::Annotation,
+                signal: Signal::Stands,
+                machine_uid: None,
+                node: None,
+            },
+            begun_with_node: false,
+            policy: Lookup::NotDone,
+            machine,
+            node,
+            node_cluster: None,
+            cluster: Lookup::NotDone,
+            health_checks,
+            host: Lookup::NotDone,
+            node_of_host: Lookup::NotDone,
+            power_cycles: Lookup::NotDone,
+        }
+    }
+
+    /// The candidate of a remediation, with what one look has found of the world.
+    pub fn of(journal: &Journal, facts: &'a Facts, world: &'a World) -> Self {
+        let signal = match facts.origin {
+            _ if facts.told_to_stop => Signal::Stopped,
+            Origin::Annotation => Signal::OnMachine {
+                cleared_by_us: facts.observed.trigger_cleared.is_some(),
+            },
+            Origin::Request => Signal::Stands,
+        };
+        Self {
+            request: Request {
+                origin: facts.origin,
+                signal,
+                machine_uid: facts.expected_machine_uid.as_deref(),
+                node: facts.named_node.as_deref(),
+            },
+            begun_with_node: journal.begun().is_some_and(|subject| !subject.had_no_node()),
+            policy: Lookup::Done(&world.policy),
+            machine: world.machine.as_ref(),
+            node: &world.node,
+            node_cluster: world.node_cluster.as_ref(),
+            cluster: Lookup::Done(&world.cluster),
+            health_checks: &world.health_checks,
+            host: Lookup::NotDone,
+            node_of_host: Lookup::Done(&world.node_of_host),
+            power_cycles: Lookup::NotDone,
+        }
+    }
+}
+
+/// A host that nothing forbids to power-cycle, and why it is to be.
+#[derive(Clone, Debug)]
+pub enum Eligible<'a> {
+    /// Its Node is unhealthy.
+    Unhealthy {
+        /// None where the Node has none.
+        machine: Option<&'a Machine>,
+        /// The Node.
+        node: &'a Node,
+        /// Why, for the message.
+        cause: String,
+        /// Whether silence is the only cause.
+        silence_only: bool,
+    },
+    /// It is unhealthy because it has no Node.
+    WithoutNode {
+        /// The Machine.
+        machine: &'a Machine,
+        /// Why there is none.
+        why: NoNode,
+        /// For the message.
+        cause: String,
+    },
+}
+
+/// Examines whether a host may be power-cycled.
+///
+/// # Errors
+/// Everything that forbids it, in the order of [`Rule`]. Where the Machine cannot be told, nothing further can.
+pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible<'a>, Obstacles> {
+    let mut found: Vec<Ineligible> = asked::signal_is_gone(candidate).into_iter().collect();
+    let machine = match machine::meant(candidate) {
+        Ok(machine) => machine,
+        Err(why) => return Err(Obstacles::of(why, found)),
+    };
+    found.extend(machine.into_iter().flat_map(machine::obstacles));
+    found.extend(asked::forbidden_by_policy(candidate));
+    if let (Lookup::Done(cycles), Some(machine)) = (candidate.power_cycles, machine) {
+        found.extend(repeats::too_soon(&machine.name, cycles, now));
+    }
+    if let Some(node) = candidate.node.present() {
+        found.extend(machine::control_plane_node(node));
+    }
+    let node = belonging::node_of_machine(machine, candidate.request.node, candidate.node);
+    let eligible = match (node, without_node::absence(candidate)) {
+        (Ok(node), _) => with_node(candidate, (machine, node), now),
+        (Err(_), Some((machine, why))) => {
+            found.extend(without_node::obstacles(candidate, (machine, &why)));
+            without_node::missed(candidate, (machine, why), now)
+        }
+        (Err(obstacle), None) => {
+            found.extend(asked::asking_without_node(candidate, machine).err());
+            Err(Rule::NodeBelongs.broken(belonging::or_its_cluster(candidate, obstacle)))
+        }
+    };
+    match (eligible, found.pop()) {
+        (Ok(eligible), None) => Ok(eligible),
+        (Ok(_), Some(last)) => Err(Obstacles::of(last, found)),
+        (Err(why), last) => {
+            found.extend(last);
+            Err(Obstacles::of(why, found))
+        }
+    }
+}
+
+/// Whether the Node is unhealthy by those who ask.
+fn with_node<'a>(
+    candidate: &Candidate<'a>,
+    (machine, node): (Option<&'a Machine>, &'a Node),
+    now: Timestamp,
+) -> Result<Eligible<'a>, Ineligible> {
+    match asked::health(candidate, machine, node, now)? {
+        Health::Healthy => {
+            let detail = format!("Node {} is healthy", node.name);
+            Err(Rule::Unhealthy.broken(Obstacle::new(Reason::Recovered, detail)))
+        }
+        Health::Grace { until } => {
+            let detail = format!(
+                "Node {} has been unhealthy for less than its health check asks",
+                node.name
+            );
+            let obstacle = Obstacle::new(Reason::WithinGracePeriod, detail);
+            Err(Rule::UnhealthyForLong.broken_until(obstacle, after(until, PAST_GRACE)))
+        }
+        Health::Unhealthy { cause, silence_only } => Ok(Eligible::Unhealthy {
+            machine,
+            node,
+            cause,
+            silence_only,
+        }),
+    }
+}
+
+/// A time and a pause; far in the future when that cannot be told.
+fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
+    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,207 @@
+//! What forbids a power cycle, in the order in which it is told.
+
+use jiff::Timestamp;
+
+use crate::facts::Obstacle;
+
+/// The rules of eligibility, in the order in which what they find is told. What ends a remediation comes before what
+/// holds it up: a signal that is gone, a Node that is healthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// It is still asked for.
+    Requested,
+    /// The Machine that was meant is there, and is the same.
+    SameMachine,
+    /// The Machine can be read.
+    MachineKnown,
+    /// The Machine is not being deleted.
+    MachineStays,
+    /// Nobody else remediates the Machine, and nobody else decides about it.
+    MachineIsOurs,
+    /// The Node is not healthy.
+    Unhealthy,
+    /// It is no host of the control plane. One that is well again is not held to it: the trigger has to be taken off.
+    ControlPlane,
+    /// The Node can be read, and it and the Machine speak of each other.
+    NodeBelongs,
+    /// The administrator lets something new begin. That stops what is new, and no recovery from being seen.
+    PolicyAllows,
+    /// Neither the Machine nor its Cluster is paused.
+    NotPaused,
+    /// Nobody else answers the trigger.
+    TriggerIsOurs,
+    /// A health check vouches for the trigger, or those that made the request still stand by it.
+    HealthCheckAsks,
+    /// The Node has been unhealthy for as long as its health checks ask.
+    UnhealthyForLong,
+    /// Without a Node: somebody asks for the remediation of the Machine.
+    MachineIsMeant,
+    /// Without a Node: the host was provisioned.
+    Provisioned,
+    /// Without a Node: there should be one by now.
+    NodeIsMissed,
+    /// Without a Node: a person has stated which host it is.
+    HostIsStated,
+    /// Without a Node: no Node of the cluster is or may be that of the host.
+    HostHasNoNode,
+    /// The host was not power-cycled too often.
+    NotTooOften,
+}
+
+impl Rule {
+    pub(super) fn broken(self, obstacle: Obstacle) -> Ineligible {
+        Ineligible {
+            rule: self,
+            obstacle,
+            until: None,
+        }
+    }
+
+    pub(super) fn broken_until(self, obstacle: Obstacle, until: Timestamp) -> Ineligible {
+        Ineligible {
+            until: Some(until),
+            ..self.broken(obstacle)
+        }
+    }
+
+    /// Whether a remediation that breaks it ends, because its signal is gone for good.
+    pub fn ends(self) -> bool {
+        matches!(self, Self::Requested | Self::SameMachine | Self::MachineStays)
+    }
+
+    /// Whether it is about who asks, and whether they may.
+    pub fn is_about_asking(self) -> bool {
+        matches!(
+            self,
+            Self::PolicyAllows | Self::NotPaused | Self::TriggerIsOurs | Self::HealthCheckAsks
+        )
+    }
+}
+
+/// One reason why a host may not be power-cycled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ineligible {
+    /// The rule that forbids it.
+    pub rule: Rule,
+    /// What exactly.
+    pub obstacle: Obstacle,
+    /// Until when, if that is known.
+    pub until: Option<Timestamp>,
+}
+
+/// Everything that forbids it; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacles {
+    first: Ineligible,
+    others: Vec<Ineligible>,
+}
+
+impl Obstacles {
+    pub(super) fn of(one: Ineligible, mut others: Vec<Ineligible>) -> Self {
+        let earlier = others
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| other.rule < one.rule);
+        let first = earlier
+            .min_by_key(|(_, other)| other.rule)
+            .map(|(index, _)| index);
+        let first = match first.and_then(|index| others.get_mut(index)) {
+            None => one,
+            Some(place) => std::mem::replace(place, one),
+        };
+        others.sort_by_key(|other| other.rule);
+        Self { first, others }
+    }
+
+    /// The first, which is told.
+    pub fn first(&self) -> &Ineligible {
+        &self.first
+    }
+
+    /// The first, which is told.
+    pub fn into_first(self) -> Ineligible {
+        self.first
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Ineligible> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn find(&self, is_meant: impl Fn(Rule) -> bool) -> Option<&Ineligible> {
+        self.iter().find(|one| is_meant(one.rule))
+    }
+
+    /// The first of who asks, and whether they may.
+    pub fn against_asking(&self) -> Option<&Ineligible> {
+        self.find(Rule::is_about_asking)
+    }
+
+    /// What makes a trigger be refused, so that our health checker does not put it there. For the rest a remediation
+    /// waits, or it ends at once and takes the trigger off.
+    pub fn against_a_new_trigger(&self) -> Option<&Ineligible> {
+        self.find(|rule| match rule {
+            Rule::SameMachine
+            | Rule::MachineKnown
+            | Rule::MachineStays
+            | Rule::MachineIsOurs
+            | Rule::ControlPlane
+            | Rule::NodeBelongs
+            | Rule::NotPaused
+            | Rule::TriggerIsOurs
+            | Rule::HealthCheckAsks
+            | Rule::Provisioned
+            | Rule::NodeIsMissed
+            | Rule::HostIsStated => true,
+            Rule::Requested
+            | Rule::Unhealthy
+            | Rule::PolicyAllows
+            | Rule::UnhealthyForLong
+            | Rule::MachineIsMeant
+            | Rule::HostHasNoNode
+            | Rule::NotTooOften => false,
+        })
+    }
+
+    /// Why a trigger that is there does not become a remediation. One for a Node that is well powers nothing, and
+    /// takes the trigger off, unless somebody else decides about the Machine. For the rest a remediation waits.
+    pub fn against_taking_up(&self) -> Option<&Ineligible> {
+        let always = self.find(|rule| {
+            matches!(
+                rule,
+                Rule::SameMachine
+                    | Rule::MachineKnown
+                    | Rule::MachineStays
+                    | Rule::MachineIsOurs
+                    | Rule::NotPaused
+                    | Rule::TriggerIsOurs
+            )
+        });
+        let unless_well = || {
+            self.find(|rule| {
+                matches!(
+                    rule,
+                    Rule::ControlPlane | Rule::HealthCheckAsks | Rule::Provisioned | Rule::NotTooOften
+                )
+            })
+        };
+        always.or_else(|| if self.is_well() { None } else { unless_well() })
+    }
+
+    /// Whether the Node is healthy, by those who ask.
+    pub fn is_well(&self) -> bool {
+        self.find(|rule| rule == Rule::Unhealthy).is_some()
+    }
+
+    /// Whether the trigger of a Machine is there for nothing: its Node is well, and nobody else answers it or decides
+    /// about the Machine.
+    pub fn is_needless(&self) -> bool {
+        let is_of_others = |rule| {
+            matches!(
+                rule,
+                Rule::MachineStays | Rule::MachineIsOurs | Rule::TriggerIsOurs
+            )
+        };
+        self.is_well() && self.find(is_of_others).is_none()
+    }
+}

@@ -1,0 +1,544 @@
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::facts::{NodeCondition, NodeReport, OutOfService};
+use crate::health::UnhealthyCondition;
+use crate::health::dialect::Dialect;
+use crate::health::rules::{RawCondition, RawRules, Rules};
+use crate::health::target::MachineState;
+use crate::identity::SystemUuid;
+use crate::machine_api::MachineApi;
+
+/// So many minutes after some time.
+fn at(minute: i64) -> Timestamp {
+    let start = Timestamp::from_second(1_800_000_000).unwrap();
+    start.checked_add(SignedDuration::from_mins(minute)).unwrap()
+}
+
+/// Everything that a candidate borrows; eligible as it is.
+#[derive(Clone)]
+struct Known {
+    origin: Origin,
+    signal: Signal,
+    machine_uid: Option<String>,
+    policy: Seen<Policy>,
+    machine: Seen<Machine>,
+    node: Seen<Node>,
+    node_cluster: Option<Obstacle>,
+    health_checks: Vec<Seen<HealthCheck>>,
+    host: Result<Host, Obstacle>,
+    node_of_host: Seen<Node>,
+    power_cycles: Vec<Timestamp>,
+}
+
+impl Known {
+    fn with_node() -> Self {
+        Self {
+            origin: Origin::Annotation,
+            signal: Signal::OnMachine { cleared_by_us: false },
+            machine_uid: Some("machine-uid".to_owned()),
+            policy: Seen::Present(Policy { paused: false }),
+            machine: Seen::Present(machine()),
+            node: Seen::Present(node("Unknown")),
+            node_cluster: None,
+            health_checks: vec![Seen::Present(health_check())],
+            host: Ok(Host {
+                reference: "BMCEndpoint/worker".to_owned(),
+                bmc: "https://10.0.0.1".to_owned(),
+                stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
+            }),
+            node_of_host: Seen::Absent,
+            power_cycles: Vec::new(),
+        }
+    }
+
+    fn without_node() -> Self {
+        let mut known = Self {
+            node: Seen::Absent,
+            ..Self::with_node()
+        };
+        known.edit_machine(|machine| machine.node_name = None);
+        known
+    }
+
+    fn edit_machine(&mut self, edit: impl FnOnce(&mut Machine)) {
+        if let Seen::Present(machine) = &mut self.machine {
+            edit(machine);
+        }
+    }
+
+    fn edit_node(&mut self, edit: impl FnOnce(&mut Node)) {
+        if let Seen::Present(node) = &mut self.node {
+            edit(node);
+        }
+    }
+
+    fn edit_check(&mut self, edit: impl FnOnce(&mut HealthCheck)) {
+        if let Some(Seen::Present(check)) = self.health_checks.first_mut() {
+            edit(check);
+        }
+    }
+
+    fn examined(&self) -> Result<Eligible<'_>, Obstacles> {
+        let candidate = Candidate {
+            request: Request {
+                origin: self.origin,
+                signal: self.signal,
+                machine_uid: self.machine_uid.as_deref(),
+                node: None,
+            },
+            begun_with_node: false,
+            policy: Lookup::Done(&self.policy),
+            machine: self.machine.as_ref(),
+            node: &self.node,
+            node_cluster: self.node_cluster.as_ref(),
+            cluster: Lookup::Done(&Seen::Absent),
+            health_checks: &self.health_checks,
+            host: Lookup::Done(&self.host),
+            node_of_host: Lookup::Done(&self.node_of_host),
+            power_cycles: Lookup::Done(&self.power_cycles),
+        };
+        examine(&candidate, at(0))
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let obstacles = self.examined().err();
+        let obstacles = obstacles.iter().flat_map(Obstacles::iter);
+        obstacles.map(|one| one.rule).collect()
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        namespace: "machines".to_owned(),
+        name: "worker".to_owned(),
+        uid: "machine-uid".to_owned(),
+        authoritative_elsewhere: None,
+        foreign_mark: None,
+        trigger_answered_by: None,
+        api: MachineApi::OpenShift,
+        cluster: None,
+        pause: None,
+        controller_owner: Some("MachineSet/workers".to_owned()),
+        unhealthy_by_itself: None,
+        control_plane: false,
+        node_name: Some("worker".to_owned()),
+        provider_id: None,
+        phase: Some("Running".to_owned()),
+        state: MachineState {
+            triggered: true,
+            last_updated: Some(at(-60)),
+            ..MachineState::default()
+        },
+        resource_version: "10".to_owned(),
+    }
+}
+
+fn node(ready: &str) -> Node {
+    Node {
+        name: "worker".to_owned(),
+        uid: "node-uid".to_owned(),
+        resource_version: "1".to_owned(),
+        machine_link: None,
+        provider_id: None,
+        system_uuid: None,
+        boot_id: None,
+        control_plane: false,
+        conditions: vec![NodeCondition {
+            kind: "Ready".to_owned(),
+            status: ready.to_owned(),
+            since: Some(at(-60)),
+        }],
+        out_of_service: OutOfService::No,
+        heartbeat: None,
+        lost_since: None,
+    }
+}
+
+fn health_check() -> HealthCheck {
+    let raw = RawRules {
+        node_conditions: vec![RawCondition {
+            kind: "Ready".to_owned(),
+            status: "Unknown".to_owned(),
+            timeout: Ok(SignedDuration::from_secs(60)),
+        }],
+        node_startup_timeout: Some(Ok(SignedDuration::from_mins(10))),
+        ..RawRules::default()
+    };
+    HealthCheck {
+        name: "workers".to_owned(),
+        external_baremetal: true,
+        paused: false,
+        has_template: false,
+        conditions: vec![UnhealthyCondition {
+            kind: "Ready".to_owned(),
+            status: "Unknown".to_owned(),
+            timeout: SignedDuration::from_secs(60),
+        }],
+        machine_conditions: Vec::new(),
+        rules: Rules::read(Dialect::OpenShift, &raw).ok(),
+        malformed: None,
+    }
+}
+
+#[test]
+fn nothing_speaks_against_a_host_whose_node_is_dead_or_missing() {
+    let with_node = Known::with_node();
+    assert!(
+        matches!(
+            with_node.examined(),
+            Ok(Eligible::Unhealthy {
+                silence_only: true,
+                ..
+            })
+        ),
+        "{:?}",
+        with_node.examined()
+    );
+    let without = Known::without_node();
+    assert!(
+        matches!(
+            without.examined(),
+            Ok(Eligible::WithoutNode {
+                why: NoNode::NeverJoined,
+                ..
+            })
+        ),
+        "{:?}",
+        without.examined()
+    );
+}
+
+/// One change that breaks one rule, with the reason that is told, and whether a trigger is then put there, and taken
+/// up.
+type Case = (fn(&mut Known), Rule, Reason, (bool, bool));
+
+#[allow(clippy::too_many_lines)] // One table.
+fn cases_with_node() -> Vec<Case> {
+    vec![
+        (
+            |known| known.signal = Signal::Stopped,
+            Rule::Requested,
+            Reason::RemediationInterruptedByNHC,
+            (true, true),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.state.triggered = false),
+            Rule::Requested,
+            Reason::TriggerWithdrawn,
+            (true, true),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.uid = "another".to_owned()),
+            Rule::SameMachine,
+            Reason::MachineReplaced,
+            (false, false),
+        ),
+        (
+            |known| known.machine = Seen::Absent,
+            Rule::SameMachine,
+            Reason::MachineNotFound,
+            (false, false),
+        ),
+        (
+            |known| known.machine = Seen::Unreadable("spec".to_owned()),
+            Rule::MachineKnown,
+            Reason::MachineUnreadable,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.state.deleting = true),
+            Rule::MachineStays,
+            Reason::MachineDeleting,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.state.failed = true),
+            Rule::MachineIsOurs,
+            Reason::MachineFailed,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.authoritative_elsewhere = Some("x".to_owned())),
+            Rule::MachineIsOurs,
+            Reason::MachineNotAuthoritative,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.foreign_mark = Some("x".to_owned())),
+            Rule::MachineIsOurs,
+            Reason::AnotherRemediatorActive,
+            (false, false),
+        ),
+        (
+            |known| known.node = Seen::Present(node("True")),
+            Rule::Unhealthy,
+            Reason::Recovered,
+            (true, true),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.control_plane = true),
+            Rule::ControlPlane,
+            Reason::ControlPlaneRefused,
+            (false, false),
+        ),
+        (
+            |known| known.edit_node(|node| node.control_plane = true),
+            Rule::ControlPlane,
+            Reason::ControlPlaneRefused,
+            (false, false),
+        ),
+        (
+            |known| known.edit_node(|node| node.machine_link = Some("machines/another".to_owned())),
+            Rule::NodeBelongs,
+            Reason::NodeMachineMismatch,
+            (false, true),
+        ),
+        (
+            |known| known.node = Seen::Unreadable("status".to_owned()),
+            Rule::NodeBelongs,
+            Reason::NodeUnreadable,
+            (false, true),
+        ),
+        (
+            |known| {
+                known.node = Seen::Unreadable("down".to_owned());
+                known.node_cluster = Some(Obstacle::new(Reason::WorkloadClusterUnreachable, "down"));
+            },
+            Rule::NodeBelongs,
+            Reason::WorkloadClusterUnreachable,
+            (false, true),
+        ),
+        (
+            |known| known.policy = Seen::Present(Policy { paused: true }),
+            Rule::PolicyAllows,
+            Reason::PolicyPaused,
+            (true, true),
+        ),
+        (
+            |known| known.policy = Seen::Absent,
+            Rule::PolicyAllows,
+            Reason::PolicyMissing,
+            (true, true),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.pause = Some("is paused".to_owned())),
+            Rule::NotPaused,
+            Reason::MachinePaused,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.trigger_answered_by = Some("x".to_owned())),
+            Rule::TriggerIsOurs,
+            Reason::AnotherRemediatorActive,
+            (false, false),
+        ),
+        (
+            |known| known.health_checks.clear(),
+            Rule::HealthCheckAsks,
+            Reason::NoHealthCheck,
+            (false, false),
+        ),
+        (
+            |known| known.edit_check(|check| check.paused = true),
+            Rule::HealthCheckAsks,
+            Reason::HealthCheckPaused,
+            (false, false),
+        ),
+        (
+            |known| known.edit_node(|node| node.conditions[0].since = Some(at(0))),
+            Rule::UnhealthyForLong,
+            Reason::WithinGracePeriod,
+            (true, true),
+        ),
+        (
+            |known| known.power_cycles = vec![at(-1)],
+            Rule::NotTooOften,
+            Reason::PowerCycledRecently,
+            (true, false),
+        ),
+    ]
+}
+
+fn cases_without_node() -> Vec<Case> {
+    vec![
+        (
+            |known| {
+                known.edit_machine(|machine| {
+                    machine.controller_owner = Some("KubeadmControlPlane/x".to_owned());
+                });
+            },
+            Rule::ControlPlane,
+            Reason::ControlPlaneRefused,
+            (false, false),
+        ),
+        (
+            |known| {
+                known.origin = Origin::Request;
+                known.signal = Signal::Stands;
+                known.health_checks.clear();
+            },
+            Rule::MachineIsMeant,
+            Reason::NodeMissing,
+            (true, true),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.phase = Some("Provisioning".to_owned())),
+            Rule::Provisioned,
+            Reason::MachineNotProvisioned,
+            (false, false),
+        ),
+        (
+            |known| known.edit_machine(|machine| machine.state.last_updated = Some(at(-1))),
+            Rule::NodeIsMissed,
+            Reason::WithinGracePeriod,
+            (false, true),
+        ),
+        (
+            |known| known.host = Err(Obstacle::new(Reason::HostNotFound, "none")),
+            Rule::HostIsStated,
+            Reason::HostNotFound,
+            (false, true),
+        ),
+        (
+            |known| known.host.as_mut().unwrap().stated_uuid = None,
+            Rule::HostIsStated,
+            Reason::IdentityUnproven,
+            (false, true),
+        ),
+        (
+            |known| known.node_of_host = Seen::Present(node("True")),
+            Rule::HostHasNoNode,
+            Reason::NodeMachineMismatch,
+            (true, true),
+        ),
+    ]
+}
+
+#[test]
+fn each_rule_stops_whom_it_is_to_stop() {
+    let with_node = cases_with_node()
+        .into_iter()
+        .map(|case| (Known::with_node(), case));
+    let without = cases_without_node()
+        .into_iter()
+        .map(|case| (Known::without_node(), case));
+    for (mut known, (change, rule, reason, (put, taken_up))) in with_node.chain(without) {
+        change(&mut known);
+        let what = format!("{rule:?} {reason:?}");
+        let obstacles = known.examined().expect_err(&what);
+        assert_eq!(
+            (obstacles.first().rule, obstacles.first().obstacle.reason),
+            (rule, reason)
+        );
+        assert_eq!(
+            obstacles.against_a_new_trigger().is_none(),
+            put,
+            "{what}: {obstacles:?}"
+        );
+        assert_eq!(
+            obstacles.against_taking_up().is_none(),
+            taken_up,
+            "{what}: {obstacles:?}"
+        );
+    }
+}
+
+#[test]
+fn every_rule_is_broken_by_some_case() {
+    let cases = cases_with_node().into_iter().chain(cases_without_node());
+    let mut broken: Vec<Rule> = cases.map(|(_, rule, ..)| rule).collect();
+    broken.sort();
+    broken.dedup();
+    assert_eq!(broken.len(), Rule::NotTooOften as usize + 1, "{broken:?}");
+}
+
+/// Whatever else is broken: the order is that of the rules, and each keeps being found.
+#[test]
+fn of_two_broken_rules_the_first_in_order_is_told_and_none_is_lost() {
+    let hides_the_rest = |rule| matches!(rule, Rule::SameMachine | Rule::MachineKnown);
+    // Each of these changes the same thing.
+    let excludes = |one: Rule, other: Rule| {
+        let of_node = |rule| matches!(rule, Rule::Unhealthy | Rule::NodeBelongs | Rule::UnhealthyForLong);
+        let of_checks = |rule| matches!(rule, Rule::TriggerIsOurs | Rule::HealthCheckAsks);
+        let without_a_judge = |a, b| of_checks(a) && (of_node(b) || b == a);
+        of_node(one) && of_node(other)
+            || of_checks(one) && of_checks(other)
+            || without_a_judge(one, other)
+            || without_a_judge(other, one)
+            || one == Rule::ControlPlane && of_node(other)
+            || other == Rule::ControlPlane && of_node(one)
+    };
+    let mut compared = 0;
+    for (change, rule, ..) in cases_with_node() {
+        for (change_too, other, ..) in cases_with_node() {
+            if rule == other || hides_the_rest(rule) || hides_the_rest(other) || excludes(rule, other) {
+                continue;
+            }
+            let mut known = Known::with_node();
+            change(&mut known);
+            change_too(&mut known);
+            let found = known.rules();
+            assert!(found.is_sorted(), "{found:?}");
+            assert!(
+                found.contains(&rule) && found.contains(&other),
+                "{rule:?} {other:?}: {found:?}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 150, "only {compared}");
+}
+
+#[test]
+fn what_nobody_has_looked_up_stops_nothing() {
+    let mut known = Known::without_node();
+    known.policy = Seen::Absent;
+    known.host = Err(Obstacle::new(Reason::HostNotFound, "none"));
+    known.node_of_host = Seen::Present(node("True"));
+    known.power_cycles = vec![at(-1)];
+    let rules = [
+        Rule::PolicyAllows,
+        Rule::HostIsStated,
+        Rule::HostHasNoNode,
+        Rule::NotTooOften,
+    ];
+    assert_eq!(known.rules(), rules);
+    let candidate = Candidate::of_trigger(known.machine.as_ref(), &known.node, &known.health_checks);
+    assert!(examine(&candidate, at(0)).is_ok());
+}
+
+#[test]
+fn the_trigger_of_a_node_that_is_well_is_needless_unless_somebody_else_decides() {
+    let needless = |change: fn(&mut Known)| {
+        let mut known = Known::with_node();
+        known.node = Seen::Present(node("True"));
+        change(&mut known);
+        known.examined().is_err_and(|obstacles| obstacles.is_needless())
+    };
+    assert!(needless(|_| {}));
+    assert!(needless(
+        |known| known.edit_machine(|machine| machine.control_plane = true)
+    ));
+    for change in [
+        (|known| known.node = Seen::Present(node("Unknown"))) as fn(&mut Known),
+        |known| known.edit_machine(|machine| machine.state.deleting = true),
+        |known| known.edit_machine(|machine| machine.foreign_mark = Some("x".to_owned())),
+        |known| known.edit_machine(|machine| machine.trigger_answered_by = Some("x".to_owned())),
+        |known| known.health_checks.clear(),
+    ] {
+        assert!(!needless(change));
+    }
+}
+
+#[test]
+fn a_valid_lease_contradicts_a_silent_node() {
+    let report = |renewed: i64| NodeReport {
+        lease_renewed: Some(at(renewed)),
+        lease_duration: Some(SignedDuration::from_secs(40)),
+        heartbeat: None,
+    };
+    assert_eq!(contradiction(&node("Unknown"), &report(-1), at(0)), None);
+    let found = contradiction(&node("Unknown"), &report(0), at(0)).map(|obstacle| obstacle.reason);
+    assert_eq!(found, Some(Reason::NodeStillReporting));
+}
