@@ -4,12 +4,12 @@ use anyhow::{Context as _, Result};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+
+use super::{CLUSTER, health_checker, no_leaders, plan, planned, planner, rights};
 use world::acts::create_template;
 use world::definitions::{accept_anything, until_taken};
 use world::node_health::{NodeHealthCheck, node_health_checks, not_ready};
 use world::{HostOptions, World};
-
-use super::{CLUSTER, health_checker, no_leaders, plan, planned, planner, rights};
 
 /// What the operator writes of a check that has made a request for a Node.
 fn remediating(world: &World) -> Value {
@@ -54,12 +54,8 @@ async fn names(world: &World, check: &NodeHealthCheck, templates: Value) -> Resu
 #[tokio::test]
 async fn what_its_operator_says_of_a_node_health_check_is_shown_with_its_template() -> Result<()> {
     let _alone = CLUSTER.lock().await;
-    use world::acts::create_template;
-    use world::definitions::{accept_anything, until_taken};
-    use world::node_health::{NodeHealthCheck, node_health_checks, not_ready};
-    use world::{HostOptions, World};
-
-    use super::{CLUSTER, health_checker, no_leaders, plan, planned, planner, rights};
+    let cluster = &super::control_plane().await?;
+    let options = vec![HostOptions::default(), HostOptions::default()];
     let world = World::new(cluster, "plan-node-checks", options).await?;
     let (kubeconfig, cursor) = planner(&world).await?;
     no_leaders(&world).await?;
