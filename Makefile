@@ -43,7 +43,7 @@ upstream: prerequisites ## Build the health checkers of others that make our req
 check: ## Formatting, lints, generated files, licences
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --quiet --test static manifests
+	cargo test --quiet --test static
 	tests/licences.sh
 
 .PHONY: explore

@@ -6,11 +6,11 @@
 //!
 //! # Map
 //!
-//! * [`core`] decides: facts and a time in, one decision out. Pure.
-//! * [`controller`] is the shell: watches, journal, acts.
-//! * [`bmc`] talks to BMCs; [`fencing`] releases workloads; [`report`] tells people.
-//! * [`api`] holds our kinds and narrow views of the kinds of others.
-//! * [`cli`] and [`config`] are the program around it.
+//! `crates/core` decides: facts and a time in, one decision out. `crates/bmc` talks to BMCs. `crates/api` holds our
+//! kinds and narrow views of the kinds of others. The rooms here follow the path of the data, and import downwards
+//! only: `daemon` and `cli` start everything; `readiness`, `mhc`, `requests` and `remediation` act; `fencing` releases
+//! workloads; `snapshot` is the world that decisions are made on, from `metal3`, `bmc_access`, `clusters` and `watch`;
+//! `report` tells people.
 //!
 //! # Invariants
 //!

@@ -181,6 +181,11 @@ impl ShellError {
         matches!(self, Self::Conflict { .. }) || self.status().is_some_and(|status| status.code == 409)
     }
 
+    /// Whether somebody has written to the object or deleted it; that is looked at first.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.is_conflict() || self.is_not_found()
+    }
+
     /// Whether the server definitely refused the call, for whatever reason.
     pub(crate) fn is_refusal(&self) -> bool {
         self.is_conflict()

@@ -2,6 +2,7 @@
 
 pub(crate) mod in_use;
 pub(crate) mod node_cluster;
+pub(crate) mod node_match;
 pub(crate) mod node_of_host;
 pub(crate) mod out_of_service;
 pub(crate) mod workload;
@@ -16,7 +17,7 @@ use remediator_core::phase::Reason;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_of_host::Searches;
+use crate::clusters::node_match::Searches;
 use crate::clusters::workload::WorkloadClusters;
 use crate::watch::caches::Caches;
 use crate::watch::lookup;

@@ -6,7 +6,7 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Seen};
 
-use crate::clusters::node_of_host::Searches;
+use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::{caches, lookup};

@@ -12,7 +12,7 @@ use remediator_core::journal::{Journal, Subject};
 use remediator_core::phase::Reason;
 
 use crate::clusters::in_use::machine_of;
-use crate::clusters::node_of_host::Marks;
+use crate::clusters::node_match::Marks;
 use crate::clusters::workload::{Change, WorkloadClusters};
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};

@@ -15,7 +15,7 @@ use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
 use crate::clusters::Clusters;
-use crate::clusters::node_of_host::{self, Searches};
+use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::driving::{Parts, drive};
 use crate::daemon::prepare;
@@ -97,7 +97,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         clock: clock.clone(),
         caches: caches.clone(),
         lost_nodes,
-        searches: Searches::new(node_of_host::LISTING),
+        searches: Searches::new(node_match::LISTING),
         out_of_service_supported: supported,
         workload,
     };

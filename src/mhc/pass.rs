@@ -77,7 +77,7 @@ pub(super) async fn reconcile(
         match status::write(context, *api, &guarded, &outcome, now).await {
             Ok(()) => {}
             Err(error) => {
-                let overtaken = is_overtaken(&error);
+                let overtaken = error.is_overtaken();
                 if !overtaken {
                     tracing::warn!(check = %key, error = %crate::report::chain(&error), "the status was not written; it is tried again");
                 }
@@ -156,15 +156,10 @@ async fn put_triggers(context: &MhcController, key: &CheckKey, judged: &mut Judg
         let put = trigger::put(context, machine).await;
         notices.extend(put_notice(key, machine, put.as_ref().err()));
         if let Err(error) = put {
-            retry.failed(is_overtaken(&error));
+            retry.failed(error.is_overtaken());
         }
     }
     (notices, retry)
-}
-
-/// Whether somebody has written to the object or deleted it; that is looked at first.
-pub(super) fn is_overtaken(error: &ShellError) -> bool {
-    error.is_conflict() || error.is_not_found()
 }
 
 /// What people are told of a trigger that was put, or was not.
@@ -180,7 +175,7 @@ fn put_notice(check: &CheckKey, machine: &Machine, error: Option<&ShellError>) -
             machine.resource_version().unwrap_or_default(),
             format!("unhealthy by MachineHealthCheck {check}; the trigger was set"),
         ),
-        Some(error) if is_overtaken(error) => return None,
+        Some(error) if error.is_overtaken() => return None,
         Some(error) => (
             Weight::Warning,
             EXTERNAL_ANNOTATION_FAILED,

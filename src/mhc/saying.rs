@@ -6,7 +6,6 @@ use remediator_core::checker::succeeded::Said;
 
 use crate::mhc::again::Retry;
 use crate::mhc::gathered::Gathered;
-use crate::mhc::pass::is_overtaken;
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::status;
 use crate::mhc::status::machine::Turn;
@@ -36,7 +35,7 @@ pub(super) async fn say(
             continue;
         };
         if let Err(error) = status::machine::write(context, machine, said, now).await {
-            let overtaken = is_overtaken(&error);
+            let overtaken = error.is_overtaken();
             retry.failed(overtaken);
             failed = failed.or((!overtaken).then_some((machine, error)));
         }

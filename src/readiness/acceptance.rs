@@ -19,8 +19,7 @@ use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
 use crate::mhc::evaluators;
-use crate::readiness;
-use crate::readiness::state::Readiness;
+use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
 use crate::snapshot::host;
 use crate::watch::caches;
@@ -116,7 +115,7 @@ fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> State
 /// What is known of the BMC. Nothing is said when what an earlier process said has not been looked into yet.
 fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
     let generation = endpoint.metadata.generation;
-    if let Err(why) = readiness::rules(context) {
+    if let Err(why) = rules(context) {
         return Some(Statement::unknown(READY, &why, generation));
     }
     let host = HostKey {

@@ -16,9 +16,8 @@ use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
 use kube::runtime::reflector::ObjectRef;
 use remediator_api::BMCEndpoint;
-use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_api::remediation_policy::BmcRules;
 use remediator_core::facts::Obstacle;
-use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
@@ -27,6 +26,7 @@ use self::check::{Checked, FoundOut, check};
 pub(crate) use self::findings::{Finding, Findings};
 use self::sight::standing;
 pub(crate) use self::state::Readiness;
+use self::state::rules;
 use crate::report::{HostCheck, Standing};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
@@ -41,28 +41,6 @@ pub(crate) struct Tell {
     pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
     /// Those of all.
     pub(crate) all: UnboundedSender<()>,
-}
-
-/// The rules for checks: the interval and what else the policy says about BMCs.
-///
-/// # Errors
-/// Why nothing is checked.
-pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), Obstacle> {
-    let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
-    match policy.as_deref().map(|guarded| &guarded.0) {
-        Some(Ok(policy)) => match policy.spec.bmc.readiness.interval.every() {
-            Some(interval) => Ok((interval, policy.spec.bmc.clone())),
-            None => Err(Obstacle::new(
-                Reason::ReadinessChecksOff,
-                "the RemediationPolicy switches checks of BMCs off",
-            )),
-        },
-        Some(Err(invalid)) => Err(Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone())),
-        None => Err(Obstacle::new(
-            Reason::PolicyMissing,
-            "there is no RemediationPolicy",
-        )),
-    }
 }
 
 /// Checks hosts for ever.

@@ -11,7 +11,7 @@ use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_of_host::Marks;
+use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers;
 use crate::snapshot::sources::Sources;

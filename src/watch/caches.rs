@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt as _;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
@@ -19,9 +18,8 @@ use crate::watch::machine_key::MachineKey;
 use crate::watch::machine_stores::{MachineChanges, MachineStores, machine_stores};
 use crate::watch::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};
 use crate::watch::served::ServedClusterApi;
-use crate::watch::shared_cache::SharedCache;
-pub(crate) use crate::watch::watching::{WATCH_TIMEOUT, drive};
-use crate::watch::watching::{drive_own, listener, watch_all};
+use crate::watch::shared_cache::{SharedCache, is_listed};
+use crate::watch::watching::{drive, drive_own, listener, watch_all};
 use crate::watch::{served, shared_cache};
 
 /// The caches of everything that is watched.
@@ -263,15 +261,6 @@ impl ReadableRemediations {
     pub(crate) fn any(&self, wanted: impl FnMut(&PowerCycleRemediation) -> bool) -> bool {
         self.iter().any(wanted)
     }
-}
-
-/// Whether a cache has been filled once.
-pub(crate) fn is_listed<K>(store: &Store<Guarded<K>>) -> bool
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    let listed = store.wait_until_ready().now_or_never();
-    listed.is_some_and(|listed| listed.is_ok())
 }
 
 /// The object of a name, as the cache has it.

@@ -6,8 +6,10 @@ use kube::runtime::watcher;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::task::JoinSet;
 
-use crate::watch::caches::{Guarded, drive, is_listed};
+use crate::watch::shared_cache::is_listed;
 use crate::watch::shared_cache::{Changes, SharedCache};
+use crate::watch::watching::drive;
+use remediator_api::guarded::Guarded;
 
 /// Machines and their health checks, of one API. Empty where the server has none.
 #[derive(Clone)]

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, present, within};
-use crate::watch::caches::WATCH_TIMEOUT;
+use crate::watch::watching::WATCH_TIMEOUT;
 
 /// How often a group that is not served is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);

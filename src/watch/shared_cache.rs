@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use kube::Resource;
 use kube::runtime::reflector::store::Writer;
@@ -115,6 +116,15 @@ where
     fn subscribers(&self) -> MutexGuard<'_, Subscribers<K>> {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a cache has been filled once.
+pub(crate) fn is_listed<K>(store: &Store<Guarded<K>>) -> bool
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let listed = store.wait_until_ready().now_or_never();
+    listed.is_some_and(|listed| listed.is_ok())
 }
 
 #[cfg(test)]

@@ -2,3 +2,4 @@
 
 mod core_purity;
 mod manifests;
+mod rooms;

@@ -1,33 +1,16 @@
 //! The same read live: all Nodes of a cluster are listed, once for everyone who asks at the same time.
 
-use jiff::Timestamp;
 use kube::api::{Api, ListParams};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
-use remediator_core::facts::{self, Seen};
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::{ShellError, each};
 use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_of_host::{Marks, Search, is_witness};
+use crate::clusters::node_match::{LISTING, Marks, Search, Searched};
+use crate::clusters::node_of_host::is_witness;
 use crate::clusters::workload::NODES_PAGE;
-use crate::shared_read::SharedRead;
-
-/// A cluster that was searched live.
-#[derive(Clone, Debug)]
-pub(crate) struct Searched {
-    /// When that was begun.
-    pub(crate) began: Timestamp,
-    /// What was found.
-    pub(crate) found: Seen<facts::Node>,
-}
-
-/// Searches of one cluster. All Nodes are listed, so it is done once for everyone who asks at the same time.
-pub(crate) type Searches = SharedRead<Marks, Searched>;
-
-/// What is listed.
-pub(crate) const LISTING: &str = "listing the Nodes";
 
 /// The Node that is told by the marks, of the cluster in which the Machine's would be. The list is begun after this
 /// was asked.

@@ -3,174 +3,21 @@
 
 mod live;
 
+pub(crate) use live::live;
+
 use kube::ResourceExt as _;
 use kube::runtime::reflector::Store;
-pub(crate) use live::{LISTING, Searched, Searches, live};
-use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::begun;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{self, Host, Obstacle, Seen};
-use remediator_core::identity::SystemUuid;
+use remediator_core::facts::{self, Obstacle, Seen};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
 use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_match::{Bearing, Marks, Search, bearing};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
-
-/// By what a Node is told that is, or may be, the Node of a host.
-#[derive(Clone, Debug)]
-pub(crate) struct Marks {
-    uuid: SystemUuid,
-    /// Firmware may tell its BMC another UUID than the operating system, so there is more to go by.
-    machine: Option<MachineMarks>,
-}
-
-/// What a Node has in common with its Machine.
-#[derive(Clone, Debug)]
-struct MachineMarks {
-    api: MachineApi,
-    namespaced_name: String,
-    name: String,
-    provider_id: Option<String>,
-}
-
-impl Marks {
-    /// Of a host with this system UUID, and of its Machine.
-    pub(crate) fn of(uuid: SystemUuid, machine: Option<&Machine>) -> Self {
-        let machine = machine.map(|machine| MachineMarks {
-            api: machine.api(),
-            namespaced_name: format!(
-                "{}/{}",
-                machine.namespace().unwrap_or_default(),
-                machine.name_any()
-            ),
-            name: machine.name_any(),
-            provider_id: machine.spec.provider_id.clone().filter(|id| !id.is_empty()),
-        });
-        Self { uuid, machine }
-    }
-
-    /// Of the host of a remediation: its UUID is the journalled one, once something was begun, else the stated
-    /// one.
-    ///
-    /// # Errors
-    /// Why there is none to look for, as a text.
-    pub(crate) fn of_remediation(
-        remediation: &PowerCycleRemediation,
-        host: &Result<Host, Obstacle>,
-        machine: Option<&Machine>,
-    ) -> Result<Self, String> {
-        match begun(remediation) {
-            Some(subject) => Self::of_known(subject.uuid(), machine),
-            None => Self::of_stated(host, machine),
-        }
-    }
-
-    /// Of a host by the UUID that is stated for it.
-    ///
-    /// # Errors
-    /// Why there is none to look for, as a text.
-    pub(crate) fn of_stated(
-        host: &Result<Host, Obstacle>,
-        machine: Option<&Machine>,
-    ) -> Result<Self, String> {
-        let stated = host.as_ref().ok().and_then(|host| host.stated_uuid.clone());
-        Self::of_known(stated, machine)
-    }
-
-    fn of_known(uuid: Option<SystemUuid>, machine: Option<&Machine>) -> Result<Self, String> {
-        let none = || "no system UUID is stated for the host, so no Node can be compared with it".to_owned();
-        Ok(Self::of(uuid.ok_or_else(none)?, machine))
-    }
-
-    /// Whether a Node is or may be the one that is told by them.
-    pub(crate) fn may_be_on(&self, node: &Guarded<Node>) -> bool {
-        match bearing(node, self) {
-            Bearing::Yes | Bearing::Unknown(_) => true,
-            Bearing::No => false,
-        }
-    }
-
-    fn are_on(&self, node: &Node) -> bool {
-        self.machine.as_ref().is_some_and(|machine| {
-            let linked = node.machine_link(machine.api);
-            let same_provider_id =
-                machine.provider_id.is_some() && machine.provider_id == node.spec.provider_id;
-            linked.as_ref() == Some(&machine.namespaced_name)
-                || node.name_any() == machine.name
-                || same_provider_id
-        })
-    }
-}
-
-/// What one Node has to do with the host.
-enum Bearing {
-    /// It has the host's system UUID, or is otherwise its Machine's.
-    Yes,
-    /// It has another UUID, and is not.
-    No,
-    /// Nobody can tell; why.
-    Unknown(String),
-}
-
-fn bearing(guarded: &Guarded<Node>, marks: &Marks) -> Bearing {
-    let name = guarded.name_any();
-    let node = match &guarded.0 {
-        Ok(node) => node,
-        Err(invalid) => return Bearing::Unknown(format!("Node {name} cannot be read: {}", invalid.error)),
-    };
-    let said = &node.status.node_info.system_uuid;
-    match SystemUuid::parse(said) {
-        _ if marks.are_on(node) => Bearing::Yes,
-        Ok(of_node) if marks.uuid.matches(&of_node).is_some() => Bearing::Yes,
-        Ok(_) => Bearing::No,
-        Err(_) => Bearing::Unknown(format!(
-            "status.nodeInfo.systemUUID of Node {name} is no usable UUID ({said:?}), so it may be the Node of the host"
-        )),
-    }
-}
-
-/// What Nodes that were looked at say of the one that is told by the marks.
-struct Search {
-    marks: Marks,
-    found: Option<facts::Node>,
-    unknown: Option<String>,
-}
-
-impl Search {
-    fn of(marks: Marks) -> Self {
-        Self {
-            marks,
-            found: None,
-            unknown: None,
-        }
-    }
-
-    fn look_at(&mut self, guarded: &Guarded<Node>) {
-        match (bearing(guarded, &self.marks), &guarded.0) {
-            (Bearing::Yes, Ok(node)) if self.found.is_none() => self.found = Some(node.facts()),
-            (Bearing::Unknown(why), _) => self.unknown = Some(why),
-            (Bearing::No | Bearing::Yes, _) => {}
-        }
-    }
-
-    /// Absent only if every Node is known to be another's, and one of them showed that they are the Nodes of the
-    /// right cluster.
-    fn ended(self, witnessed: bool) -> Seen<facts::Node> {
-        match (self.found, self.unknown, witnessed) {
-            (Some(node), _, _) => Seen::Present(node),
-            (None, Some(why), _) => Seen::Unreadable(why),
-            (None, None, true) => Seen::Absent,
-            (None, None, false) => Seen::Unreadable(
-                "no Node speaks of a Machine of this Cluster, so nothing shows that they are its Nodes"
-                    .to_owned(),
-            ),
-        }
-    }
-}
 
 /// The Node among these that is told by the marks. Absent only if every one of them is known to be another's,
 /// and `is_witness` says of one that they are the Nodes of the right cluster.

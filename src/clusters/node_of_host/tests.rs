@@ -3,6 +3,9 @@ use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use crate::clock::Clock;
+use remediator_core::identity::SystemUuid;
+
+use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
 

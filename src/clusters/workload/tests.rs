@@ -4,7 +4,7 @@ use kube::runtime::reflector;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
-use crate::clusters::node_of_host::{LISTING, Searches};
+use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::*;
 
 fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {

@@ -9,8 +9,8 @@ use remediator_core::facts::{Host, Look, Obstacle, Seen};
 
 use crate::api_call::{ShellError, present, within};
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_match::{Marks, Searched};
 use crate::clusters::node_of_host;
-use crate::clusters::node_of_host::{Marks, Searched};
 use crate::snapshot::gather;
 use crate::snapshot::look::{OfNodes, around, endpoints, joined};
 use crate::snapshot::sources::Sources;

@@ -16,14 +16,14 @@ use remediator_core::facts::Obstacle;
 
 use crate::api_call::within;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_of_host::{LISTING, Searches};
+use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
-use crate::watch::caches::WATCH_TIMEOUT;
 use crate::watch::change_events::Wake;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::newcomers::{ChangedNode, Newcomers};
+use crate::watch::watching::WATCH_TIMEOUT;
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
