@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, is_told_to_stop};
 use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::admission::Reply;
 use remediator_core::facts::{Facts, Host, Obstacle};
 
 use crate::clusters::node_cluster::NodeCluster;
@@ -18,7 +19,7 @@ pub(crate) fn facts(
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     memory: &Memory,
-    (host, another_at_work): (Result<Host, Obstacle>, Option<Obstacle>),
+    (host, admission): (Result<Host, Obstacle>, Reply),
     now: Timestamp,
 ) -> Facts {
     let about = about(remediation);
@@ -42,7 +43,7 @@ pub(crate) fn facts(
         world: gather::world(&context.sources, remediation, (nodes, &host), &memory.known()),
         look: memory.look.clone(),
         host,
-        another_at_work,
+        admission,
         lease_holders: node_lease::holders(remediation),
         leases_were_unused: node_lease::were_unused(&context.sources, nodes),
         out_of_service_supported: context.sources.clusters.supports_out_of_service(remediation),

@@ -1,7 +1,7 @@
 //! One remediation from request to end: reconciles, writes the journal, carries out the one act.
 
 pub(crate) mod acting;
-pub(crate) mod claims;
+pub(crate) mod admission;
 pub(crate) mod escalating;
 pub(crate) mod externally_remediated;
 pub(crate) mod facts;
@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Leadership;
 
 use crate::bmc_access::BmcAccess;
-use crate::remediation::claims::Claims;
+use crate::remediation::admission::Admitted;
 use crate::remediation::memory::Memories;
 use crate::report::Reporter;
 use crate::snapshot::Sources;
@@ -36,7 +36,7 @@ pub(crate) struct Remediator {
     pub(crate) bmc: Arc<BmcAccess>,
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
-    pub(crate) claims: Claims,
+    pub(crate) admitted: Admitted,
     /// There is one replica and no election yet: every process leads, in the first term.
     epoch: i64,
 }
@@ -48,7 +48,7 @@ impl Remediator {
             bmc,
             reporter,
             memories: Memories::default(),
-            claims: Claims::default(),
+            admitted: Admitted::default(),
             epoch: 1,
         }
     }

@@ -67,6 +67,12 @@ impl Acting<'_> {
                 memory.look = Some(look);
                 Ok(())
             }
+            Observation::Admission => {
+                if let Ok(host) = self.host {
+                    self.context.admitted.ask(self.context, self.remediation, host);
+                }
+                Ok(())
+            }
             Observation::NodeLease => {
                 self.read_node_lease(memory).await;
                 Ok(())

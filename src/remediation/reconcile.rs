@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Decision, Effect};
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::{Journal, Subject};
@@ -21,7 +22,7 @@ use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::remediation::predecessor::end_left_session;
-use crate::remediation::{Remediator, claims, externally_remediated, facts, journal};
+use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
 use crate::snapshot::{host, look, producers};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
@@ -77,7 +78,7 @@ async fn to_rest(
     for _ in 0..STEPS_LIMIT {
         memory.notice_jumps(context.sources.clock.jumps());
         let now = context.sources.clock.now();
-        let (resolved, another_at_work) = resolve(context, &remediation, memory, now).await?;
+        let (resolved, admission) = resolve(context, &remediation, memory, now).await?;
         let named = resolved
             .as_ref()
             .map(|resolved| resolved.host.clone())
@@ -87,24 +88,21 @@ async fn to_rest(
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.sources.clusters.nodes_of(&remediation);
-        let facts = facts::facts(
-            context,
-            &remediation,
-            &nodes,
-            memory,
-            (named, another_at_work),
-            now,
-        );
+        let facts = facts::facts(context, &remediation, &nodes, memory, (named, admission), now);
         let before = remediation
             .status
             .as_ref()
             .map(|status| status.journal.clone())
             .unwrap_or_default();
+        let decision = step(&before, &facts, now);
+        context
+            .admitted
+            .heed(&remediation.uid().unwrap_or_default(), &decision);
         let Decision {
             journal,
             act,
             look_again,
-        } = step(&before, &facts, now);
+        } = decision;
         let owes_conditions = facts.leadership.leads(now) && journal::owes_interruption(&remediation);
         if journal != before || owes_conditions {
             remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
@@ -148,7 +146,7 @@ async fn resolve(
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
     now: Timestamp,
-) -> Result<(Result<ResolvedHost, Obstacle>, Option<Obstacle>), ShellError> {
+) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
     let phase = remediation
         .status
         .as_ref()
@@ -157,21 +155,21 @@ async fn resolve(
     if phase.is_final() {
         let detail = "the remediation has ended";
         let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
-        return Ok((ended, claims::another_at_work(context, remediation)));
+        return Ok((ended, admission::beside_escalation(context, remediation)));
     }
     let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await?;
-    let mut another = None;
+    let mut admission = Reply::NotAsked;
     if phase == Phase::Pending
         && let Ok(host) = &resolved
     {
-        another = claims::claim(context, remediation, host).err();
+        admission = context.admitted.known(context, remediation, host);
         let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
         memory
             .turn_to(host, policy.map(|policy| policy.spec.bmc.clone()))
             .await;
     }
-    Ok((resolved, another))
+    Ok((resolved, admission))
 }
 
 /// Before a Node is deleted, what it carries has to be known. Where its API does not say, the host, which may
@@ -248,7 +246,7 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
         conversation.close().await;
     }
     if journal.phase.is_final() {
-        context.claims.release(&remediation.uid().unwrap_or_default());
+        context.admitted.withdraw(&remediation.uid().unwrap_or_default());
     }
 }
 
@@ -256,7 +254,7 @@ async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
     if let Some(conversation) = memory.conversation.take() {
         conversation.close().await;
     }
-    context.claims.release(uid);
+    context.admitted.withdraw(uid);
     context.memories.forget(uid);
 }
 

@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::owning_machine;
+use remediator_core::admission::Unreadable;
 use remediator_core::facts::Obstacle;
 use remediator_core::intake::Remediation;
 use remediator_core::journal::Journal;
-use remediator_core::phase::{Phase, Reason};
+use remediator_core::phase::Phase;
 
 use crate::snapshot::sources::Sources;
-use crate::watch::caches::Guarded;
+use crate::watch::caches::{Caches, Guarded};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
 /// owner says that it is about another Machine.
@@ -32,16 +33,27 @@ pub(crate) fn is_unreadable(
     namespace: &str,
     machine: Option<&str>,
 ) -> bool {
-    let of_another = owning_machine(guarded.meta()).is_some_and(|owner| Some(owner.name.as_str()) != machine);
-    guarded.0.is_err() && guarded.namespace().as_deref() == Some(namespace) && !of_another
+    guarded.0.is_err() && described(guarded).may_be_about(namespace, machine)
+}
+
+/// All remediations that cannot be read.
+pub(crate) fn unreadable_remediations(caches: &Caches) -> Vec<Unreadable> {
+    let remediations = caches.remediations.state();
+    let unreadable = remediations.iter().filter(|guarded| guarded.0.is_err());
+    unreadable.map(|guarded| described(guarded)).collect()
+}
+
+fn described(unreadable: &Guarded<PowerCycleRemediation>) -> Unreadable {
+    Unreadable {
+        namespace: unreadable.namespace().unwrap_or_default(),
+        name: unreadable.name_any(),
+        machine: owning_machine(unreadable.meta()).map(|owner| owner.name.clone()),
+    }
 }
 
 /// What such a remediation means for whatever else is to be done.
 pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
-    let name = unreadable.name_any();
-    let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
-    let detail = format!("PowerCycleRemediation {name} cannot be read, so it may be at work on {at}");
-    Obstacle::new(Reason::JournalUnreadable, detail)
+    described(unreadable).obstacle(machine)
 }
 
 /// What the intake knows of an earlier or present remediation.

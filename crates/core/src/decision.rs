@@ -34,6 +34,9 @@ pub enum Observation {
     Power,
     /// Read policy, Machine, MachineHealthChecks, Node and its Leases live.
     Look,
+    /// Ask whether it may begin: everything else about it was examined and found in order. What it was admitted to it
+    /// loses with the next step that neither asks nor begins.
+    Admission,
     /// Read live by whom the Lease of medik8s on the Node is held.
     NodeLease,
     /// Read the Node's Lease live.

@@ -10,6 +10,7 @@ use remediator_api::target_ref::is_meant;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_bmc::{AllowedNetworks, Host as BmcHost};
+use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Observation};
 use remediator_core::facts::{Facts, Host, Leadership, Obstacle, Origin, Seen, World as Known};
 use remediator_core::health::HealthCheck;
@@ -126,7 +127,7 @@ fn facts(world: &World, machine: &Machine, host: &Result<ResolvedHost, Obstacle>
         },
         look: None,
         host,
-        another_at_work: None,
+        admission: Reply::NotAsked,
         // The remediation that is asked about does not exist yet, and holds nothing.
         lease_holders: Holders::of("", None),
         leases_were_unused: false,

@@ -151,7 +151,7 @@ impl fmt::Display for Remediation {
 
 /// What one remediation is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reply {
     /// Nobody is in its way, and it has not asked.
     #[default]
     NotAsked,
@@ -161,7 +161,7 @@ pub enum Answer {
     Held(Obstacle),
 }
 
-impl Answer {
+impl Reply {
     /// What holds it up.
     pub fn held(&self) -> Option<&Obstacle> {
         match self {
@@ -174,18 +174,18 @@ impl Answer {
 /// Who may begin, by UID.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    answers: BTreeMap<String, Answer>,
+    replies: BTreeMap<String, Reply>,
 }
 
 impl Admission {
     /// What a remediation is told; nothing where it was not among them.
-    pub fn of(&self, uid: &str) -> Answer {
-        self.answers.get(uid).cloned().unwrap_or_default()
+    pub fn of(&self, uid: &str) -> Reply {
+        self.replies.get(uid).cloned().unwrap_or_default()
     }
 
-    /// All answers, by UID.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Answer)> {
-        self.answers.iter().map(|(uid, answer)| (uid.as_str(), answer))
+    /// All replies, by UID.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Reply)> {
+        self.replies.iter().map(|(uid, reply)| (uid.as_str(), reply))
     }
 }
 
@@ -206,15 +206,15 @@ pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Admissi
             .or_else(|| beside(one, &by_key))
             .or_else(|| admitted.of(one).map(at_work));
         let wants = one.asks || one.stage == Stage::Admitted;
-        let answer = match obstacle {
-            Some(obstacle) => Answer::Held(obstacle),
+        let reply = match obstacle {
+            Some(obstacle) => Reply::Held(obstacle),
             None if wants => {
                 admitted.take(one);
-                Answer::Admitted
+                Reply::Admitted
             }
-            None => Answer::NotAsked,
+            None => Reply::NotAsked,
         };
-        admission.answers.insert(one.uid.clone(), answer);
+        admission.replies.insert(one.uid.clone(), reply);
     }
     admission
 }

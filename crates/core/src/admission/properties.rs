@@ -70,7 +70,7 @@ fn remediations() -> impl Strategy<Value = Vec<Remediation>> {
 }
 
 fn may_work<'a>(all: &'a [Remediation], admission: &Admission) -> Vec<&'a Remediation> {
-    let works = |one: &&Remediation| one.stage == Stage::Begun || admission.of(&one.uid) == Answer::Admitted;
+    let works = |one: &&Remediation| one.stage == Stage::Begun || admission.of(&one.uid) == Reply::Admitted;
     all.iter().filter(works).collect()
 }
 
@@ -103,7 +103,7 @@ proptest! {
         // Somebody whom it held up may take the place of one that is younger, but never of one that works.
         for one in may_work(&others, &before) {
             let works = one.stage == Stage::Begun || one.stage == Stage::Admitted;
-            if works || before.of(&leaving.uid) != Answer::Admitted {
+            if works || before.of(&leaving.uid) != Reply::Admitted {
                 prop_assert!(may_work(&others, &after).contains(&one), "{one:?}");
             }
         }
@@ -135,7 +135,7 @@ proptest! {
         let admission = admit(&all, &[]);
         for one in all.iter().filter(|one| one.asks && one.stage == Stage::Waiting) {
             let alone = all.iter().all(|other| !one.shares_a_key(other));
-            prop_assert!(!alone || admission.of(&one.uid) == Answer::Admitted, "{one:?}");
+            prop_assert!(!alone || admission.of(&one.uid) == Reply::Admitted, "{one:?}");
         }
     }
 

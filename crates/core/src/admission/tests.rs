@@ -44,11 +44,11 @@ fn asking(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
 /// Who is held up, and by whom; the others that ask are admitted.
 fn held(all: &[Remediation], uid: &str) -> Option<(Reason, String)> {
     match admit(all, &[]).of(uid) {
-        Answer::Held(obstacle) => {
+        Reply::Held(obstacle) => {
             let by = obstacle.detail.split(' ').nth(1).unwrap_or_default();
             Some((obstacle.reason, by.trim_start_matches("a/").to_owned()))
         }
-        Answer::Admitted | Answer::NotAsked => None,
+        Reply::Admitted | Reply::NotAsked => None,
     }
 }
 
@@ -70,7 +70,7 @@ fn who_is_between_attempts_is_waited_for_as_who_makes_one_is_also_after_a_restar
                 one("other", older, other, &host),
                 asking("own", younger, own, &host),
             ];
-            let found = admit(&all, &[]).of("own") != Answer::Admitted;
+            let found = admit(&all, &[]).of("own") != Reply::Admitted;
             assert_eq!(found, expected, "{other:?} {own:?}");
         }
     }
@@ -85,7 +85,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
     let host = [node("1")];
     let waiting = |uid, created| asking(uid, created, Stage::Waiting, &host);
     let all = [waiting("c", 1), waiting("b", 1), waiting("a", 2)];
-    assert_eq!(admit(&all, &[]).of("b"), Answer::Admitted);
+    assert_eq!(admit(&all, &[]).of("b"), Reply::Admitted);
     for held_up in ["a", "c"] {
         assert_eq!(
             held(&all, held_up),
@@ -96,7 +96,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
         waiting("elder", 0),
         asking("between", 1, Stage::BetweenAttempts, &host),
     ];
-    assert_eq!(admit(&begun, &[]).of("between"), Answer::Admitted);
+    assert_eq!(admit(&begun, &[]).of("between"), Reply::Admitted);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
             let all = [all[0].clone(), begun];
             assert_eq!(
                 admit(&all, &[]).of("own"),
-                Answer::Admitted,
+                Reply::Admitted,
                 "what has begun goes on"
             );
         }
@@ -199,7 +199,7 @@ fn nodes_of_one_name_in_two_clusters_are_two() {
         asking("red", 0, Stage::Waiting, &[of("red")]),
     ];
     for uid in ["blue", "red"] {
-        assert_eq!(admit(&all, &[]).of(uid), Answer::Admitted);
+        assert_eq!(admit(&all, &[]).of(uid), Reply::Admitted);
     }
 }
 
@@ -219,8 +219,8 @@ fn one_that_cannot_be_read_may_be_at_work_on_anything_that_it_may_be_about() {
         (unreadable("b", None), vec![machine("a/1")], false),
     ] {
         let own = asking("own", 0, Stage::Waiting, &keys);
-        let answer = admit(&[own], std::slice::from_ref(&other)).of("own");
-        let reason = answer.held().map(|obstacle| obstacle.reason);
+        let reply = admit(&[own], std::slice::from_ref(&other)).of("own");
+        let reason = reply.held().map(|obstacle| obstacle.reason);
         assert_eq!(reason, holds.then_some(Reason::JournalUnreadable), "{other:?}");
     }
 }

@@ -6,6 +6,7 @@ pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
 
 use jiff::Timestamp;
 
+use super::admission::Reply;
 use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
@@ -115,11 +116,10 @@ pub struct Facts {
     pub look: Option<Look>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
-    /// Another remediation that is or may be at work on the same Machine, Node or BMC, or that has failed there while
-    /// this one waited ([`Reason::Quarantined`]). Nothing is begun then; a
-    /// host that we may have left off is seen to all the same. Only looked for while an attempt has to begin or an
+    /// Whether it may begin as far as other remediations are concerned. Where it is held up nothing is begun, and a
+    /// host that we may have left off is seen to all the same. Only asked while an attempt has to begin or an
     /// escalation is open.
-    pub another_at_work: Option<Obstacle>,
+    pub admission: Reply,
     /// In whose names the Lease of medik8s may be held on the Node.
     pub lease_holders: Holders,
     /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a

@@ -6,6 +6,7 @@ use super::node_lease::Hold;
 use super::pending::{IDENTITY_AGE, read_backoff};
 use super::subject;
 use super::{Step, after};
+use crate::admission::Reply;
 use crate::decision::{Decision, Observation};
 use crate::facts::{Host, Machine, Node, Obstacle};
 use crate::identity::ProvenIdentity;
@@ -29,7 +30,7 @@ impl<'a> Step<'a> {
             Ok(host) => host,
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
-        if let Some(another) = &self.facts.another_at_work {
+        if let Some(another) = self.facts.admission.held() {
             return self.beside(strategy, another);
         }
         let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
@@ -121,9 +122,13 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Writes down whom we are about to power off and why. The command itself comes after a last
-    /// live look.
-    pub(super) fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
+    /// Writes down whom we are about to power off and why, once that is admitted. The command itself comes after a
+    /// last live look.
+    fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
+        match &self.facts.admission {
+            Reply::Admitted => {}
+            Reply::NotAsked | Reply::Held(_) => return self.observe(Observation::Admission),
+        }
         self.begin_story();
         self.journal.attempt = self.journal.attempt.saturating_add(1);
         // The release of an earlier attempt stays until the next one: its taint may still stand in the

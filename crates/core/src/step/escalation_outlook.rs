@@ -90,7 +90,7 @@ impl Step<'_> {
 
     /// Who else is at work there.
     fn objection_to_escalation(&self, subject: &Subject, look: &Look) -> Result<(), Obstacle> {
-        if let Some(another) = &self.facts.another_at_work {
+        if let Some(another) = self.facts.admission.held() {
             return Err(another.clone());
         }
         look.host.clone()?;

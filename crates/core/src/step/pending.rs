@@ -100,7 +100,7 @@ impl<'a> Step<'a> {
 
     /// Another remediation that is at work on the same host and has not failed at it.
     fn another_that_works(&self) -> Option<&'a Obstacle> {
-        let another = self.facts.another_at_work.as_ref();
+        let another = self.facts.admission.held();
         another.filter(|another| another.reason == Reason::AnotherRemediationActive)
     }
 

@@ -79,7 +79,7 @@ impl Step<'_> {
             Ok(host) => host,
             Err(obstacle) => return self.obstructed(strategy, obstacle, None),
         };
-        if let Some(another) = &facts.another_at_work {
+        if let Some(another) = facts.admission.held() {
             return self.beside(strategy, another);
         }
         let uuid = match stated_uuid(machine, &why, host) {

@@ -4,6 +4,7 @@ use super::fallback::WHY;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 
 use super::world::{Cause, at};
+use crate::admission::Reply;
 use crate::decision::{Effect, Observation};
 use crate::facts::{Look, NodeReport, OutOfService, Seen};
 use crate::journal::{EscalationKind, Subject, Verb};
@@ -28,6 +29,12 @@ impl Sim {
             Observation::Report => self.counts.reports += 1,
             Observation::Cleanup => self.counts.cleanups += 1,
             Observation::NodeLease => return self.read_node_lease(fault),
+            Observation::Admission => {
+                if self.is_alone {
+                    self.admitted = Reply::Admitted;
+                }
+                return;
+            }
         }
         let read = ReportRead {
             began,
@@ -41,7 +48,7 @@ impl Sim {
             return self.write_failed();
         }
         match observation {
-            Observation::Power | Observation::NodeLease => {}
+            Observation::Power | Observation::NodeLease | Observation::Admission => {}
             Observation::Look => {
                 if let Ok(lease) = &node_lease {
                     self.leases_were_unused = *lease == NodeLease::Unused;

@@ -168,11 +168,12 @@ fn fingerprint(run: &Run) -> u64 {
     let sim = &run.sim;
     write!(
         hashing,
-        "{:?}{:?}{:?}{:?}{}{}{}{}{}",
+        "{:?}{:?}{:?}{:?}{:?}{}{}{}{}{}",
         sim.world,
         sim.journal,
         sim.observed,
         sim.look,
+        sim.admitted,
         sim.deletion_requested,
         sim.has_finalizer,
         sim.gone,

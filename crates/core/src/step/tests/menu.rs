@@ -156,6 +156,8 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::Says("On"),
             Fault::AnotherHost,
         ]),
+        // It is decided in memory.
+        Some(Act::Observe(Observation::Admission)) => {}
         Some(Act::Observe(
             Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
         )) => {

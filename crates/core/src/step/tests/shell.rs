@@ -4,6 +4,7 @@
 use jiff::SignedDuration;
 
 use super::world::{Cause, UUID, World, at};
+use crate::admission::Reply;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
     Facts, Host, Leadership, Look, Node, NodeCondition, Obstacle, Origin, Seen, World as Objects,
@@ -83,7 +84,12 @@ pub(super) struct Sim {
     pub(super) look: Option<Look>,
     pub(super) strategy: Result<Strategy, Obstacle>,
     pub(super) host: Result<Host, Obstacle>,
+    /// Another that is at work there, where the story says so.
     pub(super) another_at_work: Option<Obstacle>,
+    /// What it was told when it asked. A crash loses it.
+    pub(super) admitted: Reply,
+    /// Whether it is told what it asks, as where it is alone; else whoever runs it answers.
+    pub(super) is_alone: bool,
     pub(super) lease_holders: Holders,
     pub(super) leases_were_unused: bool,
     /// Nobody may read the Lease.
@@ -133,6 +139,8 @@ impl Sim {
                 stated_uuid: None,
             }),
             another_at_work: None,
+            admitted: Reply::NotAsked,
+            is_alone: true,
             lease_holders: Holders::of("pcr-uid", None),
             leases_were_unused: true,
             lease_is_hidden: false,
@@ -202,7 +210,10 @@ impl Sim {
             world: self.seen(),
             look: self.look.clone(),
             host: self.host.clone(),
-            another_at_work: self.another_at_work.clone(),
+            admission: self
+                .another_at_work
+                .clone()
+                .map_or_else(|| self.admitted.clone(), Reply::Held),
             lease_holders: self.lease_holders.clone(),
             leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
@@ -291,6 +302,10 @@ impl Sim {
         if fault == Fault::CrashBeforeJournal {
             return self.crash();
         }
+        let asks = decision.act == Some(Act::Observe(Observation::Admission));
+        if decision.journal.phase == Phase::Pending && !asks {
+            self.admitted = Reply::NotAsked;
+        }
         let changed = decision.journal != self.journal;
         if changed {
             self.write_journal(decision.journal);
@@ -346,6 +361,7 @@ impl Sim {
     pub(super) fn crash(&mut self) -> Turn {
         self.observed = Observed::default();
         self.look = None;
+        self.admitted = Reply::NotAsked;
         self.saw_off = None;
         // Whose task it was nobody knows any more.
         self.world.bmc.failed_to = None;

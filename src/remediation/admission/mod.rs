@@ -1,0 +1,212 @@
+//! The one place where it is decided, one after the other, which remediation may begin: the pure
+//! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use kube::ResourceExt as _;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::{about, is_told_to_stop};
+use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
+use remediator_core::decision::{Act, Decision, Observation};
+use remediator_core::facts::Seen;
+use remediator_core::phase::Phase;
+
+use crate::bmc_access::host::ResolvedHost;
+use crate::remediation::Remediator;
+use crate::snapshot::others::unreadable_remediations;
+use crate::watch::caches::Caches;
+use crate::watch::lookup;
+use crate::watch::machine_key::machine_key;
+use remediator_api::views::cluster_api::ClusterKey;
+
+/// What was admitted, by UID of the remediation.
+type ByUid = BTreeMap<String, BTreeSet<Key>>;
+
+/// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
+/// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
+/// journal is seen to have left `Pending`: a cache that lags may show that of an earlier attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted {
+    by_uid: Mutex<ByUid>,
+}
+
+impl Admitted {
+    /// What a remediation in `Pending`, whose host is known, is told without asking: whether it is held up, or was
+    /// admitted. One that wants something else by now is not admitted to it.
+    pub(crate) fn known(
+        &self,
+        context: &Remediator,
+        remediation: &PowerCycleRemediation,
+        host: &ResolvedHost,
+    ) -> Reply {
+        self.decide_by(&context.sources.caches, &wanting(context, remediation, host))
+    }
+
+    /// Asks whether a remediation may begin, everything else about which was found in order.
+    pub(crate) fn ask(&self, context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) {
+        let asking = Remediation {
+            asks: true,
+            ..wanting(context, remediation, host)
+        };
+        self.decide_by(&context.sources.caches, &asking);
+    }
+
+    fn decide_by(&self, caches: &Caches, own: &Remediation) -> Reply {
+        self.decide(own, |admitted| {
+            (others(caches, own, admitted), unreadable_remediations(caches))
+        })
+    }
+
+    /// Decides about one remediation, on what is known of the others while nobody else is decided about.
+    fn decide(
+        &self,
+        own: &Remediation,
+        others: impl FnOnce(&ByUid) -> (Vec<Remediation>, Vec<Unreadable>),
+    ) -> Reply {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut all, unreadable) = others(&by_uid);
+        // One that is gone, or over, works on nothing.
+        by_uid.retain(|uid, _| *uid == own.uid || all.iter().any(|one| one.uid == *uid && !has_ended(one)));
+        for one in &mut all {
+            if let Some(keys) = by_uid.get(&one.uid) {
+                one.keys.extend(keys.iter().cloned());
+                if one.stage != Stage::Begun {
+                    one.stage = Stage::Admitted;
+                }
+            }
+        }
+        let is_admitted = by_uid.get(&own.uid) == Some(&own.keys);
+        all.push(Remediation {
+            stage: if is_admitted { Stage::Admitted } else { own.stage },
+            ..own.clone()
+        });
+        let reply = admit(&all, &unreadable).of(&own.uid);
+        match &reply {
+            Reply::Admitted => {
+                by_uid.insert(own.uid.clone(), own.keys.clone());
+            }
+            Reply::NotAsked | Reply::Held(_) => {
+                by_uid.remove(&own.uid);
+            }
+        }
+        reply
+    }
+
+    /// Takes back what a remediation was admitted to, if it goes on waiting and does not ask.
+    pub(crate) fn heed(&self, uid: &str, decision: &Decision) {
+        let asks = decision.act == Some(Act::Observe(Observation::Admission));
+        if decision.journal.phase == Phase::Pending && !asks {
+            self.withdraw(uid);
+        }
+    }
+
+    /// Takes it back.
+    pub(crate) fn withdraw(&self, uid: &str) {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        by_uid.remove(uid);
+    }
+}
+
+/// Another remediation that is at work where this one has failed and is to be escalated.
+pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRemediation) -> Reply {
+    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    if journal.is_none_or(|journal| journal.open_escalation().is_none()) {
+        return Reply::NotAsked;
+    }
+    let own = of_caches(remediation);
+    let others = others(&context.sources.caches, &own, &ByUid::new());
+    at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Held)
+}
+
+fn has_ended(one: &Remediation) -> bool {
+    matches!(one.stage, Stage::Failed { .. } | Stage::Over)
+}
+
+/// What the caches know of the others, as far as it may matter to one: thousands may be waiting, or over.
+fn others(caches: &Caches, own: &Remediation, admitted: &ByUid) -> Vec<Remediation> {
+    let matters = |other: &&PowerCycleRemediation| {
+        let uid = other.metadata.uid.as_deref().unwrap_or_default();
+        let may_work = match stage(other) {
+            Stage::Waiting => admitted.contains_key(uid),
+            Stage::Over => false,
+            Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed { .. } => true,
+        };
+        may_work && own.uid != uid
+    };
+    let readable = caches.readable_remediations();
+    readable.iter().filter(matters).map(of_caches).collect()
+}
+
+fn stage(remediation: &PowerCycleRemediation) -> Stage {
+    let is_taken_back = is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some();
+    let status = remediation.status.as_ref();
+    status.map_or(Stage::Waiting, |status| Stage::of(&status.journal, is_taken_back))
+}
+
+/// A remediation, with what it works on as far as it says itself.
+fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
+    let created = remediation.metadata.creation_timestamp.as_ref();
+    Remediation {
+        uid: remediation.uid().unwrap_or_default(),
+        namespace: remediation.namespace().unwrap_or_default(),
+        name: remediation.name_any(),
+        created: created.map(|time| time.0),
+        keys: keys_of_begun(remediation),
+        stage: stage(remediation),
+        asks: false,
+    }
+}
+
+/// The same with what it wants to work on.
+fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let mut keys = BTreeSet::from([Key::Bmc(host.host.bmc.clone())]);
+    keys.extend(about(remediation).node.map(|node| node_key(None, node)));
+    if let Some(key) = machine_key(&context.sources.caches, remediation) {
+        if let Seen::Present(machine) = lookup::machine(&context.sources.caches, &key) {
+            let cluster = ClusterKey::of(&machine);
+            keys.extend(machine.node_name().map(|node| node_key(cluster, node.to_owned())));
+        }
+        let name = key.name;
+        keys.insert(Key::Machine { namespace, name });
+    }
+    Remediation {
+        keys,
+        ..of_caches(remediation)
+    }
+}
+
+fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let machine_key = |name: String| Key::Machine {
+        namespace: namespace.clone(),
+        name,
+    };
+    let about = about(remediation);
+    let mut keys = BTreeSet::new();
+    keys.extend(about.node.map(|node| node_key(None, node)));
+    keys.extend(about.machine.map(machine_key));
+    let status = remediation.status.as_ref();
+    if let Some(subject) = status.and_then(|status| status.journal.subject.as_ref()) {
+        let cluster = subject.cluster.clone().map(|name| ClusterKey {
+            namespace: namespace.clone(),
+            name,
+        });
+        let node = subject.node_name();
+        keys.extend(node.map(|node| node_key(cluster, node.to_owned())));
+        keys.insert(Key::Bmc(subject.bmc.clone()));
+        keys.extend(subject.machine.clone().map(machine_key));
+    }
+    keys
+}
+
+fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {
+    Key::Node {
+        cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
+        name,
+    }
+}
+
+#[cfg(test)]
+mod tests;
