@@ -5,12 +5,12 @@ type Answer = Result<CommandAnswer, CommandError>;
 
 const ACCEPTED: Answer = Ok(CommandAnswer::Accepted);
 
-fn refused() -> Answer {
-    Ok(CommandAnswer::Refused {
+fn busy() -> CommandAnswer {
+    CommandAnswer::Refused {
         class: Refusal::Busy,
         text: "busy".to_owned(),
         retry_after: None,
-    })
+    }
 }
 
 /// Sent, and nobody answered.
@@ -101,12 +101,12 @@ fn a_power_off_is_done_when_two_reads_after_the_acknowledgement_say_off() {
         ("unknown, off", &[(0, unknown())], &[(1, "Off")], 1, Next::Send),
         (
             "refused",
-            &[(0, refused())],
+            &[(0, Ok(busy()))],
             &[(1, "On"), (2, "On")],
             5,
             Next::Read(at(2) + SignedDuration::from_millis(1_600)),
         ),
-        ("refused, later", &[(0, refused())], &[(1, "On")], 10, Next::Send),
+        ("refused, later", &[(0, Ok(busy()))], &[(1, "On")], 10, Next::Send),
     ];
     for (name, sent, reads, now, expected) in rows {
         assert_eq!(
@@ -178,4 +178,38 @@ fn it_gives_up_at_its_time_and_on_another_host() {
     wrong.uuid = Some("ffffffff-4455-6677-8899-aabbccddeeff".to_owned());
     other.note_read(wrong);
     assert!(matches!(other.next(at(2)), Next::GiveUp(_)));
+}
+
+#[test]
+fn a_host_that_came_on_again_is_not_powered_off_a_second_time() {
+    let came_on = manual(
+        Verb::PowerOff,
+        &[(0, ACCEPTED)],
+        &[(1, "Off"), (2, "On"), (21, "On")],
+    );
+    assert!(
+        matches!(came_on.next(at(21)), Next::Read(_)),
+        "{:?}",
+        came_on.next(at(21))
+    );
+    let Next::GiveUp(text) = came_on.next(at(300)) else {
+        panic!("it is over");
+    };
+    assert!(text.contains("went off and came on again"), "{text}");
+
+    // It may go off yet, and then that is proven as ever.
+    let mut off = came_on;
+    off.note_read(read(30, "Off"));
+    off.note_read(read(31, "Off"));
+    assert_eq!(off.next(at(31)), Next::Done);
+}
+
+#[test]
+fn reads_that_fail_are_tried_again_ten_times() {
+    let mut silent = manual(Verb::PowerOn, &[(0, ACCEPTED)], &[]);
+    for failure in 1..=10 {
+        assert!(silent.note_read_failure(at(failure), "no answer"), "{failure}");
+    }
+    assert_eq!(silent.next(at(10)), Next::Read(at(15)), "after the longest pause");
+    assert!(!silent.note_read_failure(at(11), "no answer"));
 }

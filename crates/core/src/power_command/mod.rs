@@ -209,7 +209,7 @@ impl Observed {
         let of_this = self.reads.iter().filter(|read| read.began >= begun);
         // Whatever the journal's times are, reads are never hurried.
         let from = self.last_read().map_or(since, |read| read.began.max(since));
-        let newest = of_this.clone().last().map(|read| read.power);
+        let newest = of_this.clone().next_back().map(|read| read.power);
         match newest {
             Some(PowerState::Off) => after(from, pace.off),
             Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
