@@ -5,13 +5,12 @@ type Answer = Result<CommandAnswer, CommandError>;
 
 const ACCEPTED: Answer = Ok(CommandAnswer::Accepted);
 
-#[allow(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
-fn refused() -> Answer {
-    Ok(CommandAnswer::Refused {
+fn busy() -> CommandAnswer {
+    CommandAnswer::Refused {
         class: Refusal::Busy,
         text: "busy".to_owned(),
         retry_after: None,
-    })
+    }
 }
 
 /// Sent, and nobody answered.
@@ -102,12 +101,12 @@ fn a_power_off_is_done_when_two_reads_after_the_acknowledgement_say_off() {
         ("unknown, off", &[(0, unknown())], &[(1, "Off")], 1, Next::Send),
         (
             "refused",
-            &[(0, refused())],
+            &[(0, Ok(busy()))],
             &[(1, "On"), (2, "On")],
             5,
             Next::Read(at(2) + SignedDuration::from_millis(1_600)),
         ),
-        ("refused, later", &[(0, refused())], &[(1, "On")], 10, Next::Send),
+        ("refused, later", &[(0, Ok(busy()))], &[(1, "On")], 10, Next::Send),
     ];
     for (name, sent, reads, now, expected) in rows {
         assert_eq!(

@@ -27,13 +27,12 @@ fn why(reason: Reason) -> Obstacle {
     Obstacle::new(reason, "why")
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
-fn refused(class: Refusal) -> Result<CommandAnswer, CommandError> {
-    Ok(CommandAnswer::Refused {
+fn refused(class: Refusal) -> CommandAnswer {
+    CommandAnswer::Refused {
         class,
         text: "why".to_owned(),
         retry_after: None,
-    })
+    }
 }
 
 #[test]
@@ -53,10 +52,10 @@ fn what_counts_as_acknowledged() {
     for (answer, expected) in [
         (Ok(CommandAnswer::Accepted), Delivery::Acknowledged(at(0))),
         (Ok(conflict), Delivery::Acknowledged(at(0))),
-        (refused(Refusal::Busy), no()),
-        (refused(Refusal::Unsupported), no()),
-        (refused(Refusal::SessionEnded), no()),
-        (refused(Refusal::Failed), failed),
+        (Ok(refused(Refusal::Busy)), no()),
+        (Ok(refused(Refusal::Unsupported)), no()),
+        (Ok(refused(Refusal::SessionEnded)), no()),
+        (Ok(refused(Refusal::Failed)), failed),
         (unanswered(true), lost),
         (
             unanswered(false),
