@@ -186,7 +186,7 @@ async fn invariant_9_a_remediation_of_an_unknown_phase_is_left_alone_and_nothing
     let note = objects::event(&world, &name, Reason::JournalUnreadable.as_str()).await?;
     objects::trigger(&world, &host.name).await?;
 
-    let says = ["PowerCycleRemediation {host}-later cannot be read"];
+    let says = ["{host}-later cannot be read"];
     not_taken_up(&world, host, Reason::JournalUnreadable, &says).await?;
     refusal::useful(
         &note,

@@ -21,16 +21,19 @@ async fn control_plane() -> Result<Cluster> {
 }
 
 struct Kinds {
+    /// Whoever drops it gives the control plane back.
+    _cluster: Cluster,
     client: Client,
     namespace: String,
 }
 
 impl Kinds {
     async fn new() -> Result<Self> {
-        let cluster = &control_plane().await?;
+        let cluster = control_plane().await?;
         Ok(Self {
             client: cluster.client().await?,
             namespace: cluster.namespace("schema").await?,
+            _cluster: cluster,
         })
     }
 

@@ -152,7 +152,7 @@ impl<'a> Candidate<'a> {
             node_cluster: world.node_cluster.as_ref(),
             cluster: Lookup::Done(&world.cluster),
             health_checks: &world.health_checks,
-            host: Lookup::NotDone,
+            host: Lookup::Done(&facts.host),
             node_of_host: Lookup::Done(&world.node_of_host),
             power_cycles: Lookup::NotDone,
         }

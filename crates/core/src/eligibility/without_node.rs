@@ -48,9 +48,10 @@ pub(super) fn obstacles(
         Lookup::Done(Ok(host)) => stated_uuid(machine, why, host).err(),
     };
     let unnamed = unnamed.map(|obstacle| Rule::HostIsStated.broken(obstacle));
-    let has_node = match candidate.node_of_host {
-        Lookup::NotDone => None,
-        Lookup::Done(seen) => node_of_host_objection(machine, seen),
+    // Where nobody can tell which host it is, no Node can be compared with it.
+    let has_node = match (&unnamed, candidate.node_of_host) {
+        (Some(_), _) | (None, Lookup::NotDone) => None,
+        (None, Lookup::Done(seen)) => node_of_host_objection(machine, seen),
     };
     let has_node = has_node.map(|obstacle| Rule::HostHasNoNode.broken(obstacle));
     [
