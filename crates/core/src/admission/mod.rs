@@ -183,6 +183,20 @@ impl Admission {
         self.replies.get(uid).cloned().unwrap_or_default()
     }
 
+    /// Several, of different remediations, as one.
+    #[cfg(test)]
+    pub(crate) fn all_of(several: impl Iterator<Item = Self>) -> Self {
+        let replies = several.flat_map(|one| one.replies).collect();
+        Self { replies }
+    }
+
+    /// What one is told, and nobody else.
+    #[cfg(test)]
+    pub(crate) fn only(mut self, uid: &str) -> Self {
+        self.replies.retain(|of, _| of == uid);
+        self
+    }
+
     /// All replies, by UID.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Reply)> {
         self.replies.iter().map(|(uid, reply)| (uid.as_str(), reply))

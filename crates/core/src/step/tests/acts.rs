@@ -3,7 +3,7 @@
 use super::fallback::WHY;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 
-use super::world::{Cause, at};
+use super::world::at;
 use crate::admission::Reply;
 use crate::decision::{Effect, Observation};
 use crate::facts::{Look, NodeReport, OutOfService, Seen};
@@ -192,7 +192,7 @@ impl Sim {
         if !lost {
             let late = if fault == Fault::CarriedOutLate { LATE } else { 0 };
             self.world
-                .command_after(late, verb == Verb::PowerOn, Cause::Us { attempt });
+                .command_after(late, verb == Verb::PowerOn, self.cause(attempt));
         }
         let unanswered = |may_have_been_executed| {
             Err(CommandError {

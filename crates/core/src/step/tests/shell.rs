@@ -109,6 +109,8 @@ pub(super) struct Sim {
     pub(super) process_started: i64,
     pub(super) sent: Vec<(i64, Effect)>,
     pub(super) released_at: Vec<i64>,
+    /// Added to the number of an attempt, to tell it from those of another remediation of the same host.
+    pub(super) earlier_attempts: i32,
     /// When the last attempt was journalled.
     pub(super) attempt_began: Option<i64>,
     /// This process has read Off in this attempt.
@@ -158,6 +160,7 @@ impl Sim {
             process_started: -3_600_000,
             sent: Vec::new(),
             released_at: Vec::new(),
+            earlier_attempts: 0,
             attempt_began: None,
             saw_off: None,
             second_power_off: false,
@@ -359,15 +362,20 @@ impl Sim {
     }
 
     pub(super) fn crash(&mut self) -> Turn {
-        self.observed = Observed::default();
-        self.look = None;
-        self.admitted = Reply::NotAsked;
-        self.saw_off = None;
+        self.forget();
         // Whose task it was nobody knows any more.
         self.world.bmc.failed_to = None;
         self.pass(RESTART);
         self.process_started = self.world.now;
         Turn::Acted
+    }
+
+    /// Loses what is remembered in the process only.
+    pub(super) fn forget(&mut self) {
+        self.observed = Observed::default();
+        self.look = None;
+        self.admitted = Reply::NotAsked;
+        self.saw_off = None;
     }
 
     pub(super) fn pass(&mut self, millis: i64) {
@@ -403,9 +411,15 @@ impl Sim {
 
     /// Power changes that we caused in one attempt.
     pub(super) fn edges(&self, on: bool, of_attempt: i32) -> usize {
-        let ours = Cause::Us { attempt: of_attempt };
+        let ours = self.cause(of_attempt);
         let edges = self.world.host.edges.iter();
         edges.filter(|edge| edge.on == on && edge.cause == ours).count()
+    }
+
+    /// Whose doing a command of an attempt is.
+    pub(super) fn cause(&self, attempt: i32) -> Cause {
+        let attempt = self.earlier_attempts + attempt;
+        Cause::Us { attempt }
     }
 
     pub(super) fn power_offs(&self) -> usize {
