@@ -100,10 +100,11 @@ proptest! {
         let before = admit(&all, &[]);
         let others: Vec<Remediation> = all.iter().filter(|one| one.uid != leaving.uid).cloned().collect();
         let after = admit(&others, &[]);
-        // Somebody whom it held up may take the place of one that is younger, but never of one that works.
+        let held_nothing = leaving.stage == Stage::Waiting && before.of(&leaving.uid) != Reply::Admitted;
+        // Whom it held up may go before one that is younger, but displaces none that works.
         for one in may_work(&others, &before) {
             let works = one.stage == Stage::Begun || one.stage == Stage::Admitted;
-            if works {
+            if works || held_nothing {
                 prop_assert!(may_work(&others, &after).contains(&one), "{one:?}");
             }
         }

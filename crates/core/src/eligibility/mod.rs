@@ -152,7 +152,8 @@ impl<'a> Candidate<'a> {
             node_cluster: world.node_cluster.as_ref(),
             cluster: Lookup::Done(&world.cluster),
             health_checks: &world.health_checks,
-            host: Lookup::Done(&facts.host),
+            // Of what has ended no host is resolved, and its escalation needs none.
+            host: Lookup::NotDone,
             node_of_host: Lookup::Done(&world.node_of_host),
             power_cycles: Lookup::NotDone,
         }

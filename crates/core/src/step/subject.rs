@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::eligibility::{self, Candidate, Eligible, Ineligible, Rule};
+use crate::eligibility::{self, Candidate, Eligible, Ineligible, Lookup, Rule};
 use crate::facts::{Facts, Machine, Node, Obstacle, World};
 use crate::identity::{self, ProvenIdentity, SystemUuid};
 use crate::journal::{Journal, NoNode};
@@ -44,7 +44,11 @@ pub(super) fn examine<'a>(
     world: &'a World,
     now: Timestamp,
 ) -> Verdict<'a> {
-    match eligibility::examine(&Candidate::of(journal, facts, world), now) {
+    let candidate = Candidate {
+        host: Lookup::Done(&facts.host),
+        ..Candidate::of(journal, facts, world)
+    };
+    match eligibility::examine(&candidate, now) {
         Ok(Eligible::Unhealthy {
             machine,
             node,

@@ -212,7 +212,12 @@ impl Sim {
             },
             world: self.seen(),
             look: self.look.clone(),
-            host: self.host.clone(),
+            // The shell resolves none for what has ended.
+            host: if self.journal.phase.is_final() {
+                Err(Obstacle::new(Reason::HostNotFound, "the remediation has ended"))
+            } else {
+                self.host.clone()
+            },
             admission: self
                 .another_at_work
                 .clone()
