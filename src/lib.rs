@@ -47,7 +47,7 @@ mod readiness;
 mod remediation;
 pub mod report;
 mod requests;
-mod shared_read;
+mod single_flight;
 mod snapshot;
 #[cfg(test)]
 mod test_server;

@@ -7,27 +7,27 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{BmcError, BmcLine, Urgency};
+use remediator_bmc::{BmcError, BmcHandle, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
 use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
-use remediator_core::readiness::Found;
+use remediator_core::readiness::BmcReport;
 use tokio::time::Instant;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::host::ResolvedHost;
-use crate::bmc_access::latch::Latched;
+use crate::bmc_access::rejected_credentials::Rejection;
 use crate::bmc_access::{BmcAccess, login as bmc_access};
 use crate::watch::caches;
 
 /// An open talk with a BMC.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    line: BmcLine,
+    line: BmcHandle,
     /// Which BMC, for messages.
     place: String,
     bmc: String,
@@ -103,7 +103,7 @@ impl Conversation {
         };
         access.note_secret(&login.secret, &login.version);
         let service = host.address.service();
-        let latched = access.latch.holds(&login.secret, &login.version, &service);
+        let latched = access.rejected.holds(&login.secret, &login.version, &service);
         if let Some(latched) = latched {
             return Ok(Err(rejected_before(&host.secret, latched)));
         }
@@ -158,7 +158,7 @@ impl Conversation {
 
     /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
     /// not to be asked that wants to rest or did not answer several times.
-    pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<Found, Obstacle>, Duration> {
+    pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<BmcReport, Obstacle>, Duration> {
         if let Err(obstacle) = self.may_log_in(access) {
             return Ok(Err(obstacle));
         }
@@ -221,8 +221,8 @@ impl Conversation {
     fn judge(&self, access: &BmcAccess, error: &BmcError) -> Obstacle {
         let obstacle = obstacle(&self.place, error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
-            let latch = &access.latch;
-            latch.note_rejection(&self.secret, &self.version, &self.service);
+            let rejected = &access.rejected;
+            rejected.note_rejection(&self.secret, &self.version, &self.service);
         }
         obstacle
     }
@@ -233,7 +233,7 @@ impl Conversation {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match access.latch.holds(&self.secret, &self.version, &self.service) {
+        match access.rejected.holds(&self.secret, &self.version, &self.service) {
             Some(latched) => {
                 let (_, name) = self.secret.split_once('/').unwrap_or_default();
                 Err(rejected_before(name, latched))
@@ -244,20 +244,20 @@ impl Conversation {
 
     fn note_login(&self, access: &BmcAccess) {
         self.logged_in.store(true, Ordering::Relaxed);
-        access.latch.note_login(&self.secret, &self.version);
+        access.rejected.note_login(&self.secret, &self.version);
     }
 }
 
 /// Why a Secret is not offered.
-pub(crate) fn rejected_before(secret: &str, latched: Latched) -> Obstacle {
+pub(crate) fn rejected_before(secret: &str, latched: Rejection) -> Obstacle {
     let detail = match latched {
-        Latched::ByThisBmc => {
+        Rejection::ByThisBmc => {
             format!(
                 "the BMC rejected Secret {secret} before; this version is not tried again. Correct the Secret; after \
                  any change of it, it is tried once more."
             )
         }
-        Latched::ByOthers(count) => format!(
+        Rejection::ByOthers(count) => format!(
             "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. \
              Correct the Secret; after any change of it, it is tried once more."
         ),

@@ -4,8 +4,8 @@ pub(crate) mod bmc_obstacle;
 pub(crate) mod cluster_networks;
 pub(crate) mod conversation;
 pub(crate) mod host;
-pub(crate) mod latch;
 pub(crate) mod login;
+pub(crate) mod rejected_credentials;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use remediator_api::remediation_policy::BmcRules;
 use remediator_bmc::Bmcs;
 
 use crate::bmc_access::cluster_networks::ClusterNetworks;
-use crate::bmc_access::latch::Latch;
+use crate::bmc_access::rejected_credentials::RejectedCredentials;
 use crate::clock::Clock;
 use crate::watch::caches::Caches;
 
@@ -26,7 +26,7 @@ pub(crate) struct BmcAccess {
     caches: Caches,
     networks: ClusterNetworks,
     pub(crate) bmcs: Bmcs,
-    latch: Latch,
+    rejected: RejectedCredentials,
     /// Versions of Secrets that were read and that nobody was told of yet.
     secrets_read: Mutex<BTreeMap<String, String>>,
     last_rules: Mutex<Option<BmcRules>>,
@@ -40,7 +40,7 @@ impl BmcAccess {
             caches,
             networks,
             bmcs: Bmcs::default(),
-            latch: Latch::default(),
+            rejected: RejectedCredentials::default(),
             secrets_read: Mutex::default(),
             last_rules: Mutex::default(),
         }

@@ -12,7 +12,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::begun;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
-use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Reason;
 
 use crate::clock::Clock;
@@ -101,9 +101,9 @@ impl Clusters {
             return Ok(None);
         };
         match lookup::machine(&self.caches, &key) {
-            Seen::Present(machine) => Ok(ClusterKey::of(&machine)),
-            Seen::Absent => Ok(None),
-            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
+            Lookup::Present(machine) => Ok(ClusterKey::of(&machine)),
+            Lookup::Absent => Ok(None),
+            Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
         }
     }
 }

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::runtime::reflector::Store;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{self, Seen};
+use remediator_core::facts::{self, Lookup};
 
 use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
@@ -43,8 +43,8 @@ impl NodeCluster {
 
 /// The Node of a Machine as the cache has it, with the Machine of the same API that it says it belongs to: the
 /// Node of a migrated Machine may speak of one of each.
-pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Node> {
-    machine.node_name().map_or(Seen::Absent, |name| {
+pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Lookup<facts::Node> {
+    machine.node_name().map_or(Lookup::Absent, |name| {
         lookup::of(nodes.find(name).as_deref(), "Node", name).map(|node| facts::Node {
             machine_link: node.machine_link(machine.api()),
             ..node.facts()
@@ -53,12 +53,12 @@ pub(crate) fn node_of(machine: &Machine, nodes: &NodeCluster) -> Seen<facts::Nod
 }
 
 /// The Node, as the cache has it or as we wrote it, whichever is newer.
-pub(crate) fn node(nodes: &NodeCluster, name: &str, written: Option<&Node>) -> Seen<Node> {
+pub(crate) fn node(nodes: &NodeCluster, name: &str, written: Option<&Node>) -> Lookup<Node> {
     let cached = lookup::of(nodes.find(name).as_deref(), "Node", name);
     match (&cached, written) {
-        (Seen::Present(cached), Some(written)) if lookup::is_newer_of_same(written, cached) => {
-            Seen::Present(written.clone())
+        (Lookup::Present(cached), Some(written)) if lookup::is_newer_of_same(written, cached) => {
+            Lookup::Present(written.clone())
         }
-        (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => cached,
+        (Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_), _) => cached,
     }
 }

@@ -5,11 +5,11 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::begun;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{self, Host, Obstacle, Seen};
+use remediator_core::facts::{self, Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::machine_api::MachineApi;
 
-use crate::shared_read::SharedRead;
+use crate::single_flight::SingleFlight;
 use crate::watch::caches::Guarded;
 
 /// By what a Node is told that is, or may be, the Node of a host.
@@ -151,12 +151,12 @@ impl Search {
 
     /// Absent only if every Node is known to be another's, and one of them showed that they are the Nodes of the
     /// right cluster.
-    pub(super) fn ended(self, witnessed: bool) -> Seen<facts::Node> {
+    pub(super) fn ended(self, witnessed: bool) -> Lookup<facts::Node> {
         match (self.found, self.unknown, witnessed) {
-            (Some(node), _, _) => Seen::Present(node),
-            (None, Some(why), _) => Seen::Unreadable(why),
-            (None, None, true) => Seen::Absent,
-            (None, None, false) => Seen::Unreadable(
+            (Some(node), _, _) => Lookup::Present(node),
+            (None, Some(why), _) => Lookup::Unreadable(why),
+            (None, None, true) => Lookup::Absent,
+            (None, None, false) => Lookup::Unreadable(
                 "no Node speaks of a Machine of this Cluster, so nothing shows that they are its Nodes"
                     .to_owned(),
             ),
@@ -170,11 +170,11 @@ pub(crate) struct Searched {
     /// When that was begun.
     pub(crate) began: Timestamp,
     /// What was found.
-    pub(crate) found: Seen<facts::Node>,
+    pub(crate) found: Lookup<facts::Node>,
 }
 
 /// Searches of one cluster. All Nodes are listed, so it is done once for everyone who asks at the same time.
-pub(crate) type Searches = SharedRead<Marks, Searched>;
+pub(crate) type Searches = SingleFlight<Marks, Searched>;
 
 /// What is listed.
 pub(crate) const LISTING: &str = "listing the Nodes";

@@ -18,7 +18,7 @@ use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::machine_key::machine_name;
 use crate::watch::machine_stores::MachineStores;
-use crate::watch::newcomers::{ChangedNode, Newcomers};
+use crate::watch::node_identities::{ChangedNode, NodeIdentities};
 
 /// The Machines of a namespace that carry the trigger.
 pub(crate) fn triggered(
@@ -148,15 +148,18 @@ pub(crate) fn of_cluster(
 
 /// For changes of Nodes.
 pub(crate) fn of_node(caches: &Caches) -> impl FnMut(Arc<Guarded<Node>>) -> Remediations + use<> {
-    let (caches, mut newcomers) = (caches.clone(), Newcomers::default());
+    let (caches, mut identities) = (caches.clone(), NodeIdentities::default());
     move |node| {
         let name = node.name_any();
         let there = caches::find(&caches.nodes, None, &name);
-        let is_news = match &there {
-            Some(_) => newcomers.heard_of(&node),
-            None => newcomers.left(&node),
+        let identity_changed = match &there {
+            Some(_) => identities.heard_of(&node),
+            None => identities.left(&node),
         };
-        let changed = ChangedNode { name, is_news };
+        let changed = ChangedNode {
+            name,
+            identity_changed,
+        };
         active(&caches, |one| {
             // The Node of a workload cluster may have the same name.
             let has_own_elsewhere =
@@ -179,7 +182,7 @@ fn awaits(
     if let Some(there) = subject.and_then(Subject::there) {
         return there.name == *name;
     }
-    if changed.is_news {
+    if changed.identity_changed {
         return true;
     }
     // A Node that is named has to be the Machine's.
@@ -279,13 +282,13 @@ mod tests {
         remediation: &PowerCycleRemediation,
         node_ref: Option<&str>,
         (name, uuid): (&str, &str),
-        is_news: bool,
+        identity_changed: bool,
     ) -> bool {
         let node = json!({"metadata": {"name": name}, "status": {"nodeInfo": {"systemUUID": uuid}}});
         let node: Guarded<Node> = Guarded(Ok(serde_json::from_value(node).unwrap()));
         let changed = ChangedNode {
             name: name.to_owned(),
-            is_news,
+            identity_changed,
         };
         awaits(
             remediation,
@@ -357,7 +360,8 @@ mod tests {
                 true,
             ),
         ] {
-            let awaits = |name, is_news| is_awaited(&remediation, node_ref, (name, other), is_news);
+            let awaits =
+                |name, identity_changed| is_awaited(&remediation, node_ref, (name, other), identity_changed);
             assert_eq!(awaits("n", false), own, "{what}: its own");
             assert_eq!(awaits("m", false), others, "{what}: another");
             assert_eq!(awaits("m", true), news, "{what}: news");

@@ -8,9 +8,9 @@ use remediator_api::views::cluster_api::Version;
 
 use crate::api_call;
 use crate::clusters::out_of_service::supports_out_of_service;
+use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Served;
-use crate::watch::served::ServedClusterApi;
-use crate::watch::{served, served_schema};
+use crate::watch::{api_discovery, served_schema};
 
 /// How often a group of kinds that is not served yet is asked for again.
 const SERVED_RECHECK: Duration = Duration::from_secs(5);
@@ -46,7 +46,10 @@ pub(crate) async fn prepare(client: &Client) -> anyhow::Result<bool> {
 /// watched as soon as they are served.
 pub(crate) async fn what_is_served(client: &Client, cluster_api: &ServedClusterApi) -> Served {
     loop {
-        let asked = tokio::try_join!(served::has_openshift_machines(client), cluster_api.ask(client));
+        let asked = tokio::try_join!(
+            api_discovery::has_openshift_machines(client),
+            cluster_api.ask(client)
+        );
         match asked {
             Ok((openshift, version)) => {
                 let version = version.map(Version::as_str);

@@ -17,21 +17,21 @@ use crate::clock::Clock;
 use crate::clusters::Clusters;
 use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
-use crate::daemon::driving::{Parts, drive};
+use crate::daemon::controllers::{Parts, drive};
 use crate::daemon::prepare;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
-use crate::remediation::{Remediator, farewell, leftover_taints};
+use crate::remediation::{Remediator, leftover_taints, shutdown};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, Unused};
+use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
+use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::Caches;
-use crate::watch::change_events::Wakes;
+use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::served::ServedClusterApi;
 use crate::{api_call, metal3};
 
 /// What the process is told.
@@ -77,12 +77,12 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         () = &mut stop => return Ok(()),
         served = prepare::what_is_served(&client, &cluster_api) => served,
     };
-    let (waker, woken) = tokio::sync::mpsc::unbounded_channel();
+    let (to_health_checker, health_checker_changes) = tokio::sync::mpsc::unbounded_channel();
     let on_node = {
         let lost_nodes = lost_nodes.clone();
         move |event: &_| lost_nodes.note(event)
     };
-    let listeners = (on_node, Wakes::new(&waker));
+    let listeners = (on_node, ChangeHandlers::new(&to_health_checker));
     let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
@@ -91,7 +91,12 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     };
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();
-    let workload = WorkloadClusters::new(client.clone(), clock.clone(), vec![tell, tell_too], waker.clone());
+    let workload = WorkloadClusters::new(
+        client.clone(),
+        clock.clone(),
+        vec![tell, tell_too],
+        to_health_checker.clone(),
+    );
     let clusters = Clusters {
         client: client.clone(),
         clock: clock.clone(),
@@ -109,7 +114,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         cluster_api,
         clusters,
         endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-        leases_unused: Unused::default(),
+        leases_unused: LeasesUnused::default(),
     });
     tokio::select! {
         () = &mut stop => return Ok(()),
@@ -119,7 +124,13 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, &changes, in_workload, (waker, woken), &mut tasks);
+    drive(
+        &parts,
+        &changes,
+        in_workload,
+        (to_health_checker, health_checker_changes),
+        &mut tasks,
+    );
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
@@ -132,7 +143,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no talk is begun after the last one was ended.
     tasks.shutdown().await;
-    farewell::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
+    shutdown::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
     match ended {
         None => Ok(()),
         Some(ended) => bail!("the {ended} task ended; the process starts anew"),

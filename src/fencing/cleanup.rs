@@ -15,7 +15,7 @@ use remediator_api::keys;
 const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 /// A claim as `namespace/name`.
-pub type Claim = String;
+pub type ClaimName = String;
 
 /// Whether a pod stays on the Node by right.
 fn stays(pod: &Pod) -> bool {
@@ -68,16 +68,16 @@ pub fn pods_left(pods: &[Pod]) -> Vec<String> {
 }
 
 /// Claims that only pods use which stay on the Node.
-pub fn claims_that_stay(pods: &[Pod]) -> BTreeSet<Claim> {
+pub fn claims_that_stay(pods: &[Pod]) -> BTreeSet<ClaimName> {
     let (stay, go): (Vec<&Pod>, Vec<&Pod>) = pods.iter().partition(|pod| stays(pod));
-    let going: BTreeSet<Claim> = go.into_iter().flat_map(claims).collect();
+    let going: BTreeSet<ClaimName> = go.into_iter().flat_map(claims).collect();
     stay.into_iter()
         .flat_map(claims)
         .filter(|claim| !going.contains(claim))
         .collect()
 }
 
-fn claims(pod: &Pod) -> Vec<Claim> {
+fn claims(pod: &Pod) -> Vec<ClaimName> {
     let namespace = pod.namespace().unwrap_or_default();
     let volumes = pod
         .spec
@@ -103,7 +103,7 @@ pub fn volume_of(attachment: &VolumeAttachment) -> Option<&str> {
 }
 
 /// The claim that a volume is bound to.
-pub fn claim_of(volume: &PersistentVolume) -> Option<Claim> {
+pub fn claim_of(volume: &PersistentVolume) -> Option<ClaimName> {
     let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
     Some(format!(
         "{}/{}",

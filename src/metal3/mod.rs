@@ -22,7 +22,7 @@ use crate::api_call::{ShellError, within};
 use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address};
 
 /// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
-/// read again at the last look before a power-off.
+/// read again at the live check before a power-off.
 const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A BareMetalHost and what is needed to reach its BMC.
@@ -95,7 +95,7 @@ fn is_to_be_brought_back(journal: &Journal) -> bool {
     }
 }
 
-/// Reads the BareMetalHost once more, for the last look before a power-off.
+/// Reads the BareMetalHost once more, for the live check before a power-off.
 ///
 /// # Errors
 /// A failed call.

@@ -1,57 +1,57 @@
 //! What the policy says about who evaluates health checks.
 
-use remediator_core::checker::standing::Standing;
+use remediator_core::checker::activation::Activation;
 use remediator_core::facts::Obstacle;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
-use crate::mhc::{Stance, Unserved};
+use crate::mhc::{Mode, Unserved};
 use crate::report::conditions::{
     CLUSTER_API_HEALTH_CHECKER, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, Statement,
 };
 
 /// What is to be said; nothing of an API of which nothing is known yet.
 pub(crate) fn statements(
-    stance: impl Fn(MachineApi) -> Option<Stance>,
+    mode: impl Fn(MachineApi) -> Option<Mode>,
     generation: Option<i64>,
 ) -> Vec<Statement> {
     let known = MachineApi::ALL
         .into_iter()
-        .filter_map(|api| Some((api, stance(api)?)));
-    let known: Vec<(MachineApi, Stance)> = known.collect();
+        .filter_map(|api| Some((api, mode(api)?)));
+    let known: Vec<(MachineApi, Mode)> = known.collect();
     let mut statements: Vec<Statement> = known
         .iter()
-        .map(|(api, stance)| checker(*api, &stance.standing, generation))
+        .map(|(api, mode)| checker(*api, &mode.activation, generation))
         .collect();
     if !known.is_empty() {
-        let stances: Vec<&Stance> = known.iter().map(|(_, stance)| stance).collect();
-        statements.push(served(&stances, generation));
+        let modes: Vec<&Mode> = known.iter().map(|(_, mode)| mode).collect();
+        statements.push(served(&modes, generation));
     }
     statements
 }
 
 /// Whether our checker stands in for that of an API.
-fn checker(api: MachineApi, standing: &Standing, generation: Option<i64>) -> Statement {
+fn checker(api: MachineApi, activation: &Activation, generation: Option<i64>) -> Statement {
     let kind = match api {
         MachineApi::OpenShift => HEALTH_CHECKER,
         MachineApi::ClusterApi => CLUSTER_API_HEALTH_CHECKER,
     };
-    match standing {
-        Standing::In(why) | Standing::Beside(why) => {
+    match activation {
+        Activation::Active(why) | Activation::Alongside(why) => {
             Statement::verdict(kind, Ok((Reason::StandingIn, why.clone())), generation)
         }
-        Standing::Aside(why) if why.reason == Reason::PlatformControllerUnknown => {
+        Activation::Inactive(why) if why.reason == Reason::PlatformControllerUnknown => {
             Statement::unknown(kind, why, generation)
         }
-        Standing::Aside(why) => Statement::verdict(kind, Err(why.clone()), generation),
+        Activation::Inactive(why) => Statement::verdict(kind, Err(why.clone()), generation),
     }
 }
 
 /// Whether somebody evaluates each health check that asks for power cycles.
-fn served(stances: &[&Stance], generation: Option<i64>) -> Statement {
-    let all = stances
+fn served(modes: &[&Mode], generation: Option<i64>) -> Statement {
+    let all = modes
         .iter()
-        .fold(Unserved::default(), |all, stance| all.and(&stance.unserved));
+        .fold(Unserved::default(), |all, mode| all.and(&mode.unserved));
     let obstacles = all.obstacles();
     if let Some(first) = obstacles.first() {
         let all: Vec<String> = obstacles.iter().map(Obstacle::for_people).collect();

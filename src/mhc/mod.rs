@@ -2,24 +2,24 @@
 //! OpenShift and of Cluster API, that ask for power cycles, by [`remediator_core::health`], and puts the trigger on
 //! unhealthy Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
 
-mod again;
+pub(crate) mod activation;
+pub(crate) mod check_inputs;
 pub(crate) mod evaluators;
-mod gathered;
-pub(crate) mod judged;
-pub(crate) mod look_out;
+mod event_publisher;
+mod machine_conditions;
+mod namespace_snapshot;
 mod pass;
 pub(crate) mod platform;
 mod queue;
+mod requeue;
 mod run;
-mod saying;
 mod state;
 mod status;
-mod telling;
 mod trigger;
 pub(crate) mod unserved;
 mod unserved_checks;
 mod with_template;
 
 pub(crate) use run::run;
-pub(crate) use state::{Checker, MhcController, Stance};
+pub(crate) use state::{Checker, MhcController, Mode};
 pub(crate) use unserved_checks::Unserved;

@@ -14,19 +14,19 @@ use remediator_core::checker::notices::{
     EXTERNAL_ANNOTATION_ADDED, EXTERNAL_ANNOTATION_FAILED, MACHINE_MARKED_UNHEALTHY, malformed,
 };
 use remediator_core::checker::pass::{Outcome, outcome};
-use remediator_core::checker::succeeded::{Said, unsaid};
-use remediator_core::facts::Seen;
+use remediator_core::checker::succeeded::{MachineHealth, unsaid};
+use remediator_core::facts::Lookup;
 use remediator_core::health::overlap::{Evaluation, evaluate};
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::ShellError;
-use crate::mhc::again::{RETRY, Retry, next};
-use crate::mhc::gathered::Gathered;
+use crate::mhc::event_publisher::tell;
+use crate::mhc::machine_conditions::say;
+use crate::mhc::namespace_snapshot::NamespaceSnapshot;
 use crate::mhc::queue::Queue;
-use crate::mhc::saying::say;
+use crate::mhc::requeue::{RETRY, Retry, next};
 use crate::mhc::state::{CheckKey, MhcController};
-use crate::mhc::telling::tell;
-use crate::mhc::{judged, status, trigger, with_template};
+use crate::mhc::{check_inputs, status, trigger, with_template};
 use crate::watch::caches::Guarded;
 
 /// The passes over the health checks of one API.
@@ -46,10 +46,10 @@ pub(super) async fn reconcile(
         namespace: guarded.namespace().unwrap_or_default(),
         name: guarded.name_any(),
     };
-    if let Some(check) = judged::with_template(&guarded) {
+    if let Some(check) = check_inputs::with_template(&guarded) {
         return Ok(with_template::look(context, &key, &guarded, &check));
     }
-    let Some(check) = judged::asking(&guarded, |_| Seen::Absent) else {
+    let Some(check) = check_inputs::asking(&guarded, |_| Lookup::Absent) else {
         return Ok(Action::await_change());
     };
     if !context.checker.is_in(*api) {
@@ -64,7 +64,7 @@ pub(super) async fn reconcile(
     }
     let mut judged = judge(context, &key);
     let (mut notices, mut retry) = put_triggers(context, &key, &mut judged).await;
-    let Judged {
+    let AssessedMachine {
         gathered,
         mut outcome,
         unsaid,
@@ -92,25 +92,25 @@ pub(super) async fn reconcile(
 /// Whether what a check is judged by was not read yet. It will be soon, which wakes the checker; until then,
 /// Machines would be missing from its numbers, and every Node of its cluster unknown, which is a false alarm.
 fn is_too_early(context: &MhcController, api: MachineApi, guarded: &Guarded<MachineHealthCheck>) -> bool {
-    let cluster = judged::cluster_of(guarded);
+    let cluster = check_inputs::cluster_of(guarded);
     !context.sources.caches.are_listed(api)
         || cluster.is_some_and(|key| context.sources.clusters.workload.is_awaited(&key))
 }
 
 /// A check as it was judged, and what that was judged on.
-struct Judged {
-    gathered: Gathered,
+struct AssessedMachine {
+    gathered: NamespaceSnapshot,
     outcome: Outcome,
     /// What Machines of Cluster API do not say yet by their condition `HealthCheckSucceeded`.
-    unsaid: Vec<Said>,
+    unsaid: Vec<MachineHealth>,
     now: Timestamp,
     look_again: Option<Timestamp>,
 }
 
 /// Judges a check by what the caches have now.
-fn judge(context: &MhcController, key: &CheckKey) -> Judged {
+fn judge(context: &MhcController, key: &CheckKey) -> AssessedMachine {
     let now = context.sources.clock.now();
-    let gathered = Gathered::of(&context.sources.caches, key);
+    let gathered = NamespaceSnapshot::of(&context.sources.caches, key);
     let (checks, targets) = (gathered.checks(context), gathered.targets(context));
     let evaluation = evaluate(&checks, &targets, now);
     let look_again = Cell::new(evaluation.look_again);
@@ -122,9 +122,10 @@ fn judge(context: &MhcController, key: &CheckKey) -> Judged {
     let outcome = outcome(&evaluation, &key.name, refusal);
     let look_again = look_again.get();
     count(context, key, &gathered, &evaluation, &outcome);
-    let says = |said: &Said, dialect| status::machine::says(gathered.machine(&said.machine), said, dialect);
+    let says =
+        |said: &MachineHealth, dialect| status::machine::says(gathered.machine(&said.machine), said, dialect);
     let unsaid = unsaid(&evaluation, &key.name, says);
-    Judged {
+    AssessedMachine {
         gathered,
         outcome,
         unsaid,
@@ -135,7 +136,11 @@ fn judge(context: &MhcController, key: &CheckKey) -> Judged {
 
 /// Puts the triggers, each on a judgement that is young; says what people are told of it, and when those that
 /// could not be put are tried again.
-async fn put_triggers(context: &MhcController, key: &CheckKey, judged: &mut Judged) -> (Vec<Notice>, Retry) {
+async fn put_triggers(
+    context: &MhcController,
+    key: &CheckKey,
+    judged: &mut AssessedMachine,
+) -> (Vec<Notice>, Retry) {
     let (mut notices, mut retry) = (Vec::new(), Retry::default());
     let mut queue = Queue::new(std::mem::take(&mut judged.outcome.triggers), Instant::now());
     loop {
@@ -195,7 +200,7 @@ fn put_notice(check: &CheckKey, machine: &Machine, error: Option<&ShellError>) -
 fn count(
     context: &MhcController,
     key: &CheckKey,
-    gathered: &Gathered,
+    gathered: &NamespaceSnapshot,
     evaluation: &Evaluation<'_>,
     outcome: &Outcome,
 ) {

@@ -15,13 +15,13 @@ use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::mhc::look_out::look;
+use crate::mhc::activation::watch_activation;
 use crate::mhc::pass::{Passes, forget_numbers};
 use crate::mhc::state::{CheckKey, MhcController};
-use crate::mhc::{judged, pass, unserved};
+use crate::mhc::{check_inputs, pass, unserved};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
-use crate::watch::change_events::{Waker, Woke};
+use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::machine_stores::MachineStores;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
@@ -30,13 +30,13 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// Starts it in `tasks`. `changed` is told when there is something else to say on the policy.
 pub(crate) fn run(
     context: &Arc<MhcController>,
-    (waker, woken): (Waker, mpsc::UnboundedReceiver<Woke>),
+    (changes, woken): (ChangeSender, mpsc::UnboundedReceiver<MhcChange>),
     changed: stream::UnboundedSender<()>,
     tasks: &mut JoinSet<&'static str>,
 ) {
     let dues = MachineApi::ALL.map(|api| (api, passes(context, api, tasks)));
     tasks.spawn(hear(Arc::clone(context), woken, dues));
-    tasks.spawn(look(Arc::clone(context), waker, changed));
+    tasks.spawn(watch_activation(Arc::clone(context), changes, changed));
 }
 
 /// What takes the checks of one API that are to be looked at.
@@ -64,7 +64,7 @@ fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'s
 /// Hears what has changed, and has the health checks looked at that it concerns.
 async fn hear(
     context: Arc<MhcController>,
-    mut woken: mpsc::UnboundedReceiver<Woke>,
+    mut woken: mpsc::UnboundedReceiver<MhcChange>,
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
     let all_asking = || {
@@ -74,12 +74,12 @@ async fn hear(
     while let Some(first) = woken.recv().await {
         tokio::time::sleep(TOGETHER).await;
         let more = std::iter::from_fn(|| woken.try_recv().ok());
-        let woken: BTreeSet<Woke> = std::iter::once(first).chain(more).collect();
+        let woken: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
         forget(&context);
         let asked = all_asking();
         if asked != asking {
             asking = asked;
-            context.checker.look();
+            context.checker.decide_activation();
         }
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
         let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
@@ -98,7 +98,8 @@ async fn hear(
 fn forget(context: &MhcController) {
     let is_wanted = |key: &CheckKey| {
         let checks = &context.sources.caches.of(key.api).health_checks;
-        caches::find(checks, Some(&key.namespace), &key.name).is_some_and(|check| judged::is_told_of(&check))
+        caches::find(checks, Some(&key.namespace), &key.name)
+            .is_some_and(|check| check_inputs::is_told_of(&check))
     };
     for key in context.checker.retain(is_wanted) {
         forget_numbers(context, &key);
@@ -106,15 +107,18 @@ fn forget(context: &MhcController) {
 }
 
 /// The health checks of one API that a change concerns.
-fn concerned(stores: &MachineStores, woken: &BTreeSet<Woke>) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
-    let all = woken.contains(&Woke::All);
+fn concerned(
+    stores: &MachineStores,
+    woken: &BTreeSet<MhcChange>,
+) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
+    let all = woken.contains(&MhcChange::All);
     let mut namespaces = BTreeSet::new();
     let mut nodes = BTreeSet::new();
     for one in woken {
         match one {
-            Woke::Namespace(name) => drop(namespaces.insert(name.clone())),
-            Woke::Node(name) => drop(nodes.insert(name.as_str())),
-            Woke::All => {}
+            MhcChange::Namespace(name) => drop(namespaces.insert(name.clone())),
+            MhcChange::Node(name) => drop(nodes.insert(name.as_str())),
+            MhcChange::All => {}
         }
     }
     if !all && !nodes.is_empty() {
@@ -126,7 +130,7 @@ fn concerned(stores: &MachineStores, woken: &BTreeSet<Woke>) -> Vec<ObjectRef<Gu
     }
     let concerned = stores.health_checks.state_filter(|check| {
         let namespace = check.namespace().unwrap_or_default();
-        (all || namespaces.contains(&namespace)) && judged::is_told_of(check)
+        (all || namespaces.contains(&namespace)) && check_inputs::is_told_of(check)
     });
     let references = concerned.iter().map(|check| ObjectRef::from_obj(check.as_ref()));
     references.collect()

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use remediator_core::checker::activation::Activation;
 use remediator_core::checker::notice::{Notice, Told};
-use remediator_core::checker::standing::Standing;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::Notify;
 
@@ -51,13 +51,13 @@ impl std::fmt::Display for CheckKey {
 #[derive(Default)]
 pub(crate) struct Checker {
     state: Mutex<State>,
-    /// Rung when somebody ought to look whether it stands in.
+    /// Notified when the activation has to be decided anew.
     pub(super) bell: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    stances: BTreeMap<MachineApi, Stance>,
+    modes: BTreeMap<MachineApi, Mode>,
     checks: BTreeMap<CheckKey, Remembered>,
     /// UID and generation of the policy that was heard of last.
     policy: Option<(Option<String>, Option<i64>)>,
@@ -65,8 +65,8 @@ struct State {
 
 /// Whether it stands in for the controller of one API, and for whom nobody does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stance {
-    pub(crate) standing: Standing,
+pub(crate) struct Mode {
+    pub(crate) activation: Activation,
     pub(crate) unserved: Unserved,
 }
 
@@ -83,12 +83,12 @@ struct Remembered {
 impl Checker {
     /// Whether it stands in, and for whom nobody does; nothing before that was looked at, or where the API is
     /// not served.
-    pub(crate) fn stance(&self, api: MachineApi) -> Option<Stance> {
-        self.state().stances.get(&api).cloned()
+    pub(crate) fn mode(&self, api: MachineApi) -> Option<Mode> {
+        self.state().modes.get(&api).cloned()
     }
 
-    /// Has looked at whether it stands in, soon.
-    pub(crate) fn look(&self) {
+    /// Has the activation decided anew, soon.
+    pub(crate) fn decide_activation(&self) {
         self.bell.notify_one();
     }
 
@@ -97,28 +97,28 @@ impl Checker {
         let version = (policy.uid.clone(), policy.generation);
         let before = self.state().policy.replace(version.clone());
         if before != Some(version) {
-            self.look();
+            self.decide_activation();
         }
     }
 
     /// Whether it stands in.
     pub(super) fn is_in(&self, api: MachineApi) -> bool {
         let state = self.state();
-        let stance = state.stances.get(&api);
-        stance.is_some_and(|stance| stance.standing.is_in())
+        let mode = state.modes.get(&api);
+        mode.is_some_and(|mode| mode.activation.is_in())
     }
 
     /// Whether status, conditions of Machines and numbers are for it to write.
     pub(super) fn is_alone(&self, api: MachineApi) -> bool {
         let state = self.state();
-        let stance = state.stances.get(&api);
-        stance.is_some_and(|stance| stance.standing.is_alone())
+        let mode = state.modes.get(&api);
+        mode.is_some_and(|mode| mode.activation.is_alone())
     }
 
-    /// Notes a stance; answers with the one before if that was another.
-    pub(super) fn take(&self, api: MachineApi, stance: &Stance) -> Option<Stance> {
-        let before = self.state().stances.insert(api, stance.clone());
-        (before.as_ref() != Some(stance)).then(|| before.unwrap_or_default())
+    /// Notes a mode; answers with the one before if that was another.
+    pub(super) fn take(&self, api: MachineApi, mode: &Mode) -> Option<Mode> {
+        let before = self.state().modes.insert(api, mode.clone());
+        (before.as_ref() != Some(mode)).then(|| before.unwrap_or_default())
     }
 
     /// Those of the notices of a pass that people were not told in the pass before.

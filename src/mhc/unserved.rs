@@ -12,8 +12,8 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
 use crate::api_call::list;
+use crate::mhc::event_publisher::reference;
 use crate::mhc::state::MhcController;
-use crate::mhc::telling::reference;
 use crate::mhc::unserved_checks::Unserved;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};

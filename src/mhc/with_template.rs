@@ -13,9 +13,9 @@ use remediator_core::checker::notice::Notice;
 use remediator_core::checker::notices::{malformed, unusable_template};
 use remediator_core::health::overlap::Check;
 
-use crate::mhc::again::RETRY;
+use crate::mhc::event_publisher::tell;
+use crate::mhc::requeue::RETRY;
 use crate::mhc::state::{CheckKey, MhcController};
-use crate::mhc::telling::tell;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 

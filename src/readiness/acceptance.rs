@@ -97,11 +97,11 @@ pub(crate) async fn template(
         .map(|_| "remediations can be made from it".to_owned());
     let statement = accepted(usable, metadata.generation);
     let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
-    let is_news = context
+    let identity_changed = context
         .conditions
         .write(&api, metadata, present, &[statement])
         .await?;
-    if is_news && let Err(obstacle) = verdict {
+    if identity_changed && let Err(obstacle) = verdict {
         context.reporter.warn(&guarded.object_ref(&()), &obstacle).await;
     }
     Ok(Action::await_change())
@@ -185,7 +185,7 @@ pub(crate) async fn policy(
 ) -> Result<Action, ShellError> {
     let api = Api::<Guarded<RemediationPolicy>>::all(context.sources.client.clone());
     let generation = guarded.meta().generation;
-    let role = context.sources.caches.refusals.statement(generation);
+    let role = context.sources.caches.denied.statement(generation);
     let (present, statements) = match &guarded.0 {
         Ok(policy) => {
             let status = policy.status.as_ref();
@@ -195,7 +195,7 @@ pub(crate) async fn policy(
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
             // Until that was looked at, what an earlier process said holds.
             statements.extend(evaluators::statements(
-                |api| context.checker.stance(api),
+                |api| context.checker.mode(api),
                 generation,
             ));
             context.checker.policy_is(&policy.metadata);
@@ -209,12 +209,12 @@ pub(crate) async fn policy(
             ],
         ),
     };
-    let is_news = context
+    let identity_changed = context
         .conditions
         .write(&api, guarded.meta(), present, &statements)
         .await?;
     let said_before = present.iter().any(|condition| role.is_said_by(condition));
-    if is_news && !said_before && role.status == "False" {
+    if identity_changed && !said_before && role.status == "False" {
         context.reporter.tell(&guarded.object_ref(&()), &role).await;
     }
     Ok(Action::await_change())

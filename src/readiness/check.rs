@@ -8,7 +8,7 @@ use kube::{Resource as _, ResourceExt as _};
 use remediator_api::BMCEndpoint;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
-use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
@@ -17,10 +17,10 @@ use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::readiness::acceptance;
-use crate::readiness::asking::ask;
 use crate::readiness::findings::NodeSeen;
+use crate::readiness::inspection::ask;
 use crate::readiness::state::Readiness;
-use crate::snapshot::{host, others};
+use crate::snapshot::{host, remediation_history};
 use crate::watch::machine_key::{MachineKey, machine_name};
 use crate::watch::{caches, lookup};
 
@@ -31,16 +31,16 @@ const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
 /// What came of a check.
 #[derive(Debug)]
-pub(super) enum Checked {
+pub(super) enum CheckResult {
     /// Something was found out.
-    Found(Box<FoundOut>),
+    Found(Box<CheckFindings>),
     /// Nothing was; the next try after this time.
     PutOff(SignedDuration),
 }
 
 /// What a check found out.
 #[derive(Debug)]
-pub(super) struct FoundOut {
+pub(super) struct CheckFindings {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
     /// Namespace and name of the Secret, once it is known which.
@@ -66,18 +66,18 @@ pub(super) struct Subject {
 }
 
 /// Checks a host.
-pub(super) async fn check(context: &Readiness, key: &HostKey) -> Checked {
+pub(super) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     match try_check(context, key).await {
         Ok(checked) => checked,
         Err(error) => {
             let error = crate::report::chain(&error);
             tracing::warn!(host = %format_args!("{}/{}", key.namespace, key.name), %error, "BMC not checked");
-            Checked::PutOff(CALL_FAILED)
+            CheckResult::PutOff(CALL_FAILED)
         }
     }
 }
 
-async fn try_check(context: &Readiness, key: &HostKey) -> Result<Checked, ShellError> {
+async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, ShellError> {
     let began = Instant::now();
     let subject = match key.kind {
         HostKind::Endpoint => of_endpoint(context, key),
@@ -85,23 +85,23 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<Checked, ShellE
     };
     // It has just vanished, or cannot be read any more.
     let Some(subject) = subject else {
-        return Ok(Checked::PutOff(UNDER_WAY));
+        return Ok(CheckResult::PutOff(UNDER_WAY));
     };
     if is_under_way(context, &key.namespace, &subject) {
-        return Ok(Checked::PutOff(UNDER_WAY));
+        return Ok(CheckResult::PutOff(UNDER_WAY));
     }
     let seen = match &subject.host {
         Ok(host) => match ask(context, key, &subject, host).await? {
             Ok(seen) => seen,
             Err(left) => {
                 let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
-                return Ok(Checked::PutOff(left));
+                return Ok(CheckResult::PutOff(left));
             }
         },
         Err(obstacle) => obstacle.clone().into(),
     };
     let place = |host: &ResolvedHost| format!("{} at {}", host.host.reference, host.host.bmc);
-    Ok(Checked::Found(Box::new(FoundOut {
+    Ok(CheckResult::Found(Box::new(CheckFindings {
         verdict: seen.verdict.map_err(|obstacle| match &subject.host {
             Ok(host) if !obstacle.detail.contains(&host.host.reference) => {
                 Obstacle::new(obstacle.reason, format!("{}: {}", place(host), obstacle.detail))
@@ -207,9 +207,9 @@ pub(super) fn cluster_of(context: &Readiness, machine: Option<&Machine>) -> Resu
 fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
     let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
     match lookup::of(nodes.find(name).as_deref(), "Node", name) {
-        Seen::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
-        Seen::Absent => Err(format!("Node {name} does not exist")),
-        Seen::Unreadable(detail) => Err(detail),
+        Lookup::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
+        Lookup::Absent => Err(format!("Node {name} does not exist")),
+        Lookup::Unreadable(detail) => Err(detail),
     }
 }
 
@@ -274,5 +274,5 @@ pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subje
         !phase.is_final()
             && remediation.namespace().as_deref() == Some(namespace)
             && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
-    }) || others::unreadable_remediation(&context.sources, namespace, machine).is_some()
+    }) || remediation_history::unreadable_remediation(&context.sources, namespace, machine).is_some()
 }

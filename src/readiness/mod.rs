@@ -2,9 +2,9 @@
 //! person hears of a wrong password or an expiring certificate before the host is dead.
 
 pub(crate) mod acceptance;
-pub(crate) mod asking;
 pub(crate) mod check;
 mod findings;
+pub(crate) mod inspection;
 mod sight;
 mod state;
 
@@ -22,12 +22,12 @@ use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedu
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
-use self::check::{Checked, FoundOut, check};
+use self::check::{CheckFindings, CheckResult, check};
 pub(crate) use self::findings::{Finding, Findings};
 use self::sight::standing;
 pub(crate) use self::state::Readiness;
 use self::state::rules;
-use crate::report::{HostCheck, Standing};
+use crate::report::{HostCheck, ReadinessState};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 
@@ -36,7 +36,7 @@ const ROUND: Duration = Duration::from_secs(5);
 
 /// Whom to tell that conditions have to be looked at again.
 #[derive(Clone, Debug)]
-pub(crate) struct Tell {
+pub(crate) struct ConditionQueue {
     /// Those of one endpoint.
     pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
     /// Those of all.
@@ -44,7 +44,7 @@ pub(crate) struct Tell {
 }
 
 /// Checks hosts for ever.
-pub(crate) async fn run(context: Arc<Readiness>, tell: Tell) {
+pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     let mut checker = Checks {
         context,
         tell,
@@ -69,11 +69,11 @@ pub(crate) async fn run(context: Arc<Readiness>, tell: Tell) {
 }
 
 /// What a task of a check comes back with.
-type Joined = Result<(Id, Checked), tokio::task::JoinError>;
+type Joined = Result<(Id, CheckResult), tokio::task::JoinError>;
 
 struct Checks {
     context: Arc<Readiness>,
-    tell: Tell,
+    tell: ConditionQueue,
     /// While checks are on.
     schedule: Option<Schedule>,
     /// The rules that hold, apart from the interval.
@@ -81,7 +81,7 @@ struct Checks {
     /// Why checks are off.
     off: Option<Obstacle>,
     rounds: u64,
-    running: JoinSet<Checked>,
+    running: JoinSet<CheckResult>,
     under_way: HashMap<Id, HostKey>,
 }
 
@@ -167,7 +167,7 @@ impl Checks {
     fn ended(&mut self, joined: Joined) {
         let (id, checked) = match joined {
             Ok(joined) => joined,
-            Err(error) => (error.id(), Checked::PutOff(GAP)),
+            Err(error) => (error.id(), CheckResult::PutOff(GAP)),
         };
         let Some(host) = self.under_way.remove(&id) else {
             return;
@@ -177,8 +177,8 @@ impl Checks {
             return;
         };
         match checked {
-            Checked::PutOff(pause) => schedule.end(&host, Ended::PutOff(pause), None, now),
-            Checked::Found(found) => {
+            CheckResult::PutOff(pause) => schedule.end(&host, Ended::PutOff(pause), None, now),
+            CheckResult::Found(found) => {
                 let ended = if found.verdict.is_ok() {
                     Ended::Ready
                 } else {
@@ -190,7 +190,7 @@ impl Checks {
         }
     }
 
-    fn note(&self, host: HostKey, found: FoundOut) {
+    fn note(&self, host: HostKey, found: CheckFindings) {
         let context = &self.context;
         let check = HostCheck {
             before: self.before(&host),
@@ -216,21 +216,21 @@ impl Checks {
     }
 
     /// How a host stood until now: as this process found it, else as an earlier one wrote.
-    fn before(&self, host: &HostKey) -> Standing {
+    fn before(&self, host: &HostKey) -> ReadinessState {
         if let Some(finding) = self.context.findings.of(host) {
             return match finding.verdict {
-                Ok(_) => Standing::Ready,
-                Err(obstacle) => Standing::NotReady(obstacle.reason.as_str().to_owned()),
+                Ok(_) => ReadinessState::Ready,
+                Err(obstacle) => ReadinessState::NotReady(obstacle.reason.as_str().to_owned()),
             };
         }
         match host.kind {
-            HostKind::Machine => Standing::Unknown,
+            HostKind::Machine => ReadinessState::Unknown,
             HostKind::Endpoint => {
                 let endpoints = &self.context.sources.caches.endpoints;
                 let endpoint = caches::find(endpoints, Some(&host.namespace), &host.name);
                 let endpoint = endpoint.as_deref().and_then(|guarded| guarded.0.as_ref().ok());
                 let standing = endpoint.and_then(standing);
-                standing.map_or(Standing::Unknown, |(standing, _)| standing)
+                standing.map_or(ReadinessState::Unknown, |(standing, _)| standing)
             }
         }
     }

@@ -6,7 +6,7 @@ use remediator_core::readiness::schedule::{First, HostKey, HostKind, Schedule};
 use remediator_core::readiness::slot::stable_hash;
 
 use crate::readiness::state::Readiness;
-use crate::report::Standing;
+use crate::report::ReadinessState;
 use crate::report::conditions::READY;
 use crate::snapshot::host;
 
@@ -23,11 +23,11 @@ pub(super) fn endpoints(context: &Readiness, schedule: &mut Schedule, begins: bo
         if begins {
             let standing = standing(endpoint);
             match &standing {
-                Some((Standing::Ready, checked)) if *checked == metadata.generation => {
+                Some((ReadinessState::Ready, checked)) if *checked == metadata.generation => {
                     first = First::InTurn;
                     context.reporter.host_stands(&key, true);
                 }
-                Some((Standing::NotReady(_), _)) => context.reporter.host_stands(&key, false),
+                Some((ReadinessState::NotReady(_), _)) => context.reporter.host_stands(&key, false),
                 Some(_) | None => {}
             }
         }
@@ -66,11 +66,11 @@ fn key_of<K: kube::Resource>(kind: HostKind, object: &K) -> HostKey {
 }
 
 /// What the condition of an endpoint says, and of which generation.
-pub(super) fn standing(endpoint: &BMCEndpoint) -> Option<(Standing, Option<i64>)> {
+pub(super) fn standing(endpoint: &BMCEndpoint) -> Option<(ReadinessState, Option<i64>)> {
     let conditions = &endpoint.status.as_ref()?.conditions;
     let ready = conditions.iter().find(|condition| condition.type_ == READY)?;
     Some((
-        Standing::of(&ready.status, &ready.reason),
+        ReadinessState::of(&ready.status, &ready.reason),
         ready.observed_generation,
     ))
 }

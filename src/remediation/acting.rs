@@ -2,7 +2,7 @@
 
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::{Act, Effect};
-use remediator_core::facts::{Facts, Obstacle, Origin, Seen};
+use remediator_core::facts::{Facts, Lookup, Obstacle, Origin};
 use remediator_core::journal::Verb;
 
 use crate::api_call::ShellError;
@@ -88,9 +88,9 @@ impl Acting<'_> {
             .and_then(|status| status.journal.subject.as_ref()?.there());
         match (journalled, &self.facts.world.machine) {
             (Some(node), _) => node.name.clone(),
-            (None, Seen::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
-            (None, Seen::Absent) => self.facts.named_node.clone().unwrap_or_default(),
-            (None, Seen::Unreadable(_)) => String::new(),
+            (None, Lookup::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
+            (None, Lookup::Absent) => self.facts.named_node.clone().unwrap_or_default(),
+            (None, Lookup::Unreadable(_)) => String::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ use remediator_core::facts::{Facts, Host, Obstacle};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
-use crate::snapshot::{gather, node_lease};
+use crate::snapshot::{cached, node_lease};
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
 /// where its Node is, and where what is decided on these facts has to be done.
@@ -25,7 +25,7 @@ pub(crate) fn facts(
     let about = about(remediation);
     Facts {
         strategy: remediation.spec.strategy.validated(),
-        origin: gather::origin(remediation),
+        origin: cached::origin(remediation),
         created: remediation
             .metadata
             .creation_timestamp
@@ -40,8 +40,8 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: context.leadership(now),
-        world: gather::world(&context.sources, remediation, (nodes, &host), &memory.known()),
-        look: memory.look.clone(),
+        world: cached::world(&context.sources, remediation, (nodes, &host), &memory.known()),
+        live_check: memory.live_check.clone(),
         host,
         admission,
         lease_holders: node_lease::holders(remediation),

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
-use remediator_core::facts::Look;
+use remediator_core::facts::LiveCheck;
 use remediator_core::journal::SavedNode;
 use remediator_core::observed::Observed;
 
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
-use crate::snapshot::gather::Known;
-use crate::snapshot::producers::Asked;
+use crate::snapshot::cached::Remembered;
+use crate::snapshot::producers::ProducerRead;
 
 /// The memory of one remediation.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
     /// What was seen and done.
     pub(crate) observed: Observed,
     /// The last live read.
-    pub(crate) look: Option<Look>,
+    pub(crate) live_check: Option<LiveCheck>,
     /// The remediation as our last write left it, until the cache has caught up.
     pub(crate) written: Option<PowerCycleRemediation>,
     /// The Node as our last write left it, until the cache has caught up.
@@ -32,7 +32,7 @@ pub(crate) struct Memory {
     /// The host that was asked last, before anything was done to it, and under which rules.
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     /// The health check that made the request.
-    pub(crate) asked_by: Option<Asked>,
+    pub(crate) asked_by: Option<ProducerRead>,
     /// The talk with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost as it was read, when, and what led to it.
@@ -47,8 +47,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// What is known besides the caches.
-    pub(crate) fn known(&self) -> Known<'_> {
-        Known {
+    pub(crate) fn known(&self) -> Remembered<'_> {
+        Remembered {
             asked: self.asked_by.as_ref(),
             written_node: self.written_node.as_ref(),
         }
@@ -58,7 +58,7 @@ impl Memory {
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
         if self.clock_jumps != jumps {
             self.clock_jumps = jumps;
-            self.look = None;
+            self.live_check = None;
             self.observed.forget_evidence();
         }
     }

@@ -5,15 +5,15 @@ pub(crate) mod admission;
 pub(crate) mod escalating;
 pub(crate) mod externally_remediated;
 pub(crate) mod facts;
-pub(crate) mod farewell;
 pub(crate) mod journal;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod observing;
 pub(crate) mod powering;
-pub(crate) mod predecessor;
 pub(crate) mod reconcile;
+pub(crate) mod shutdown;
+pub(crate) mod takeover;
 pub(crate) mod writing;
 
 use std::sync::Arc;

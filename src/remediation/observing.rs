@@ -19,7 +19,7 @@ use crate::clusters::node_of_host;
 use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::snapshot::look;
+use crate::snapshot::live;
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
@@ -47,7 +47,7 @@ impl Acting<'_> {
     async fn look_at(&self, observation: Observation, memory: &mut Memory) -> Result<(), ShellError> {
         match observation {
             Observation::Power => self.read_power(memory).await,
-            Observation::Look => {
+            Observation::LiveCheck => {
                 let subject = begun(self.remediation);
                 if subject.is_some_and(Subject::had_no_node) {
                     let host = self
@@ -55,16 +55,16 @@ impl Acting<'_> {
                         .map(|resolved| resolved.host.clone())
                         .map_err(Clone::clone);
                     let look =
-                        look::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
-                    memory.look = Some(Box::pin(look).await?);
+                        live::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
+                    memory.live_check = Some(Box::pin(look).await?);
                     return Ok(());
                 }
                 let node = self.node_name();
-                let look = look::look(&self.context.sources, self.remediation, &self.nodes, &node);
+                let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
                 memory.observed.note_look(&look, self.context.sources.clock.now());
                 memory.node_metadata = metadata;
-                memory.look = Some(look);
+                memory.live_check = Some(look);
                 Ok(())
             }
             Observation::Admission => {
@@ -91,7 +91,7 @@ impl Acting<'_> {
                     }
                     Some(_) | None => self.nodes()?.clone(),
                 };
-                let read = look::report(&self.context.sources, &nodes, &name, heartbeat).await?;
+                let read = live::report(&self.context.sources, &nodes, &name, heartbeat).await?;
                 memory.observed.note_report(read);
                 Ok(())
             }

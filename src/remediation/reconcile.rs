@@ -21,9 +21,9 @@ use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::remediation::predecessor::end_left_session;
+use crate::remediation::takeover::end_left_session;
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
-use crate::snapshot::{host, look, producers};
+use crate::snapshot::{host, live, producers};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
@@ -192,7 +192,7 @@ async fn read_what_a_deletion_needs(
             return;
         };
         memory.node_metadata = match context.sources.clusters.nodes_of(remediation) {
-            Ok(nodes) => look::node_metadata(&nodes, &node.name).await.unwrap_or_else(|error| {
+            Ok(nodes) => live::node_metadata(&nodes, &node.name).await.unwrap_or_else(|error| {
                 tracing::warn!(remediation = %remediation.name_any(), error = %crate::report::chain(&error), "what the Node carries is not known yet; it is read again");
                 None
             }),

@@ -7,7 +7,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::decision::Effect;
-use remediator_core::facts::{Origin, Seen};
+use remediator_core::facts::{Lookup, Origin};
 use remediator_core::machine_api::MachineApi;
 use serde_json::json;
 
@@ -131,8 +131,8 @@ impl Acting<'_> {
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
         let (api, seen) = match &self.facts.world.machine {
-            Seen::Present(seen) if seen.uid == uid => (seen.api, seen.resource_version.clone()),
-            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => {
+            Lookup::Present(seen) if seen.uid == uid => (seen.api, seen.resource_version.clone()),
+            Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => {
                 return Err(ShellError::Conflict { object: "Machine" });
             }
         };

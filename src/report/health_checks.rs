@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
+use remediator_core::checker::activation::Activation;
 use remediator_core::checker::notice::{Notice, Weight};
 use remediator_core::checker::pass::Numbers;
-use remediator_core::checker::standing::Standing;
 use remediator_core::machine_api::MachineApi;
 
 use crate::report::Reporter;
@@ -76,16 +76,16 @@ impl Reporter {
     }
 
     /// Says that our health checker stands in, or does not any more.
-    pub fn health_checker_stands(&self, api: MachineApi, standing: &Standing) {
+    pub fn health_checker_stands(&self, api: MachineApi, standing: &Activation) {
         let group = api.group();
         let gauge = self.metrics.standing_in.get_or_create(&[("api", group)]);
         gauge.set(i64::from(standing.is_in()));
         let reason = standing.reason().as_str();
         match standing {
-            Standing::In(why) | Standing::Beside(why) => {
+            Activation::Active(why) | Activation::Alongside(why) => {
                 tracing::info!(group, reason, "evaluating MachineHealthChecks: {why}");
             }
-            Standing::Aside(obstacle) => {
+            Activation::Inactive(obstacle) => {
                 tracing::info!(
                     group,
                     reason,

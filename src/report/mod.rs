@@ -12,7 +12,7 @@ mod recorder;
 pub use events::Reporter;
 pub use metrics::Metrics;
 pub use metrics_server::serve as serve_metrics;
-pub use readiness::{HostCheck, Standing};
+pub use readiness::{HostCheck, ReadinessState};
 
 /// An error and its causes in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {

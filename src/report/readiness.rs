@@ -14,7 +14,7 @@ use crate::report::metrics::host_labels;
 
 /// How a host stood before a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReadinessState {
     /// Nobody knew.
     Unknown,
     /// Ready.
@@ -23,7 +23,7 @@ pub enum Standing {
     NotReady(String),
 }
 
-impl Standing {
+impl ReadinessState {
     /// As a condition says it.
     pub fn of(status: &str, reason: &str) -> Self {
         match status {
@@ -42,7 +42,7 @@ pub struct HostCheck {
     /// The object that people look at: the Machine, or what stands for it.
     pub regarding: ObjectReference,
     /// How it stood before.
-    pub before: Standing,
+    pub before: ReadinessState,
     /// What was found.
     pub verdict: Result<String, Obstacle>,
     /// When the certificate of the BMC expires, if it has one and that is known.
@@ -86,14 +86,17 @@ impl Reporter {
         let object = format!("{}/{}", check.host.namespace, check.host.name);
         let reason = check.reason().as_str();
         let (kind, note) = match (&check.verdict, &check.before) {
-            (Ok(_), Standing::Ready | Standing::Unknown) => return,
-            (Err(_), Standing::NotReady(before)) if *before == reason => return,
-            (Ok(seen), Standing::NotReady(_)) => {
+            (Ok(_), ReadinessState::Ready | ReadinessState::Unknown) => return,
+            (Err(_), ReadinessState::NotReady(before)) if *before == reason => return,
+            (Ok(seen), ReadinessState::NotReady(_)) => {
                 tracing::info!(%object, reason, "{host} is ready again: {seen}");
                 let note = format!("{host}: a remediation would work again: {seen}");
                 (EventType::Normal, note)
             }
-            (Err(obstacle), Standing::Ready | Standing::Unknown | Standing::NotReady(_)) => {
+            (
+                Err(obstacle),
+                ReadinessState::Ready | ReadinessState::Unknown | ReadinessState::NotReady(_),
+            ) => {
                 let said = obstacle.for_people();
                 tracing::warn!(%object, reason, "{host} is not ready: {said}");
                 let note = if obstacle.reason == Reason::BmcOnlyOverIpmi {

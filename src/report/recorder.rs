@@ -16,7 +16,7 @@ use kube::runtime::events::{Event, Recorder, Reporter};
 const REMEMBERED: Duration = Duration::from_mins(6);
 
 /// What an event is about: object, reason, action and related object.
-type About = (String, String, String, String);
+type TargetRef = (String, String, String, String);
 
 /// What was published last about something.
 struct Last {
@@ -31,7 +31,7 @@ struct Last {
 pub(super) struct Notes {
     client: Client,
     reporter: Reporter,
-    last: Arc<Mutex<HashMap<About, Last>>>,
+    last: Arc<Mutex<HashMap<TargetRef, Last>>>,
 }
 
 impl Notes {
@@ -66,7 +66,7 @@ impl Notes {
     }
 
     /// What counts up this event, or publishes it for the first time.
-    fn recorder(&self, about: &About, event: &Event) -> Recorder {
+    fn recorder(&self, about: &TargetRef, event: &Event) -> Recorder {
         let now = Instant::now();
         let mut all = self.all();
         all.retain(|_, last| now.duration_since(last.used) < REMEMBERED);
@@ -85,12 +85,12 @@ impl Notes {
         recorder
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<About, Last>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<TargetRef, Last>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn about(event: &Event, regarding: &ObjectReference) -> About {
+fn about(event: &Event, regarding: &ObjectReference) -> TargetRef {
     let told = |object: &ObjectReference| {
         let parts = [&object.kind, &object.namespace, &object.name, &object.uid];
         parts.map(|part| part.clone().unwrap_or_default()).join("/")

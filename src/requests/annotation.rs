@@ -15,7 +15,7 @@ use remediator_api::strategy_spec::StrategySpec;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
-use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::intake::{self, Intake, Remediation, Triggered};
 use remediator_core::phase::Reason;
 
@@ -23,7 +23,7 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::retention;
-use crate::snapshot::{Sources, gather, others};
+use crate::snapshot::{Sources, cached, remediation_history};
 use crate::watch::caches::Guarded;
 use crate::watch::machine_key::machine_key;
 use crate::watch::{caches, lookup};
@@ -55,11 +55,11 @@ impl Intakes {
 
     /// Forgets a Machine that is gone: one that is made anew by its name is told everything.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
-        self.is_news(&key(namespace, name), None);
+        self.identity_changed(&key(namespace, name), None);
     }
 
     /// Whether a reason is news for a Machine.
-    fn is_news(&self, machine: &str, reason: Option<&'static str>) -> bool {
+    fn identity_changed(&self, machine: &str, reason: Option<&'static str>) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match reason {
             Some(reason) => told.insert(machine.to_owned(), reason) != Some(reason),
@@ -97,11 +97,11 @@ pub(crate) async fn reconcile(
     };
     let mut look_again = match decision {
         Intake::Nothing => {
-            intakes.is_news(&key, None);
+            intakes.identity_changed(&key, None);
             None
         }
         Intake::Skip { obstacle, look_again } => {
-            if intakes.is_news(&key, Some(obstacle.reason.as_str())) {
+            if intakes.identity_changed(&key, Some(obstacle.reason.as_str())) {
                 intakes.reporter.warn(&reference(&guarded), &obstacle).await;
             }
             Some(recheck(look_again, intakes.sources.clock.now()))
@@ -110,7 +110,7 @@ pub(crate) async fn reconcile(
             (Ok(machine), Some(Ok(strategy)))
                 if create(&intakes.sources, machine, &name, &strategy).await? =>
             {
-                intakes.is_news(&key, None);
+                intakes.identity_changed(&key, None);
                 None
             }
             // Somebody else has the name, and the cache does not know it yet.
@@ -139,14 +139,17 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
 fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let checks = lookup::health_checks(&sources.caches, machine);
     let (namespace, name, api) = (machine.namespace(), machine.name_any(), machine.api());
-    let of_unknown =
-        others::unreadable_remediation(sources, namespace.as_deref().unwrap_or_default(), Some(&name));
+    let of_unknown = remediation_history::unreadable_remediation(
+        sources,
+        namespace.as_deref().unwrap_or_default(),
+        Some(&name),
+    );
     if let Some(obstacle) = of_unknown {
         return skip(obstacle);
     }
     let node = match sources.clusters.nodes_of_machine(machine) {
         Ok(nodes) => node_cluster::node_of(machine, &nodes),
-        Err(obstacle) => Seen::Unreadable(obstacle.detail),
+        Err(obstacle) => Lookup::Unreadable(obstacle.detail),
     };
     let readable = sources.caches.readable_remediations();
     let is_of = |one: &PowerCycleRemediation| {
@@ -156,12 +159,12 @@ fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let remediations: Vec<Remediation> = readable
         .iter()
         .filter(|one| is_of(one))
-        .map(others::earlier)
+        .map(remediation_history::earlier)
         .collect();
     let is_taken =
         |name: &str| caches::find(&sources.caches.remediations, namespace.as_deref(), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
-    let machine = gather::machine_facts(machine, cluster.as_ref());
+    let machine = cached::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,
         node: &node,
@@ -193,9 +196,9 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
 fn strategy(sources: &Sources) -> Result<StrategySpec, Obstacle> {
     let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
     match lookup::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
-        Seen::Absent => Ok(StrategySpec::default()),
-        Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail)),
-        Seen::Present(policy) => policy.spec.strategy_of_triggers().map(|_| policy.spec.triggers),
+        Lookup::Absent => Ok(StrategySpec::default()),
+        Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail)),
+        Lookup::Present(policy) => policy.spec.strategy_of_triggers().map(|_| policy.spec.triggers),
     }
 }
 

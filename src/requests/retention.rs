@@ -9,7 +9,7 @@ use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Origin;
 
 use crate::api_call::{ShellError, within};
-use crate::snapshot::{Sources, gather};
+use crate::snapshot::{Sources, cached};
 use crate::watch::caches::Guarded;
 
 /// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
@@ -100,7 +100,7 @@ fn finished_of(sources: &Sources, machine: &Machine) -> Vec<Finished> {
 fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finished> {
     let journal = &remediation.status.as_ref()?.journal;
     let is_over = journal.phase.is_final() && remediation.metadata.deletion_timestamp.is_none();
-    if gather::origin(remediation) != Origin::Annotation || !is_over {
+    if cached::origin(remediation) != Origin::Annotation || !is_over {
         return None;
     }
     let name = remediation.name_any();

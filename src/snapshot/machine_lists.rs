@@ -8,7 +8,7 @@ use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::{ShellError, list, objects, within};
-use crate::watch::served::{ServedClusterApi, has_openshift_machines};
+use crate::watch::api_discovery::{ServedClusterApi, has_openshift_machines};
 
 /// Which Machines the server has.
 #[derive(Debug)]

@@ -5,21 +5,21 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey, Kind, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
 
 use crate::api_call::{ShellError, present, within};
 use crate::snapshot::sources::Sources;
+use crate::watch::api_discovery::not_served;
 use crate::watch::lookup;
 use crate::watch::machine_key::MachineKey;
-use crate::watch::served::not_served;
 
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {
-    pub(crate) machine: Seen<Machine>,
+    pub(crate) machine: Lookup<Machine>,
     /// Its Cluster, where it has one.
-    pub(crate) cluster: Option<Seen<Cluster>>,
+    pub(crate) cluster: Option<Lookup<Cluster>>,
     /// The health checks of its namespace.
     pub(crate) checks: Vec<Guarded<MachineHealthCheck>>,
 }
@@ -109,7 +109,10 @@ async fn checks(
     }
 }
 
-async fn cluster(sources: &Sources, key: Option<&ClusterKey>) -> Result<Option<Seen<Cluster>>, kube::Error> {
+async fn cluster(
+    sources: &Sources,
+    key: Option<&ClusterKey>,
+) -> Result<Option<Lookup<Cluster>>, kube::Error> {
     let Some(key) = key else { return Ok(None) };
     let cluster = match sources
         .cluster_api

@@ -65,7 +65,7 @@ async fn read(sources: &Sources, nodes: &NodeCluster, node: &str) -> Result<Node
     Ok(lease.map_or(NodeLease::Free, seen))
 }
 
-/// The same for a last look, in which whatever is not known stops.
+/// The same for a live check, in which whatever is not known stops.
 pub(crate) async fn look(
     sources: &Sources,
     nodes: &Result<NodeCluster, Obstacle>,

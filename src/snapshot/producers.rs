@@ -7,7 +7,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{Producer, producer};
 use remediator_api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::health::HealthCheck;
 use remediator_core::phase::Phase;
 
@@ -19,7 +19,7 @@ use crate::watch::lookup;
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
 /// What a request's NodeHealthCheck said, and when.
-pub(crate) type Asked = (Timestamp, Seen<HealthCheck>);
+pub(crate) type ProducerRead = (Timestamp, Lookup<HealthCheck>);
 
 /// Reads the NodeHealthCheck of a request that may still begin something. They are not watched: few clusters
 /// have them, and their operator deletes its requests when Nodes recover.
@@ -29,7 +29,7 @@ pub(crate) type Asked = (Timestamp, Seen<HealthCheck>);
 pub(crate) async fn read(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
-    asked: &mut Option<Asked>,
+    asked: &mut Option<ProducerRead>,
     now: Timestamp,
 ) -> Result<(), ShellError> {
     let Some(Producer::NodeHealthCheck(name)) = producer(remediation) else {
@@ -38,7 +38,7 @@ pub(crate) async fn read(
     let status = remediation.status.as_ref();
     let phase = status.map(|status| status.journal.phase).unwrap_or_default();
     let begins = matches!(phase, Phase::Pending | Phase::Holding | Phase::PoweringOff);
-    let is_fresh = |(read, _): &Asked| now.duration_since(*read) < FRESH;
+    let is_fresh = |(read, _): &ProducerRead| now.duration_since(*read) < FRESH;
     if !begins || asked.as_ref().is_some_and(is_fresh) {
         return Ok(());
     }
@@ -51,8 +51,8 @@ pub(crate) fn known(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     machine: Option<&Machine>,
-    asked: Option<&Asked>,
-) -> Vec<Seen<HealthCheck>> {
+    asked: Option<&ProducerRead>,
+) -> Vec<Lookup<HealthCheck>> {
     match (producer(remediation), machine) {
         (Some(Producer::NodeHealthCheck(_)), _) => asked.iter().map(|(_, check)| check.clone()).collect(),
         (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
@@ -74,7 +74,7 @@ pub(crate) async fn live(
     remediation: &PowerCycleRemediation,
     machine: Option<&Machine>,
     checks: &[Guarded<MachineHealthCheck>],
-) -> Result<Vec<Seen<HealthCheck>>, ShellError> {
+) -> Result<Vec<Lookup<HealthCheck>>, ShellError> {
     Ok(match (producer(remediation), machine) {
         (Some(Producer::NodeHealthCheck(name)), _) => vec![node_health_check(client, &name).await?],
         (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
@@ -89,7 +89,7 @@ pub(crate) fn of_machine<'a>(
     by: &Producer,
     checks: impl Iterator<Item = &'a Guarded<MachineHealthCheck>>,
     machine: &Machine,
-) -> Vec<Seen<HealthCheck>> {
+) -> Vec<Lookup<HealthCheck>> {
     checks
         .filter(|check| may_have_made(by, check))
         .map(|check| lookup::health_check(check, machine))
@@ -114,13 +114,13 @@ fn may_be_ours(kind: &str) -> bool {
     kind.is_empty() || kind == PowerCycleRemediationTemplate::kind(&())
 }
 
-async fn node_health_check(client: &Client, name: &str) -> Result<Seen<HealthCheck>, ShellError> {
+async fn node_health_check(client: &Client, name: &str) -> Result<Lookup<HealthCheck>, ShellError> {
     let checks = Api::<Guarded<NodeHealthCheck>>::all(client.clone());
     let check = within("reading the NodeHealthCheck", checks.get_opt(name)).await?;
     Ok(match check {
-        None => Seen::Absent,
+        None => Lookup::Absent,
         Some(Guarded(Ok(check))) => check.facts(),
-        Some(Guarded(Err(invalid))) => Seen::Unreadable(format!(
+        Some(Guarded(Err(invalid))) => Lookup::Unreadable(format!(
             "NodeHealthCheck {name} cannot be read: {}",
             invalid.error
         )),

@@ -8,9 +8,9 @@ use remediator_core::facts::{Host, Obstacle};
 use crate::clock::Clock;
 use crate::clusters::Clusters;
 use crate::metal3;
-use crate::shared_read::SharedRead;
+use crate::single_flight::SingleFlight;
+use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Caches;
-use crate::watch::served::ServedClusterApi;
 
 /// Where facts come from: the caches, and the API servers themselves.
 pub(crate) struct Sources {
@@ -21,7 +21,7 @@ pub(crate) struct Sources {
     pub(crate) clusters: Clusters,
     pub(crate) metal3: metal3::Provider,
     pub(crate) endpoint_reads: EndpointReads,
-    pub(crate) leases_unused: Unused,
+    pub(crate) leases_unused: LeasesUnused,
 }
 
 /// What is listed.
@@ -29,16 +29,16 @@ pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
 
 /// A Machine and its Node, and what was known of the host.
 #[derive(Clone, Debug)]
-pub(crate) struct Described {
+pub(crate) struct SearchedHost {
     pub(crate) namespace: String,
     pub(crate) machine: String,
     pub(crate) node: Option<String>,
     pub(crate) known: Host,
 }
 
-impl Described {
-    pub(crate) fn whose(&self) -> Whose<'_> {
-        Whose {
+impl SearchedHost {
+    pub(crate) fn whose(&self) -> MachineAndNode<'_> {
+        MachineAndNode {
             namespace: &self.namespace,
             machine: &self.machine,
             node: self.node.as_deref(),
@@ -47,11 +47,11 @@ impl Described {
 }
 
 /// Reads of all BMCEndpoints.
-pub(crate) type EndpointReads = SharedRead<Described, Result<(), Obstacle>>;
+pub(crate) type EndpointReads = SingleFlight<SearchedHost, Result<(), Obstacle>>;
 
 /// A Machine, and the Node that it names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose<'a> {
+pub(crate) struct MachineAndNode<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) machine: &'a str,
     pub(crate) node: Option<&'a str>,
@@ -59,4 +59,4 @@ pub(crate) struct Whose<'a> {
 
 /// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.
 #[derive(Debug, Default)]
-pub(crate) struct Unused(pub(crate) AtomicBool);
+pub(crate) struct LeasesUnused(pub(crate) AtomicBool);

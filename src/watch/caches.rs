@@ -9,18 +9,18 @@ pub(crate) use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
 use tokio::task::JoinSet;
 
-use crate::watch::change_events::Wakes;
+use crate::watch::api_discovery::ServedClusterApi;
+use crate::watch::change_events::ChangeHandlers;
+use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};
 use crate::watch::machine_key::MachineKey;
 use crate::watch::machine_stores::{MachineChanges, MachineStores, machine_stores};
-use crate::watch::refusals::{CLUSTERS, HEALTH_CHECKS, MACHINES, Refusals};
-use crate::watch::served::ServedClusterApi;
 use crate::watch::shared_cache::{SharedCache, is_listed};
 use crate::watch::watching::{drive, drive_own, listener, watch_all};
-use crate::watch::{served, shared_cache};
+use crate::watch::{api_discovery, shared_cache};
 
 /// The caches of everything that is watched.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub(crate) struct Caches {
     pub(crate) cluster_api: MachineStores,
     pub(crate) clusters: Store<Guarded<Cluster>>,
     pub(crate) nodes: Store<Guarded<Node>>,
-    pub(crate) refusals: Refusals,
+    pub(crate) denied: DeniedPermissions,
     served: Served,
 }
 
@@ -62,11 +62,14 @@ pub(crate) fn start(
     client: &Client,
     (cluster_api, served): (&ServedClusterApi, Served),
     tasks: &mut JoinSet<&'static str>,
-    (on_node, wakes): (impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static, Wakes),
+    (on_node, wakes): (
+        impl FnMut(&watcher::Event<Guarded<Node>>) + Send + 'static,
+        ChangeHandlers,
+    ),
 ) -> (Caches, Changes) {
     let (remediations, remediation_changes, cache) = SharedCache::new();
-    let refusals = Refusals::default();
-    let own = (client, &refusals);
+    let denied = DeniedPermissions::default();
+    let own = (client, &denied);
     let heard = listener(wakes.remediations);
     drive_own(own, "PowerCycleRemediation", heard, cache, tasks);
 
@@ -81,28 +84,28 @@ pub(crate) fn start(
     drive_own(own, "PowerCycleRemediationTemplate", heard, cache, tasks);
 
     let (machines, checks) = (
-        refusals.noting(served::openshift(client, tasks)),
-        refusals.noting(served::openshift(client, tasks)),
+        denied.noting(api_discovery::openshift(client, tasks)),
+        denied.noting(api_discovery::openshift(client, tasks)),
     );
     let of = wakes.openshift;
     let heard = (listener(of.machines), listener(of.health_checks));
     let (openshift, openshift_changes) = machine_stores((machines, checks), heard, tasks);
     let (machines, checks) = (
-        refusals.noting(served::cluster_api(client, cluster_api, tasks)),
-        refusals.noting(served::cluster_api(client, cluster_api, tasks)),
+        denied.noting(api_discovery::cluster_api(client, cluster_api, tasks)),
+        denied.noting(api_discovery::cluster_api(client, cluster_api, tasks)),
     );
     let of = wakes.cluster_api;
     let heard = (listener(of.machines), listener(of.health_checks));
     let (of_clusters, of_cluster_changes) = machine_stores((machines, checks), heard, tasks);
 
     let (clusters, cluster_changes, cache) = SharedCache::new();
-    let events = refusals.noting(served::cluster_api(client, cluster_api, tasks));
+    let events = denied.noting(api_discovery::cluster_api(client, cluster_api, tasks));
     let heard = (|_: &_| {}, listener(wakes.clusters));
     drive(events, "Cluster", Cluster::narrow, heard, cache, tasks);
 
     let (nodes, node_changes, cache) = SharedCache::new();
     let heard = (on_node, listener(wakes.nodes));
-    let events = refusals.noting(watch_all(client));
+    let events = denied.noting(watch_all(client));
     drive(events, "Node", Node::narrow, heard, cache, tasks);
 
     let caches = Caches {
@@ -114,7 +117,7 @@ pub(crate) fn start(
         cluster_api: of_clusters,
         clusters,
         nodes,
-        refusals,
+        denied,
         served,
     };
     let changes = Changes {
@@ -176,7 +179,7 @@ impl Caches {
     {
         tokio::select! {
             ready = store.wait_until_ready() => ready,
-            () = self.refusals.any_of(api.group(), resource) => Ok(()),
+            () = self.denied.any_of(api.group(), resource) => Ok(()),
         }
     }
 
@@ -186,9 +189,9 @@ impl Caches {
     }
 
     /// What is known of a Machine that may be among those.
-    pub(crate) fn hidden_machine(&self, whose: &str) -> Seen<Machine> {
+    pub(crate) fn hidden_machine(&self, whose: &str) -> Lookup<Machine> {
         let group = self.hidden().map_or("", MachineApi::group);
-        Seen::Unreadable(format!(
+        Lookup::Unreadable(format!(
             "the Machines of {group} are not known, so neither is {whose}: the daemon's role does not let it list \
              them"
         ))
@@ -196,7 +199,7 @@ impl Caches {
 
     /// Whether there are Machines of an API that may not be seen.
     pub(crate) fn hides(&self, api: MachineApi) -> bool {
-        self.refusals.hide_machines_of(api) && !self.of(api).is_listed()
+        self.denied.hide_machines_of(api) && !self.of(api).is_listed()
     }
 
     /// Whether everything has been listed once that the health checks of an API are judged by. An API that is

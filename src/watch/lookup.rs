@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{RemediationPolicy, remediation_policy};
-use remediator_core::facts::{Policy, Seen};
+use remediator_core::facts::{Lookup, Policy};
 use remediator_core::health::HealthCheck;
 use remediator_core::resource_version;
 
@@ -14,19 +14,19 @@ use crate::watch::caches::{self, Caches, Guarded};
 use crate::watch::machine_key::MachineKey;
 
 /// A Cluster as the cache has it.
-pub(crate) fn cluster(caches: &Caches, key: &ClusterKey) -> Seen<Cluster> {
+pub(crate) fn cluster(caches: &Caches, key: &ClusterKey) -> Lookup<Cluster> {
     let found = caches::find(&caches.clusters, Some(&key.namespace), &key.name);
     of(found.as_deref(), "Cluster", &key.name)
 }
 
 /// A Machine as the cache has it.
-pub(crate) fn machine(caches: &Caches, key: &MachineKey) -> Seen<Machine> {
+pub(crate) fn machine(caches: &Caches, key: &MachineKey) -> Lookup<Machine> {
     let name = &key.name;
     match key.api {
         // What was never listed is not known to be absent.
         Some(api) if !caches.of(api).is_listed() => {
             let group = api.group();
-            return Seen::Unreadable(format!(
+            return Lookup::Unreadable(format!(
                 "the Machines of {group} are not known, so neither is Machine {name}: the API server does not \
                  serve that API, or has not listed them yet"
             ));
@@ -38,9 +38,9 @@ pub(crate) fn machine(caches: &Caches, key: &MachineKey) -> Seen<Machine> {
     }
     let found: Vec<_> = caches.meant(key).collect();
     match found.as_slice() {
-        [] => Seen::Absent,
+        [] => Lookup::Absent,
         [machine] => of(Some(machine.as_ref()), "Machine", name),
-        _several => Seen::Unreadable(format!(
+        _several => Lookup::Unreadable(format!(
             "both machine.openshift.io and cluster.x-k8s.io have a Machine {name} in this namespace; an owner \
              reference of the remediation has to say which is meant"
         )),
@@ -59,7 +59,7 @@ pub(crate) fn is_newer_of_same<K: kube::Resource>(one: &K, other: &K) -> bool {
 }
 
 /// The health checks of a Machine's namespace that select it or cannot be read.
-pub(crate) fn health_checks(caches: &Caches, machine: &Machine) -> Vec<Seen<HealthCheck>> {
+pub(crate) fn health_checks(caches: &Caches, machine: &Machine) -> Vec<Lookup<HealthCheck>> {
     let namespace = machine.namespace();
     let of_api = &caches.of(machine.api()).health_checks;
     let checks = of_api.state_filter(|check| check.namespace() == namespace);
@@ -67,12 +67,12 @@ pub(crate) fn health_checks(caches: &Caches, machine: &Machine) -> Vec<Seen<Heal
 }
 
 /// What one health check says about a Machine.
-pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machine) -> Seen<HealthCheck> {
+pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machine) -> Lookup<HealthCheck> {
     match &check.0 {
         Ok(check) => check.facts_for(machine),
         Err(invalid) => {
             let name = invalid.metadata.name.as_deref().unwrap_or_default();
-            Seen::Unreadable(format!(
+            Lookup::Unreadable(format!(
                 "MachineHealthCheck {name} cannot be read: {}",
                 invalid.error
             ))
@@ -81,7 +81,7 @@ pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machin
 }
 
 /// What the policy says.
-pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Policy> {
+pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Policy> {
     let name = remediation_policy::POLICY_NAME;
     of(policy, "RemediationPolicy", name).map(|policy| Policy {
         paused: policy.spec.paused,
@@ -89,10 +89,10 @@ pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Seen<Policy
 }
 
 /// Turns what a cache has into what a decision may believe.
-pub(crate) fn of<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str) -> Seen<K> {
+pub(crate) fn of<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str) -> Lookup<K> {
     match object.map(|guarded| &guarded.0) {
-        None => Seen::Absent,
-        Some(Ok(object)) => Seen::Present(object.clone()),
-        Some(Err(invalid)) => Seen::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
+        None => Lookup::Absent,
+        Some(Ok(object)) => Lookup::Present(object.clone()),
+        Some(Err(invalid)) => Lookup::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
     }
 }

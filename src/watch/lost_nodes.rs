@@ -20,7 +20,7 @@ type Loss = (Option<String>, Option<Timestamp>, Option<Timestamp>);
 #[derive(Clone, Debug)]
 pub(crate) struct LostNodes {
     clock: Clock,
-    seen: Arc<Mutex<HashMap<String, Seen>>>,
+    seen: Arc<Mutex<HashMap<String, Lookup>>>,
 }
 
 /// Nodes that are remembered of one cluster, at the most: a workload cluster may show others in each list, and end
@@ -33,7 +33,7 @@ const LONGEST: usize = 512;
 
 /// A loss and when it was seen first.
 #[derive(Debug)]
-struct Seen {
+struct Lookup {
     loss: Loss,
     since: Instant,
     /// Whether the list that is being read has it, too.
@@ -97,14 +97,14 @@ impl LostNodes {
             return;
         }
         let (since, listed) = (now, true);
-        held.insert(name, Seen { loss, since, listed });
+        held.insert(name, Lookup { loss, since, listed });
     }
 
     fn forget(&self, name: &str) {
         self.held().remove(name);
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, Lookup>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,8 +10,8 @@ use remediator_api::guarded::Guarded;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use crate::watch::change_events::Wake;
-use crate::watch::refusals::Refusals;
+use crate::watch::change_events::ChangeHandler;
+use crate::watch::denied_permissions::DeniedPermissions;
 use crate::watch::shared_cache::SharedCache;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
@@ -30,7 +30,7 @@ where
 
 /// Keeps the cache of one of our kinds; `after` hears of what is watched when the cache has it.
 pub(crate) fn drive_own<K>(
-    (client, refusals): (&Client, &Refusals),
+    (client, denied): (&Client, &DeniedPermissions),
     kind: &'static str,
     after: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
     cache: SharedCache<K>,
@@ -39,7 +39,7 @@ pub(crate) fn drive_own<K>(
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     drive(
-        refusals.noting(watch_all(client)),
+        denied.noting(watch_all(client)),
         kind,
         strip::<K>,
         (|_: &_| {}, after),
@@ -48,7 +48,7 @@ pub(crate) fn drive_own<K>(
     );
 }
 
-pub(crate) fn listener<K: Resource>(mut wake: Wake<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
+pub(crate) fn listener<K: Resource>(mut wake: ChangeHandler<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
     move |event| wake.note(event)
 }
 

@@ -22,7 +22,7 @@ const ROOMS: [&str; 16] = [
     "clusters",
     "watch",
     "report",
-    "shared_read",
+    "single_flight",
 ];
 /// Below all rooms, in any order: they import nothing of the rooms but what is before them here.
 const GROUND: [&str; 3] = ["api_call", "clock", "test_server"];

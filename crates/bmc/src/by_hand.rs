@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{BmcError, BmcLine, CommandAnswer, PowerRead, Refusal, Verb};
+use super::{BmcError, BmcHandle, CommandAnswer, PowerRead, Refusal, Verb};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::manual::{Manual, Next};
@@ -51,7 +51,7 @@ pub enum ByHandError {
 ///
 /// # Errors
 /// When the BMC does not answer, or does not say who its host is.
-pub async fn first_read(line: &BmcLine, destructive: bool) -> Result<PowerRead, ByHandError> {
+pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead, ByHandError> {
     let read = line.read().await?;
     let said = read.uuid.as_deref().unwrap_or_default();
     if destructive && SystemUuid::parse(said).is_err() {
@@ -69,7 +69,7 @@ pub async fn first_read(line: &BmcLine, destructive: bool) -> Result<PowerRead, 
 /// # Errors
 /// When it is not so in time, or the BMC refuses for good.
 pub async fn carry_out(
-    line: &BmcLine,
+    line: &BmcHandle,
     verb: Verb,
     first: &PowerRead,
     timeout: Duration,
@@ -124,7 +124,7 @@ pub async fn carry_out(
 
 /// Sends the command once. What is no use repeating is an error.
 async fn send(
-    line: &BmcLine,
+    line: &BmcHandle,
     verb: Verb,
     tell: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Result<CommandAnswer, CommandError>, ByHandError> {

@@ -1,7 +1,7 @@
 //! What a BMC would let us do, and the same in the words of the core, which knows no protocols.
 
 use super::{BmcTarget, PowerRead, PresentedCertificate, Protocol, ServerTrust, Verb};
-use remediator_core::readiness::{Certificate, Found};
+use remediator_core::readiness::{BmcReport, Certificate};
 
 /// What a BMC would let us do, found out without changing anything.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl Inspection {
     }
 
     /// What the core judges. `target` is what was inspected.
-    pub fn found(&self, target: &BmcTarget) -> Found {
+    pub fn found(&self, target: &BmcTarget) -> BmcReport {
         let dates_matter = match &target.trust {
             ServerTrust::CertificateAuthority(_) | ServerTrust::SystemRoots => true,
             ServerTrust::Fingerprints(_) | ServerTrust::Unverified => false,
@@ -48,7 +48,7 @@ impl Inspection {
             .filter(|_| source == Protocol::Redfish)
             .and_then(|_| target.credentials.check_for_ipmi().err());
         let alone = stands_alone.map(|error| format!(" and nothing to fall back to ({error})"));
-        Found {
+        BmcReport {
             how: format!("{source} with {login}{}", alone.unwrap_or_default()),
             fallback: self.reading.fallback.clone(),
             power: self.reading.power,

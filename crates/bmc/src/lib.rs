@@ -24,7 +24,7 @@ mod tls;
 
 use tokio::time::Instant;
 
-pub use actor::{BmcLine, Bmcs, Urgency};
+pub use actor::{BmcHandle, Bmcs, Urgency};
 pub use address::{AddressError, BadPath, BmcAddress, Host, HostName, Privilege, ResourcePath, Transport};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;

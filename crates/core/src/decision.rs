@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::facts::OutOfService;
 use super::journal::{Journal, SavedNode};
 use super::machine_api::MachineApi;
-use super::node_lease::Claim;
+use super::node_lease::LeaseWrite;
 
 /// The answer of one step.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum Observation {
     /// Ask the BMC for identity and power state.
     Power,
     /// Read policy, Machine, MachineHealthChecks, Node and its Leases live.
-    Look,
+    LiveCheck,
     /// Ask whether it may begin: everything else about it was examined and found in order. What it was admitted to it
     /// loses with the next step that neither asks nor begins.
     Admission,
@@ -110,7 +110,7 @@ pub enum Effect {
     /// Delete the Machine.
     DeleteMachine(OfMachine),
     /// Take the Lease of medik8s on the Node, or renew ours.
-    TakeNodeLease(Claim),
+    TakeNodeLease(LeaseWrite),
     /// Delete that Lease, which is ours.
     ReleaseNodeLease {
         /// Name of the Node.

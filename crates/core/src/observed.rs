@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use super::facts::{Look, NodeReport, Obstacle};
+use super::facts::{LiveCheck, NodeReport, Obstacle};
 use super::journal::Verb;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
@@ -210,7 +210,7 @@ impl Observed {
     }
 
     /// Notes what a live read of everything says of the Node's Leases. `at` is when it ended.
-    pub fn note_look(&mut self, look: &Look, at: Timestamp) {
+    pub fn note_look(&mut self, look: &LiveCheck, at: Timestamp) {
         self.note_report(ReportRead {
             began: look.began,
             report: look.report.clone(),

@@ -6,7 +6,7 @@ use std::io;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Inspection, Urgency};
+use remediator_bmc::{BmcHandle, BmcTarget, Bmcs, Inspection, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
@@ -15,10 +15,10 @@ use remediator_core::readiness::{self, Expected};
 
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::conversation::rejected_before;
-use crate::bmc_access::latch::Latch;
+use crate::bmc_access::rejected_credentials::RejectedCredentials;
 use crate::cli::bmc::cluster::Cluster;
 use crate::cli::bmc::cluster_host::ClusterHost;
-use crate::cli::bmc::farewell;
+use crate::cli::bmc::end_session;
 use crate::cli::bmc::interruption::{Interrupted, Interruption};
 
 /// One host and what the check found.
@@ -33,7 +33,7 @@ pub(super) struct Checked {
 pub(super) struct Asker {
     stop: Interruption,
     bmcs: Bmcs,
-    latch: Latch,
+    rejected: RejectedCredentials,
 }
 
 impl Asker {
@@ -45,7 +45,7 @@ impl Asker {
         Ok(Self {
             stop: Interruption::watch()?,
             bmcs: Bmcs::default(),
-            latch: Latch::default(),
+            rejected: RejectedCredentials::default(),
         })
     }
 
@@ -129,9 +129,9 @@ impl Asker {
         if let (Some(secret), Some(place)) = (host.secret(), host.place()) {
             match &checked.verdict {
                 Err(obstacle) if obstacle.reason == Reason::BmcCredentialsRejected => {
-                    self.latch.note_rejection(&secret, &version, &place);
+                    self.rejected.note_rejection(&secret, &version, &place);
                 }
-                Ok(_) | Err(_) if checked.found.is_some() => self.latch.note_login(&secret, &version),
+                Ok(_) | Err(_) if checked.found.is_some() => self.rejected.note_login(&secret, &version),
                 Ok(_) | Err(_) => {}
             }
         }
@@ -145,7 +145,7 @@ impl Asker {
     fn latched(&self, host: &ClusterHost, target: &BmcTarget) -> Option<Obstacle> {
         let secret = host.secret()?;
         let latched = self
-            .latch
+            .rejected
             .holds(&secret, &target.credentials.version, &host.place()?)?;
         Some(rejected_before(&secret, latched))
     }
@@ -165,7 +165,7 @@ impl Asker {
     ) -> anyhow::Result<Checked> {
         let line = self.bmcs.line(target, Urgency::Remediation);
         let asked = self.stop.or(ask(&line, &bmc, expected, stated, ready)).await;
-        farewell(line).await;
+        end_session(line).await;
         let (found, verdict) = asked??;
         Ok(Checked {
             host,
@@ -179,7 +179,7 @@ impl Asker {
 type Asked = (Option<Inspection>, Result<String, Obstacle>);
 
 async fn ask(
-    line: &BmcLine,
+    line: &BmcHandle,
     bmc: &str,
     expected: &Expected<'_>,
     mut stated: Option<SystemUuid>,
@@ -208,7 +208,7 @@ async fn ask(
 async fn believe(
     host: &ClusterHost,
     node: &str,
-    line: &BmcLine,
+    line: &BmcHandle,
     bmc: &str,
 ) -> anyhow::Result<Result<(), Obstacle>> {
     let (first, last) = Cluster::watch_for_report(host, node).await?;

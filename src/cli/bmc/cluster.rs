@@ -157,7 +157,7 @@ impl Cluster {
         host: &ClusterHost,
         node: &str,
     ) -> anyhow::Result<(NodeReport, NodeReport)> {
-        let watched = crate::snapshot::look::watch_for_report(&host.nodes, node).await;
+        let watched = crate::snapshot::live::watch_for_report(&host.nodes, node).await;
         watched.map_err(|error| said(&error))
     }
 

@@ -17,10 +17,10 @@ use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
 use cluster::Cluster;
 pub use interruption::Interrupted;
 use interruption::Interruption;
-use remediator_bmc::{BmcLine, BmcTarget, Bmcs, Urgency, by_hand};
+use remediator_bmc::{BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
 use remediator_core::journal::Verb;
 
-/// The longest that the farewell to a BMC may take.
+/// The longest that the end_session to a BMC may take.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 /// How long nothing is said while a BMC does not answer.
@@ -94,7 +94,7 @@ async fn status(arguments: &OneArguments) -> anyhow::Result<()> {
     let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
     let reading = stop.or(patiently(line.read())).await;
-    farewell(line).await;
+    end_session(line).await;
     show::print(
         arguments.show.output,
         &show::power(&meant.label, &meant.bmc, &reading??),
@@ -106,7 +106,7 @@ async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
     let stop = Interruption::watch()?;
     let line = Bmcs::default().line(meant.target, Urgency::Remediation);
     let found = stop.or(patiently(line.inspect())).await;
-    farewell(line).await;
+    end_session(line).await;
     show::print(
         arguments.show.output,
         &show::facts(&meant.label, &meant.bmc, &found??),
@@ -132,12 +132,12 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     if done.is_err() {
         show::tell("interrupted; the session at the BMC is being ended (once more leaves it behind)");
     }
-    farewell(line).await;
+    end_session(line).await;
     done?
 }
 
 async fn carry_out(
-    line: &BmcLine,
+    line: &BmcHandle,
     arguments: &PowerArguments,
     verbs: &[Verb],
     label: &str,
@@ -183,7 +183,7 @@ async fn patiently<Answer>(answer: impl Future<Output = Answer>) -> Answer {
 }
 
 /// A session that is left behind is taken until it times out.
-async fn farewell(line: BmcLine) {
+async fn end_session(line: BmcHandle) {
     match tokio::time::timeout(FAREWELL, line.close()).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {

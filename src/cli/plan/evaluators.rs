@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use kube::Client;
 use remediator_api::RemediationPolicy;
 use remediator_api::guarded::Guarded;
+use remediator_core::checker::activation::{Activation, activation};
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
 use remediator_core::checker::platform::{LeaseRead, Platform, Sighting, platform};
-use remediator_core::checker::standing::{Standing, standing};
 use remediator_core::machine_api::MachineApi;
 use serde::Serialize;
 
-use crate::mhc::look_out::wanted_by;
+use crate::mhc::activation::wanted_by;
 use crate::mhc::platform::{is_switched_off, lease};
 
 /// What tells whether the platform's controllers run.
@@ -22,15 +22,15 @@ pub(super) struct Leases {
 
 /// Who evaluates the MachineHealthChecks of each API.
 pub(super) struct Evaluators {
-    openshift: OfApi,
-    cluster_api: OfApi,
+    openshift: ApiObjects,
+    cluster_api: ApiObjects,
     /// Whether the NodeHealthCheck operator evaluates those of OpenShift that have a template.
     operator: Option<bool>,
 }
 
-struct OfApi {
+struct ApiObjects {
     platform: Platform,
-    standing: Standing,
+    activation: Activation,
     /// How old the last renewal of the Lease of the platform's leader is, in whole seconds.
     renewed: Option<i64>,
 }
@@ -72,8 +72,8 @@ impl Evaluators {
         let of_api = |read: LeaseRead, switched_off: bool| {
             let seen = Sighting::by_its_own_time(read, now);
             let platform = platform(&seen, switched_off, now);
-            OfApi {
-                standing: standing(&wanted_by(policy), &platform),
+            ApiObjects {
+                activation: activation(&wanted_by(policy), &platform),
                 platform,
                 renewed: seen.since().map(|since| now.duration_since(since).as_secs()),
             }
@@ -91,7 +91,7 @@ impl Evaluators {
             MachineApi::OpenShift => &self.openshift,
             MachineApi::ClusterApi => &self.cluster_api,
         };
-        let evaluator = evaluator(api, asks, &of_api.platform, &of_api.standing, self.operator);
+        let evaluator = evaluator(api, asks, &of_api.platform, &of_api.activation, self.operator);
         let shown = shown(&evaluator, api, of_api.renewed);
         (evaluator, shown)
     }

@@ -9,17 +9,17 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{PowerCycleRemediation, target_ref};
 use remediator_core::checker::evaluator::{self, Evaluator};
-use remediator_core::facts::Seen;
-use remediator_core::health::assess::{Exempt, Judged};
+use remediator_core::facts::Lookup;
+use remediator_core::health::assess::{AssessedMachine, Exempt};
 use remediator_core::health::overlap::{Assessed, Check, Evaluation, evaluate};
 use remediator_core::health::target::{NodeState, Target};
 use remediator_core::health::verdict::Verdict;
 
-use crate::cli::plan::course::{Asks, Claim, Says};
+use crate::cli::plan::check_report::{CheckReport, check_report, limit};
+use crate::cli::plan::decision::{Asks, CheckOpinion, CheckVerdict};
 use crate::cli::plan::evaluators::EvaluatedBy;
-use crate::cli::plan::said::{Said, limit, said};
-use crate::cli::plan::world::{OfApi, World, within_namespace};
-use crate::mhc::judged;
+use crate::cli::plan::world::{ApiObjects, PlanSnapshot, within_namespace};
+use crate::mhc::check_inputs;
 
 /// A check that asks for a remediation.
 struct Listed {
@@ -30,10 +30,14 @@ struct Listed {
 }
 
 /// What the checks say of a Machine, as it is shown and as it counts.
-pub(super) type OfMachine = Vec<(Said, Claim)>;
+pub(super) type OfMachine = Vec<(CheckReport, CheckOpinion)>;
 
 /// What the checks of a namespace say of each Machine, by its name.
-pub(super) fn claims(world: &World, of_api: &OfApi, namespace: &str) -> BTreeMap<String, OfMachine> {
+pub(super) fn claims(
+    world: &PlanSnapshot,
+    of_api: &ApiObjects,
+    namespace: &str,
+) -> BTreeMap<String, OfMachine> {
     let checks = within_namespace(&of_api.health_checks, namespace);
     let listed: Vec<Listed> = checks.filter_map(|check| listed(world, of_api, check)).collect();
     let targets: Vec<Target> = within_namespace(&of_api.machines, namespace)
@@ -74,15 +78,19 @@ impl Listed {
 }
 
 /// A check that asks for a remediation by the strategy or a template; of one that cannot be read nobody knows.
-fn listed(world: &World, of_api: &OfApi, guarded: &Guarded<MachineHealthCheck>) -> Option<Listed> {
-    let cluster = judged::cluster_of(guarded);
-    let cluster = cluster.map_or(Seen::Absent, |key: ClusterKey| {
+fn listed(
+    world: &PlanSnapshot,
+    of_api: &ApiObjects,
+    guarded: &Guarded<MachineHealthCheck>,
+) -> Option<Listed> {
+    let cluster = check_inputs::cluster_of(guarded);
+    let cluster = cluster.map_or(Lookup::Absent, |key: ClusterKey| {
         world.cluster(&key).map(|cluster| cluster.state)
     });
     let asks_for_any = |check: &MachineHealthCheck| {
         check.asks_for_power_cycles() || check.spec.remediation_template.is_some()
     };
-    let check = judged::check(guarded, asks_for_any, cluster)?;
+    let check = check_inputs::check(guarded, asks_for_any, cluster)?;
     let template = guarded.0.as_ref().ok().and_then(|check| {
         let template = check.spec.remediation_template.as_ref()?;
         Some((check.asks_by_template(), template))
@@ -112,21 +120,25 @@ fn listed(world: &World, of_api: &OfApi, guarded: &Guarded<MachineHealthCheck>) 
     })
 }
 
-fn target(world: &World, guarded: &Guarded<Machine>) -> Target {
+fn target(world: &PlanSnapshot, guarded: &Guarded<Machine>) -> Target {
     let node = |machine: &Machine, name: &str| match world.nodes_of(machine) {
-        Ok(nodes) => judged::node(name, nodes.by_name.get(name)),
+        Ok(nodes) => check_inputs::node(name, nodes.by_name.get(name)),
         Err(obstacle) => NodeState::Unreachable(obstacle.detail),
     };
-    judged::target(guarded, node, is_under_way(world, guarded))
+    check_inputs::target(guarded, node, is_under_way(world, guarded))
 }
 
 /// What a check has to do with a Machine; nothing where it does not select it.
-fn of_check(listed: &Listed, evaluation: &Evaluation<'_>, machine: &str) -> Option<(Said, Claim)> {
+fn of_check(
+    listed: &Listed,
+    evaluation: &Evaluation<'_>,
+    machine: &str,
+) -> Option<(CheckReport, CheckOpinion)> {
     let name = &listed.check.name;
     let assessed = evaluation.checks.iter().find(|one| one.check.name == *name)?;
     let says = says(listed, evaluation, assessed, machine)?;
-    let said = said(assessed, machine, &listed.evaluated_by, &listed.asks)?;
-    let claim = Claim {
+    let said = check_report(assessed, machine, &listed.evaluated_by, &listed.asks)?;
+    let claim = CheckOpinion {
         check: format!("MachineHealthCheck {name}"),
         asks: listed.asks.clone(),
         evaluator: listed.evaluator.clone(),
@@ -140,19 +152,21 @@ fn says(
     evaluation: &Evaluation<'_>,
     assessed: &Assessed<'_>,
     machine: &str,
-) -> Option<Says> {
+) -> Option<CheckVerdict> {
     // A malformed one selects nothing, and is shown all the same.
     let Ok((_, assessment)) = &assessed.assessment else {
-        return Some(Says::Nothing);
+        return Some(CheckVerdict::Nothing);
     };
     let judged = assessment.machines.iter().find(|one| one.name == machine)?;
     Some(match &judged.verdict {
-        Verdict::Healthy | Verdict::Skipped(_) | Verdict::Unknown(_) => Says::Nothing,
-        Verdict::Waiting { until, .. } => until.map_or(Says::Nothing, Says::Later),
-        Verdict::Unhealthy { .. } if assessment.stopped.is_some() => Says::Forbidden(limit(assessment)),
+        Verdict::Healthy | Verdict::Skipped(_) | Verdict::Unknown(_) => CheckVerdict::Nothing,
+        Verdict::Waiting { until, .. } => until.map_or(CheckVerdict::Nothing, CheckVerdict::Later),
+        Verdict::Unhealthy { .. } if assessment.stopped.is_some() => {
+            CheckVerdict::Forbidden(limit(assessment))
+        }
         Verdict::Unhealthy { .. } => match exempt(listed, judged) {
-            Some(why) => Says::Unwanted(why.to_owned()),
-            None => by_others(evaluation, machine).map_or(Says::Wanted, Says::Forbidden),
+            Some(why) => CheckVerdict::Unwanted(why.to_owned()),
+            None => by_others(evaluation, machine).map_or(CheckVerdict::Wanted, CheckVerdict::Forbidden),
         },
     })
 }
@@ -172,7 +186,7 @@ fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
 /// `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`, `remediate`; cluster-api
 /// `core/reconcilers/machinehealthcheck/`, `patchUnhealthyTargets`; medik8s/node-healthcheck-operator
 /// `internal/controller/machinehealthcheck_controller.go`.
-fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
+fn exempt(listed: &Listed, judged: &AssessedMachine) -> Option<&'static str> {
     let is_by_trigger = match &listed.asks {
         Asks::Trigger => true,
         Asks::Request { .. } | Asks::Another(_) => false,
@@ -190,7 +204,7 @@ fn exempt(listed: &Listed, judged: &Judged) -> Option<&'static str> {
 }
 
 /// Whether a remediation of a Machine is at work.
-fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
+fn is_under_way(world: &PlanSnapshot, machine: &Guarded<Machine>) -> bool {
     let node = machine.0.as_ref().ok().and_then(Machine::node_name);
     let (name, namespace) = (machine.name_any(), machine.namespace().unwrap_or_default());
     remediation_of(world, (&namespace, &name), node, target_ref::is_under_way).is_some()
@@ -198,7 +212,7 @@ fn is_under_way(world: &World, machine: &Guarded<Machine>) -> bool {
 
 /// The first remediation of a Machine, by namespace and name, or of its Node that is wanted.
 pub(super) fn remediation_of<'a>(
-    world: &'a World,
+    world: &'a PlanSnapshot,
     (namespace, machine): (&str, &str),
     node: Option<&str>,
     is_wanted: impl Fn(&PowerCycleRemediation) -> bool,

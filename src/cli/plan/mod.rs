@@ -1,13 +1,13 @@
 //! `plan`: what the daemon would do now, and why, without touching anything.
 
-mod course;
+mod check_report;
+mod decision;
+mod dry_run;
+mod entry;
 mod evaluators;
 mod health;
 mod node_health_checks;
 mod nodes;
-mod outlook;
-mod prospect;
-mod said;
 mod show;
 mod templates;
 mod world;
@@ -16,7 +16,7 @@ use anyhow::bail;
 use clap::Args;
 
 use self::show::Plan;
-use self::world::World;
+use self::world::PlanSnapshot;
 use crate::cli::show::Output;
 
 /// Arguments of `plan`.
@@ -45,14 +45,14 @@ pub(super) fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
 }
 
 async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let world = Box::pin(World::read(
+    let world = Box::pin(PlanSnapshot::read(
         arguments.namespace.as_deref(),
         arguments.all_namespaces,
     ))
     .await?;
     let mut outlooks = Vec::new();
     for namespace in world.namespaces() {
-        outlooks.extend(outlook::of_namespace(&world, &namespace).await?);
+        outlooks.extend(entry::of_namespace(&world, &namespace).await?);
     }
     if let Some(name) = &arguments.machine {
         let named: Vec<_> = outlooks

@@ -4,16 +4,16 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
+use crate::cli::plan::check_report::CheckReport;
+use crate::cli::plan::entry::Entry;
 use crate::cli::plan::node_health_checks::Shown;
-use crate::cli::plan::outlook::Outlook;
-use crate::cli::plan::said::Said;
 use crate::cli::show::{Output, table};
 
 /// Everything that is to be said.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Plan {
-    pub(super) machines: Vec<Outlook>,
+    pub(super) machines: Vec<Entry>,
     pub(super) node_health_checks: Vec<Shown>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn all(output: Output, plan: &Plan) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// When standard output is gone.
-pub(super) fn one(output: Output, outlook: &Outlook) -> anyhow::Result<()> {
+pub(super) fn one(output: Output, outlook: &Entry) -> anyhow::Result<()> {
     if output == Output::Json {
         return json(outlook);
     }
@@ -99,7 +99,7 @@ fn node_health_check(out: &mut impl std::io::Write, check: &Shown) -> anyhow::Re
 }
 
 /// The Node, or why there is none.
-fn node(outlook: &Outlook) -> String {
+fn node(outlook: &Entry) -> String {
     match (&outlook.node, outlook.no_node) {
         (Some(node), None) => node.clone(),
         (Some(node), Some(why)) => format!("{node} ({why})"),
@@ -108,7 +108,7 @@ fn node(outlook: &Outlook) -> String {
     }
 }
 
-fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()> {
+fn words(out: &mut impl std::io::Write, outlook: &Entry) -> std::io::Result<()> {
     writeln!(out, "Machine {}/{}", outlook.namespace, outlook.machine)?;
     if let Some(cluster) = &outlook.cluster {
         writeln!(out, "  Cluster API, with its Node in workload cluster {cluster}")?;
@@ -159,14 +159,14 @@ fn words(out: &mut impl std::io::Write, outlook: &Outlook) -> std::io::Result<()
     Ok(())
 }
 
-fn is_worth_a_word(outlook: &Outlook) -> bool {
+fn is_worth_a_word(outlook: &Entry) -> bool {
     outlook.triggered
         || outlook.remediation.outcome != "NotNeeded"
         || outlook.checks.iter().any(|said| weight(said) > 0)
 }
 
 /// What is told of a Machine that several checks select.
-fn weight(said: &Said) -> u8 {
+fn weight(said: &CheckReport) -> u8 {
     match said.verdict {
         "Unhealthy" => 4,
         "Unknown" => 3,

@@ -12,7 +12,7 @@ use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, RemediationPolicy};
-use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
 use serde::de::DeserializeOwned;
 
@@ -26,10 +26,10 @@ use crate::snapshot::machine_lists::MachineLists;
 use crate::watch::lookup;
 
 /// Everything of the namespaces that are asked about.
-pub(super) struct World {
+pub(super) struct PlanSnapshot {
     pub(super) metal3: metal3::Provider,
     pub(super) read_at: Timestamp,
-    pub(super) apis: Vec<OfApi>,
+    pub(super) apis: Vec<ApiObjects>,
     clusters: Vec<Guarded<Cluster>>,
     pub(super) own: Nodes,
     workload: BTreeMap<ClusterKey, Result<Nodes, Obstacle>>,
@@ -42,13 +42,13 @@ pub(super) struct World {
 }
 
 /// Machines and health checks of one API.
-pub(super) struct OfApi {
+pub(super) struct ApiObjects {
     pub(super) api: MachineApi,
     pub(super) machines: Vec<Guarded<Machine>>,
     pub(super) health_checks: Vec<Guarded<MachineHealthCheck>>,
 }
 
-impl World {
+impl PlanSnapshot {
     /// Reads it, of one namespace or of all.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl World {
         let (openshift, cluster_api) = machines
             .into_iter()
             .partition::<Vec<_>, _>(|(api, _)| *api == MachineApi::OpenShift);
-        let of_api = |api, machines: Vec<(MachineApi, Guarded<Machine>)>, health_checks| OfApi {
+        let of_api = |api, machines: Vec<(MachineApi, Guarded<Machine>)>, health_checks| ApiObjects {
             api,
             machines: machines.into_iter().map(|(_, machine)| machine).collect(),
             health_checks,
@@ -136,7 +136,7 @@ impl World {
     }
 
     /// A Cluster of Cluster API.
-    pub(super) fn cluster(&self, key: &ClusterKey) -> Seen<Cluster> {
+    pub(super) fn cluster(&self, key: &ClusterKey) -> Lookup<Cluster> {
         let of_key = |cluster: &&Guarded<Cluster>| {
             let meta = cluster.meta();
             (meta.namespace.as_deref(), meta.name.as_deref()) == (Some(&key.namespace), Some(&key.name))

@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use kube::runtime::reflector::Store;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{self, Obstacle, Seen};
+use remediator_core::facts::{self, Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
@@ -25,7 +25,7 @@ pub(crate) fn among<'a>(
     nodes: impl Iterator<Item = &'a Guarded<Node>>,
     marks: &Marks,
     is_witness: impl Fn(&Node) -> bool,
-) -> Seen<facts::Node> {
+) -> Lookup<facts::Node> {
     let (mut search, mut witnessed) = (Search::of(marks.clone()), false);
     for guarded in nodes {
         search.look_at(guarded);
@@ -81,17 +81,17 @@ pub(crate) fn known(
     clusters: &Clusters,
     nodes: &Result<NodeCluster, Obstacle>,
     marks: &Result<Marks, String>,
-) -> Seen<facts::Node> {
+) -> Lookup<facts::Node> {
     let (nodes, marks) = match both(nodes, marks) {
         Ok(known) => known,
-        Err(why) => return Seen::Unreadable(why),
+        Err(why) => return Lookup::Unreadable(why),
     };
     // Names may be the same in many clusters.
     let of_host = Marks::of(marks.uuid.clone(), None);
     for other in clusters.other_clusters(nodes) {
         let bears = |guarded: &Guarded<Node>| matches!(bearing(guarded, &of_host), Bearing::Yes);
         if let Some(Guarded(Ok(node))) = other.nodes.find(bears).as_deref() {
-            return Seen::Present(node.facts());
+            return Lookup::Present(node.facts());
         }
     }
     let all = nodes.nodes.state();

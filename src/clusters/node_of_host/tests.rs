@@ -23,7 +23,7 @@ fn node(name: &str, uuid: &str) -> Guarded<Node> {
     serde_json::from_value(node).unwrap()
 }
 
-fn found(nodes: &[Guarded<Node>], witness: bool) -> Seen<String> {
+fn found(nodes: &[Guarded<Node>], witness: bool) -> Lookup<String> {
     let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), None);
     among(nodes.iter(), &marks, |_| witness).map(|node| node.name)
 }
@@ -32,17 +32,17 @@ fn found(nodes: &[Guarded<Node>], witness: bool) -> Seen<String> {
 fn a_node_has_the_uuid_in_either_byte_order() {
     for uuid in [UUID, &UUID.to_uppercase(), SWAPPED] {
         let nodes = [node("other", OTHER), node("one", uuid), node("blank", "")];
-        assert_eq!(found(&nodes, true), Seen::Present("one".to_owned()), "{uuid}");
+        assert_eq!(found(&nodes, true), Lookup::Present("one".to_owned()), "{uuid}");
     }
 }
 
 #[test]
 fn none_has_it_only_if_every_one_is_known_to_have_another() {
-    assert_eq!(found(&[node("other", OTHER)], true), Seen::Absent);
+    assert_eq!(found(&[node("other", OTHER)], true), Lookup::Absent);
     for unknown in ["", "nonsense", "00000000-0000-0000-0000-000000000000"] {
         let nodes = [node("other", OTHER), node("blank", unknown), node("third", OTHER)];
         assert!(
-            matches!(found(&nodes, true), Seen::Unreadable(why) if why.contains("blank")),
+            matches!(found(&nodes, true), Lookup::Unreadable(why) if why.contains("blank")),
             "{unknown:?}"
         );
     }
@@ -50,20 +50,20 @@ fn none_has_it_only_if_every_one_is_known_to_have_another() {
         serde_json::from_value(json!({"metadata": {"name": "broken"}, "status": {"conditions": 7}})).unwrap();
     assert!(unreadable.0.is_err());
     assert!(
-        matches!(found(&[node("other", OTHER), unreadable], true), Seen::Unreadable(why) if why.contains("broken"))
+        matches!(found(&[node("other", OTHER), unreadable], true), Lookup::Unreadable(why) if why.contains("broken"))
     );
 }
 
 #[test]
 fn nodes_of_nobody_knows_which_cluster_prove_nothing() {
-    assert!(matches!(found(&[], true), Seen::Unreadable(_)), "an empty list");
+    assert!(matches!(found(&[], true), Lookup::Unreadable(_)), "an empty list");
     assert!(matches!(
         found(&[node("other", OTHER)], false),
-        Seen::Unreadable(_)
+        Lookup::Unreadable(_)
     ));
     assert_eq!(
         found(&[node("one", UUID)], false),
-        Seen::Present("one".to_owned())
+        Lookup::Present("one".to_owned())
     );
 }
 
@@ -163,6 +163,6 @@ fn a_node_that_is_the_machines_in_any_other_way_is_its_host() {
     ] {
         let nodes = [node];
         let found = among(nodes.iter(), &marks, |_| true);
-        assert_eq!(matches!(found, Seen::Present(_)), is_its, "{what}");
+        assert_eq!(matches!(found, Lookup::Present(_)), is_its, "{what}");
     }
 }

@@ -28,9 +28,9 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::watch::change_events::{Wake, Waker, Woke};
+use crate::watch::change_events::{ChangeHandler, ChangeSender, MhcChange};
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::newcomers::{ChangedNode, Newcomers};
+use crate::watch::node_identities::{ChangedNode, NodeIdentities};
 
 /// Nodes of a workload cluster that are asked for at once.
 pub(crate) const NODES_PAGE: u32 = 50;
@@ -57,7 +57,7 @@ struct Shared {
     entries: Mutex<BTreeMap<ClusterKey, Entry>>,
     listeners: Vec<mpsc::UnboundedSender<Change>>,
     /// The health checker.
-    waker: Waker,
+    changes: ChangeSender,
 }
 
 struct Entry {
@@ -90,14 +90,14 @@ impl WorkloadClusters {
         client: Client,
         clock: Clock,
         listeners: Vec<mpsc::UnboundedSender<Change>>,
-        waker: Waker,
+        changes: ChangeSender,
     ) -> Self {
         Self(Arc::new(Shared {
             client,
             clock,
             entries: Mutex::default(),
             listeners,
-            waker,
+            changes,
         }))
     }
 
@@ -186,8 +186,8 @@ impl WorkloadClusters {
             key: key.clone(),
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
-            wake: Wake::of_workload(&self.0.waker, &key.namespace),
-            newcomers: Newcomers::default(),
+            wake: ChangeHandler::of_workload(&self.0.changes, &key.namespace),
+            identities: NodeIdentities::default(),
             shared: Arc::downgrade(&self.0),
         };
         Entry {
@@ -215,7 +215,7 @@ impl Shared {
         drop(entries);
         self.tell(&Change::Cluster(key.clone()));
         // Who hears no more has ended, and the daemon with it.
-        let _ = self.waker.send(Woke::Namespace(key.namespace.clone()));
+        let _ = self.changes.send(MhcChange::Namespace(key.namespace.clone()));
     }
 
     fn tell(&self, change: &Change) {

@@ -15,8 +15,8 @@ fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>)
         namespace: "metal".to_owned(),
         name: "blue".to_owned(),
     };
-    let (waker, _) = tokio::sync::mpsc::unbounded_channel();
-    let clusters = WorkloadClusters::new(client, Clock::start(), vec![tell], waker);
+    let (changes, _) = tokio::sync::mpsc::unbounded_channel();
+    let clusters = WorkloadClusters::new(client, Clock::start(), vec![tell], changes);
     (clusters, key, told)
 }
 

@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// A condition, before it has a version's form.
-pub(super) struct Stated {
+pub(super) struct ConditionText {
     pub(super) kind: &'static str,
     pub(super) status: &'static str,
     pub(super) reason: &'static str,
     pub(super) message: String,
 }
 
-impl Stated {
+impl ConditionText {
     /// A condition of v1beta1 says why only where it is not True, and how bad that is.
     pub(super) fn of_v1beta1(&self, since: &Value) -> Value {
         if self.status == "True" {
@@ -36,9 +36,9 @@ impl Stated {
 /// its time.
 pub(super) fn listed(
     present: &Value,
-    wanted: &[Stated],
+    wanted: &[ConditionText],
     now: Timestamp,
-    form: impl Fn(&Stated, &Value) -> Value,
+    form: impl Fn(&ConditionText, &Value) -> Value,
 ) -> Value {
     let mut all = present.as_array().cloned().unwrap_or_default();
     for one in wanted {

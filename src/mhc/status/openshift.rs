@@ -43,8 +43,8 @@ pub(super) async fn write(
 
 /// The part of the status that is to be written; `None` if it says so already.
 fn changed(present: &MachineHealthCheckStatus, wanted: &Status, now: Timestamp) -> Option<Value> {
-    let standing = present.conditions.clone().unwrap_or_default();
-    let before = standing.iter().find(|one| one.kind == REMEDIATION_ALLOWED);
+    let activation = present.conditions.clone().unwrap_or_default();
+    let before = activation.iter().find(|one| one.kind == REMEDIATION_ALLOWED);
     let condition = condition(wanted, before, now);
     let counts = wanted.counts.map(|counts| {
         let numbers = [counts.expected, counts.healthy, counts.remediations];
@@ -59,7 +59,7 @@ fn changed(present: &MachineHealthCheckStatus, wanted: &Status, now: Timestamp) 
     if has_counts && before == Some(&condition) {
         return None;
     }
-    let others = standing
+    let others = activation
         .iter()
         .filter(|one| one.kind != REMEDIATION_ALLOWED)
         .cloned();

@@ -9,12 +9,12 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, is_told_to_stop};
 use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
 use remediator_core::decision::{Act, Decision, Observation};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::phase::Phase;
 
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::Remediator;
-use crate::snapshot::others::unreadable_remediations;
+use crate::snapshot::remediation_history::unreadable_remediations;
 use crate::watch::caches::Caches;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
@@ -164,7 +164,7 @@ fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &Res
     let mut keys = BTreeSet::from([Key::Bmc(host.host.bmc.clone())]);
     keys.extend(about(remediation).node.map(|node| node_key(None, node)));
     if let Some(key) = machine_key(&context.sources.caches, remediation) {
-        if let Seen::Present(machine) = lookup::machine(&context.sources.caches, &key) {
+        if let Lookup::Present(machine) = lookup::machine(&context.sources.caches, &key) {
             let cluster = ClusterKey::of(&machine);
             keys.extend(machine.node_name().map(|node| node_key(cluster, node.to_owned())));
         }

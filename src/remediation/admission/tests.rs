@@ -67,7 +67,7 @@ fn of_two_that_the_caches_cannot_tell_apart_one_is_admitted() {
 fn what_was_admitted_ends_when_it_is_not_asked_for_any_more_or_is_over() {
     let first = one("first", Stage::Waiting);
     let asks = waits(Some(Act::Observe(Observation::Admission)));
-    let looks = waits(Some(Act::Observe(Observation::Look)));
+    let looks = waits(Some(Act::Observe(Observation::LiveCheck)));
     let begins = Decision {
         journal: Journal {
             phase: Phase::PoweringOff,

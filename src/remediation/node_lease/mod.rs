@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
-use remediator_core::node_lease::{self, Claim};
+use remediator_core::node_lease::{self, LeaseWrite};
 use remediator_core::observed::NodeLeaseRead;
 use remediator_core::phase::Reason;
 
@@ -49,7 +49,7 @@ impl Acting<'_> {
     }
 
     /// Takes the Lease, or renews it.
-    pub(crate) async fn take_node_lease(&self, claim: &Claim, memory: &mut Memory) {
+    pub(crate) async fn take_node_lease(&self, claim: &LeaseWrite, memory: &mut Memory) {
         let written = match self.place_of_lease() {
             Ok((nodes, _)) => write(&leases(&nodes.client), claim)
                 .await
@@ -109,7 +109,7 @@ enum Unwritten {
     Nowhere(Obstacle),
 }
 
-async fn write(api: &Api<Lease>, claim: &Claim) -> Result<(), ShellError> {
+async fn write(api: &Api<Lease>, claim: &LeaseWrite) -> Result<(), ShellError> {
     let lease = claimed(claim);
     let written = if claim.replaces.is_none() {
         let parameters = PostParams::default();
@@ -124,7 +124,7 @@ async fn write(api: &Api<Lease>, claim: &Claim) -> Result<(), ShellError> {
     written.map(|_| ())
 }
 
-fn claimed(claim: &Claim) -> Lease {
+fn claimed(claim: &LeaseWrite) -> Lease {
     let seconds = i32::try_from(claim.duration.as_secs()).unwrap_or(i32::MAX);
     Lease {
         metadata: ObjectMeta {

@@ -39,7 +39,7 @@ fn what_the_checker_behind_a_request_holds_is_held_for_us() {
 #[test]
 fn a_claim_is_read_as_it_was_written() {
     let at = |second| jiff::Timestamp::from_second(second).unwrap();
-    let mut claim = Claim {
+    let mut claim = LeaseWrite {
         node: "Worker-1".to_owned(),
         node_uid: "node-uid".to_owned(),
         holder: "us".to_owned(),

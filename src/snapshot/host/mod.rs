@@ -8,7 +8,7 @@ use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
 use remediator_bmc::ServerTrust;
-use remediator_core::facts::{Host, Obstacle, Seen};
+use remediator_core::facts::{Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::metal3::{HostName, HostReference, Signposts, host_reference};
 use remediator_core::phase::Reason;
@@ -38,14 +38,14 @@ pub(crate) async fn resolve(
         return Ok(through_endpoint(sources, &namespace, None, node.as_deref()));
     };
     let machine = match lookup::machine(&sources.caches, &key) {
-        Seen::Present(machine) => machine,
-        Seen::Absent => {
+        Lookup::Present(machine) => machine,
+        Lookup::Absent => {
             return Ok(Err(Obstacle::new(
                 Reason::MachineNotFound,
                 format!("Machine {} does not exist", key.name),
             )));
         }
-        Seen::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
+        Lookup::Unreadable(detail) => return Ok(Err(Obstacle::new(Reason::MachineUnreadable, detail))),
     };
     match reference(&machine) {
         Err(obstacle) => Ok(Err(obstacle)),

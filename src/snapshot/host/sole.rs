@@ -8,10 +8,14 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 
 use crate::snapshot::host::{among_endpoints, bmc_address, speaks_of};
-use crate::snapshot::sources::Whose;
+use crate::snapshot::sources::MachineAndNode;
 
 /// Whether an endpoint has a part in what [`still_sole`] says of a host.
-pub(crate) fn is_of_interest(endpoint: &Guarded<BMCEndpoint>, whose: Whose<'_>, known: &Host) -> bool {
+pub(crate) fn is_of_interest(
+    endpoint: &Guarded<BMCEndpoint>,
+    whose: MachineAndNode<'_>,
+    known: &Host,
+) -> bool {
     let names = |endpoint: &BMCEndpoint| speaks_of(endpoint, Some(whose.machine), whose.node);
     let is_its = whose.is_within(endpoint) && endpoint.0.as_ref().is_ok_and(names);
     is_its || describes(endpoint, known) != Ok(false)
@@ -24,7 +28,7 @@ pub(crate) fn is_of_interest(endpoint: &Guarded<BMCEndpoint>, whose: Whose<'_>, 
 /// The obstacle.
 pub(crate) fn still_sole(
     endpoints: &[Guarded<BMCEndpoint>],
-    whose: Whose<'_>,
+    whose: MachineAndNode<'_>,
     known: &Host,
 ) -> Result<(), Obstacle> {
     let of_namespace = endpoints.iter().filter(|endpoint| whose.is_within(endpoint));
@@ -60,7 +64,7 @@ pub(crate) fn still_sole(
     Ok(())
 }
 
-impl Whose<'_> {
+impl MachineAndNode<'_> {
     fn is_within(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
         endpoint.namespace().as_deref() == Some(self.namespace)
     }

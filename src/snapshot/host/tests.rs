@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::snapshot::host::*;
-use crate::snapshot::sources::Whose;
+use crate::snapshot::sources::MachineAndNode;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
@@ -26,7 +26,7 @@ fn ours() -> Guarded<BMCEndpoint> {
 
 fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
     let known = resolve_endpoint(ours().0.as_ref().unwrap()).unwrap().host;
-    let whose = Whose {
+    let whose = MachineAndNode {
         namespace: "metal",
         machine: "worker-1",
         node: None,

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Woke {
+pub(crate) enum MhcChange {
     /// Something in this namespace.
     Namespace(String),
     /// The Node of this name.
@@ -28,55 +28,55 @@ pub(crate) enum Woke {
 }
 
 /// Who is told.
-pub(crate) type Waker = mpsc::UnboundedSender<Woke>;
+pub(crate) type ChangeSender = mpsc::UnboundedSender<MhcChange>;
 
 /// The listeners to the watches.
-pub(crate) struct Wakes {
-    pub(crate) nodes: Wake<Node>,
-    pub(crate) remediations: Wake<PowerCycleRemediation>,
-    pub(crate) openshift: MachineWakes,
-    pub(crate) cluster_api: MachineWakes,
-    pub(crate) clusters: Wake<Cluster>,
-    pub(crate) endpoints: Wake<BMCEndpoint>,
-    pub(crate) templates: Wake<PowerCycleRemediationTemplate>,
+pub(crate) struct ChangeHandlers {
+    pub(crate) nodes: ChangeHandler<Node>,
+    pub(crate) remediations: ChangeHandler<PowerCycleRemediation>,
+    pub(crate) openshift: MachineChangeHandlers,
+    pub(crate) cluster_api: MachineChangeHandlers,
+    pub(crate) clusters: ChangeHandler<Cluster>,
+    pub(crate) endpoints: ChangeHandler<BMCEndpoint>,
+    pub(crate) templates: ChangeHandler<PowerCycleRemediationTemplate>,
 }
 
 /// The listeners to the watches of one API.
-pub(crate) struct MachineWakes {
-    pub(crate) machines: Wake<Machine>,
-    pub(crate) health_checks: Wake<MachineHealthCheck>,
+pub(crate) struct MachineChangeHandlers {
+    pub(crate) machines: ChangeHandler<Machine>,
+    pub(crate) health_checks: ChangeHandler<MachineHealthCheck>,
 }
 
-impl MachineWakes {
-    fn new(waker: &Waker) -> Self {
+impl MachineChangeHandlers {
+    fn new(changes: &ChangeSender) -> Self {
         Self {
-            machines: Wake::new(waker, machine),
-            health_checks: Wake::new(waker, health_check),
+            machines: ChangeHandler::new(changes, machine),
+            health_checks: ChangeHandler::new(changes, health_check),
         }
     }
 }
 
-impl Wakes {
-    /// Listeners that tell `waker`.
-    pub(crate) fn new(waker: &Waker) -> Self {
+impl ChangeHandlers {
+    /// Listeners that tell `changes`.
+    pub(crate) fn new(changes: &ChangeSender) -> Self {
         Self {
-            nodes: Wake::new(waker, node),
-            remediations: Wake::new(waker, remediation),
-            openshift: MachineWakes::new(waker),
-            cluster_api: MachineWakes::new(waker),
-            clusters: Wake::new(waker, cluster),
-            endpoints: Wake::new(waker, endpoint),
-            templates: Wake::new(waker, template),
+            nodes: ChangeHandler::new(changes, node),
+            remediations: ChangeHandler::new(changes, remediation),
+            openshift: MachineChangeHandlers::new(changes),
+            cluster_api: MachineChangeHandlers::new(changes),
+            clusters: ChangeHandler::new(changes, cluster),
+            endpoints: ChangeHandler::new(changes, endpoint),
+            templates: ChangeHandler::new(changes, template),
         }
     }
 }
 
-impl Wake<Node> {
+impl ChangeHandler<Node> {
     /// A listener to the Nodes of a workload cluster, whose Machines are in this namespace.
-    pub(crate) fn of_workload(waker: &Waker, namespace: &str) -> Self {
+    pub(crate) fn of_workload(changes: &ChangeSender, namespace: &str) -> Self {
         Self {
             namespace: Some(namespace.to_owned()),
-            ..Self::new(waker, node)
+            ..Self::new(changes, node)
         }
     }
 }
@@ -85,24 +85,24 @@ impl Wake<Node> {
 type Key = (Option<String>, String);
 
 /// A listener to one watch.
-pub(crate) struct Wake<K> {
+pub(crate) struct ChangeHandler<K> {
     fingerprint: fn(&K, &mut DefaultHasher),
     seen: BTreeMap<Key, u64>,
     /// What the list that is being read has so far.
     listed: BTreeMap<Key, u64>,
     /// Where that is looked at which the objects are about, if that is not their own.
     namespace: Option<String>,
-    waker: Waker,
+    changes: ChangeSender,
 }
 
-impl<K: Resource> Wake<K> {
-    fn new(waker: &Waker, fingerprint: fn(&K, &mut DefaultHasher)) -> Self {
+impl<K: Resource> ChangeHandler<K> {
+    fn new(changes: &ChangeSender, fingerprint: fn(&K, &mut DefaultHasher)) -> Self {
         Self {
             fingerprint,
             seen: BTreeMap::new(),
             listed: BTreeMap::new(),
             namespace: None,
-            waker: waker.clone(),
+            changes: changes.clone(),
         }
     }
 
@@ -157,8 +157,8 @@ impl<K: Resource> Wake<K> {
     fn wake(&self, keys: impl IntoIterator<Item = Key>) {
         for (namespace, name) in keys {
             let namespace = self.namespace.clone().or(namespace);
-            let woke = namespace.map_or_else(|| Woke::Node(name), Woke::Namespace);
-            if self.waker.send(woke).is_err() {
+            let woke = namespace.map_or_else(|| MhcChange::Node(name), MhcChange::Namespace);
+            if self.changes.send(woke).is_err() {
                 tracing::debug!("the health checker has ended; nobody is woken");
             }
         }

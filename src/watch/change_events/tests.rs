@@ -25,23 +25,23 @@ fn machine_with(name: &str, change: impl FnOnce(&mut Value)) -> Guarded<Machine>
     serde_json::from_value(machine).unwrap()
 }
 
-struct Heard(mpsc::UnboundedReceiver<Woke>);
+struct Heard(mpsc::UnboundedReceiver<MhcChange>);
 
 impl Heard {
-    fn all(&mut self) -> Vec<Woke> {
+    fn all(&mut self) -> Vec<MhcChange> {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
     }
 }
 
-fn listen() -> (Wakes, Heard) {
-    let (waker, heard) = mpsc::unbounded_channel();
-    (Wakes::new(&waker), Heard(heard))
+fn listen() -> (ChangeHandlers, Heard) {
+    let (changes, heard) = mpsc::unbounded_channel();
+    (ChangeHandlers::new(&changes), Heard(heard))
 }
 
 #[test]
 fn a_heartbeat_wakes_nobody_and_a_condition_does() {
     let (mut wakes, mut heard) = listen();
-    let woken = vec![Woke::Node("n".to_owned())];
+    let woken = vec![MhcChange::Node("n".to_owned())];
     let mut apply = |heartbeat, status| {
         wakes.nodes.note(&Event::Apply(node_with(heartbeat, status)));
         heard.all()
@@ -77,7 +77,7 @@ fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of
 #[test]
 fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
     let (mut wakes, mut heard) = listen();
-    let woken = [Woke::Namespace("machines".to_owned())];
+    let woken = [MhcChange::Namespace("machines".to_owned())];
     let unchanged = |name: &str| machine_with(name, |_| {});
     wakes.openshift.machines.note(&Event::Init);
     wakes.openshift.machines.note(&Event::InitApply(unchanged("a")));
@@ -206,7 +206,7 @@ fn cluster_with(paused: bool, version: &str) -> Guarded<Cluster> {
 #[test]
 fn a_pause_of_a_cluster_wakes_and_its_phase_does_not() {
     let (mut wakes, mut heard) = listen();
-    let woken = vec![Woke::Namespace("machines".to_owned())];
+    let woken = vec![MhcChange::Namespace("machines".to_owned())];
     for (paused, version, expected) in [
         (false, "1", woken.clone()),
         (false, "2", vec![]),
@@ -219,13 +219,13 @@ fn a_pause_of_a_cluster_wakes_and_its_phase_does_not() {
 
 #[test]
 fn a_node_of_a_workload_cluster_wakes_where_its_machine_is() {
-    let (waker, heard) = mpsc::unbounded_channel();
-    let (mut wake, mut heard) = (Wake::of_workload(&waker, "machines"), Heard(heard));
+    let (changes, heard) = mpsc::unbounded_channel();
+    let (mut wake, mut heard) = (ChangeHandler::of_workload(&changes, "machines"), Heard(heard));
     let mut apply = |heartbeat, status| {
         wake.note(&Event::Apply(node_with(heartbeat, status)));
         heard.all()
     };
-    let woken = vec![Woke::Namespace("machines".to_owned())];
+    let woken = vec![MhcChange::Namespace("machines".to_owned())];
     assert_eq!(apply("2026-01-01T00:00:01Z", "True"), woken);
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
     assert_eq!(apply("2026-01-01T00:00:03Z", "Unknown"), woken);

@@ -10,7 +10,7 @@ use crate::{PowerCycleRemediation, keys};
 
 /// Whom a remediation is about: a Machine, a Node, or both, which then have to belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct TargetRef {
     /// Name of the Machine, in the remediation's namespace.
     pub machine: Option<String>,
     /// The API that it is of, where the remediation says.
@@ -65,7 +65,7 @@ fn group(owner: &OwnerReference) -> &str {
 /// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with
 /// Cluster API and machine-api-operator. Of a request whose MachineHealthCheck is named but no Machine, the
 /// Machine is in another namespace: one of the same name in this namespace is somebody else's.
-pub fn about(remediation: &PowerCycleRemediation) -> About {
+pub fn about(remediation: &PowerCycleRemediation) -> TargetRef {
     let spec = &remediation.spec;
     let owner = owning_machine(&remediation.metadata);
     let node = spec.node_name.clone().or_else(|| checked_node(remediation));
@@ -74,7 +74,7 @@ pub fn about(remediation: &PowerCycleRemediation) -> About {
         .clone()
         .or_else(|| owner.map(|owner| owner.name.clone()))
         .or_else(|| (node.is_none() && !is_elsewhere(remediation)).then(|| remediation.name_any()));
-    About {
+    TargetRef {
         machine,
         machine_api: owner.and_then(api_of),
         machine_uid: owner.map(|owner| owner.uid.clone()),

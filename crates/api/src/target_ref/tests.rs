@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::target_ref::{About, MachineApi, Producer, about, producer};
+use crate::target_ref::{MachineApi, Producer, TargetRef, about, producer};
 
 fn remediation(metadata: &Value, spec: &Value) -> crate::PowerCycleRemediation {
     let mut object = json!({
@@ -21,9 +21,9 @@ fn owner(group: &str, kind: &str) -> Value {
     json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": "owner", "uid": "owner-uid"})
 }
 
-fn names(machine: Option<&str>, uid: Option<&str>, node: Option<&str>) -> About {
+fn names(machine: Option<&str>, uid: Option<&str>, node: Option<&str>) -> TargetRef {
     let own = |text: Option<&str>| text.map(ToOwned::to_owned);
-    About {
+    TargetRef {
         machine: own(machine),
         machine_api: uid.map(|_| MachineApi::OpenShift),
         machine_uid: own(uid),
@@ -276,7 +276,7 @@ fn requests_as_each_producer_makes_them() {
             "labels": {"app.kubernetes.io/part-of": "somebody", "cluster.x-k8s.io/cluster-name": "prod"},
         });
         let request = remediation(&metadata, &json!({}));
-        let expected = About {
+        let expected = TargetRef {
             machine: made.machine.map(ToOwned::to_owned),
             machine_api: made.api,
             machine_uid: made.api.map(|_| "machine-uid".to_owned()),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{LabelsKept, Machine, lenient, narrow};
 use crate::go_duration::DurationText;
 use crate::keys;
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::limit::IntOrText;
 use remediator_core::health::rules::{Malformed, RawCondition, RawRules, Rules};
@@ -193,7 +193,7 @@ impl MachineHealthCheck {
     }
 
     /// What decisions about a Machine are based on; `Absent` when the check has nothing to do with it.
-    pub fn facts_for(&self, machine: &Machine) -> Seen<HealthCheck> {
+    pub fn facts_for(&self, machine: &Machine) -> Lookup<HealthCheck> {
         let heard = health::heard(&self.name_any(), self.rules(), machine.labels());
         heard.map(|rules| self.facts_with(rules))
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient;
 use crate::go_duration::DurationText;
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::health::{HealthCheck, UnhealthyCondition};
 
 /// What is read of the spec.
@@ -137,7 +137,7 @@ impl NodeHealthCheck {
     }
 
     /// What decisions about a request of this check are based on.
-    pub fn facts(&self) -> Seen<HealthCheck> {
+    pub fn facts(&self) -> Lookup<HealthCheck> {
         let name = self.name_any();
         let mut conditions = Vec::new();
         for condition in &self.spec.unhealthy_conditions {
@@ -146,7 +146,7 @@ impl NodeHealthCheck {
                 let detail = format!(
                     "spec.unhealthyConditions[].duration of NodeHealthCheck {name} has to be a duration such as 5m"
                 );
-                return Seen::Unreadable(detail);
+                return Lookup::Unreadable(detail);
             };
             conditions.push(UnhealthyCondition {
                 kind: condition.kind.clone(),
@@ -154,7 +154,7 @@ impl NodeHealthCheck {
                 timeout,
             });
         }
-        Seen::Present(HealthCheck {
+        Lookup::Present(HealthCheck {
             name,
             external_baremetal: false,
             paused: !self.spec.pause_requests.is_empty(),
@@ -181,7 +181,7 @@ impl TemplateReference {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{NodeHealthCheck, Seen};
+    use super::{Lookup, NodeHealthCheck};
 
     fn read(spec: &Value, status: &Value) -> NodeHealthCheck {
         serde_json::from_value(json!({
@@ -238,7 +238,7 @@ mod tests {
         for duration in ["99999999999999999999h", "", "0m-3s", "-5m"] {
             let conditions = json!([{"type": "Ready", "status": "Unknown", "duration": duration}]);
             let check = read(&json!({"unhealthyConditions": conditions}), &json!({}));
-            let Seen::Unreadable(detail) = check.facts() else {
+            let Lookup::Unreadable(detail) = check.facts() else {
                 panic!("{duration} was read");
             };
             assert!(

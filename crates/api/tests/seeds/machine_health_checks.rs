@@ -9,7 +9,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::eligibility::{self, Candidate, Rule};
-use remediator_core::facts::{Obstacle, Seen};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::health::assess::{Stopped, assess};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::judgement::judge_machine;
@@ -231,8 +231,8 @@ fn power_cycles_are_asked_for_by_the_annotation_and_else_the_answer_is_deletion(
 /// What a Machine itself says against a power cycle of its host.
 fn refused(machine: &Machine) -> Option<Reason> {
     let facts = machine.facts();
-    let node = Seen::Unreadable("it was not read".to_owned());
-    let candidate = Candidate::of_trigger(Seen::Present(&facts), &node, &[]);
+    let node = Lookup::Unreadable("it was not read".to_owned());
+    let candidate = Candidate::of_trigger(Lookup::Present(&facts), &node, &[]);
     let obstacles = eligibility::examine(&candidate, now()).err()?;
     let by_itself = |rule| {
         matches!(
@@ -252,7 +252,7 @@ fn limitations_of_the_example() {
     assert_eq!(refused(&without_owner), None, "000:25");
     let check = read(OKD_BARE_METAL);
     assert!(
-        matches!(check.facts_for(&without_owner), Seen::Present(_)),
+        matches!(check.facts_for(&without_owner), Lookup::Present(_)),
         "000:25"
     );
 
@@ -262,5 +262,5 @@ fn limitations_of_the_example() {
         Some(Reason::ControlPlaneRefused),
         "000:13, 000:26, 002:420"
     );
-    assert_eq!(check.facts_for(&master), Seen::Absent, "nor is it selected");
+    assert_eq!(check.facts_for(&master), Lookup::Absent, "nor is it selected");
 }

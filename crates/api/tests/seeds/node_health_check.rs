@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::objects::now;
 use remediator_api::views::{Node, NodeHealthCheck};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::health::{Health, HealthCheck, judge};
 
 /// The example as it stands there, after a change.
@@ -21,7 +21,7 @@ fn example(edit: fn(&mut Value)) -> NodeHealthCheck {
 }
 
 fn facts(check: &NodeHealthCheck) -> HealthCheck {
-    let Seen::Present(facts) = check.facts() else {
+    let Lookup::Present(facts) = check.facts() else {
         panic!("it cannot be read");
     };
     facts

@@ -10,10 +10,10 @@
 //! that is cut off in the middle leaves sessions behind. One that was not begun is dropped with its
 //! giver.
 
-mod line;
+mod handle;
 mod pace;
 mod places;
-mod talks;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -24,12 +24,12 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-pub use self::line::{BmcLine, Urgency};
-use self::line::{Order, What};
+pub use self::handle::{BmcHandle, Urgency};
+use self::handle::{Request, What};
 use self::pace::{Pace, SharedPace};
 pub use self::places::Bmcs;
 use self::places::Outcomes;
-use self::talks::Talks;
+use self::sessions::Sessions;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
 use super::{BmcTarget, CommandAnswer, Verb};
@@ -40,36 +40,36 @@ const PRECEDENCE: Duration = Duration::from_mins(1);
 struct Actor {
     pace: SharedPace,
     outcomes: Outcomes,
-    talks: Talks,
+    sessions: Sessions,
 }
 
 impl Actor {
     /// Serves until the last line is gone, then ends every session.
-    async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Order>) {
+    async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Request>) {
         let mut waiting = VecDeque::new();
         while let Some(order) = next(&mut queue, &mut waiting).await {
             self.serve(order).await;
         }
-        self.talks.close_all().await;
+        self.sessions.close_all().await;
     }
 
-    async fn serve(&mut self, order: Order) {
-        let Order {
+    async fn serve(&mut self, order: Request) {
+        let Request {
             target,
             urgency,
             what,
         } = order;
         match what {
-            What::Join => self.talks.join(target, urgency),
-            What::Leave => self.talks.leave(&target, urgency).await,
+            What::Join => self.sessions.join(target, urgency),
+            What::Leave => self.sessions.leave(&target, urgency).await,
             What::Prepare(reply) => {
                 if !reply.is_closed() {
-                    let _ = reply.send(self.talks.prepare(&target).await);
+                    let _ = reply.send(self.sessions.prepare(&target).await);
                 }
             }
             What::Read(mut reply) => match self.turn(&target, urgency, &mut reply).await {
                 Turn::Now => {
-                    let read = self.talks.read(&target).await;
+                    let read = self.sessions.read(&target).await;
                     self.note(read.as_ref().err());
                     let _ = reply.send(read);
                 }
@@ -78,7 +78,7 @@ impl Actor {
             },
             What::Inspect(mut reply) => match self.turn(&target, urgency, &mut reply).await {
                 Turn::Now => {
-                    let inspection = self.talks.inspect(&target).await;
+                    let inspection = self.sessions.inspect(&target).await;
                     self.note(inspection.as_ref().err());
                     let _ = reply.send(inspection);
                 }
@@ -96,11 +96,11 @@ impl Actor {
             },
             What::EndSession { path, reply } => {
                 if !reply.is_closed() {
-                    let _ = reply.send(self.talks.end_session(&target, &path).await);
+                    let _ = reply.send(self.sessions.end_session(&target, &path).await);
                 }
             }
             What::Close(reply) => {
-                let _ = reply.send(self.talks.close(&target).await);
+                let _ = reply.send(self.sessions.close(&target).await);
             }
         }
     }
@@ -118,10 +118,10 @@ impl Actor {
         if let Err(error) = self.is_it_asked_now(urgency) {
             return Turn::Refused(error);
         }
-        if let Err(error) = self.talks.prepare(target).await {
+        if let Err(error) = self.sessions.prepare(target).await {
             return Turn::Refused(error);
         }
-        wait(self.talks.read_at(target, Instant::now()), reply).await
+        wait(self.sessions.read_at(target, Instant::now()), reply).await
     }
 
     /// Waits until the BMC may be commanded again.
@@ -145,7 +145,7 @@ impl Actor {
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
         self.pace.with(Pace::note_command);
-        let answer = self.talks.command(target, command, not_after).await;
+        let answer = self.sessions.command(target, command, not_after).await;
         self.note(answer.as_ref().err());
         if let Ok(CommandAnswer::Refused {
             retry_after: Some(wish),
@@ -161,7 +161,7 @@ impl Actor {
     /// line to, is asked for a remediation only: what a check has begun cannot be cut off, and a command or the
     /// watch over a host that is off would wait behind it.
     fn is_it_asked_now(&self, urgency: Urgency) -> Result<(), BmcError> {
-        if urgency == Urgency::Background && self.talks.is_held_for_a_remediation() {
+        if urgency == Urgency::Background && self.sessions.is_held_for_a_remediation() {
             return Err(BmcError::Resting { left: PRECEDENCE });
         }
         let left = self.pace.with(|pace, now| {
@@ -207,7 +207,10 @@ async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> Tu
 }
 
 /// The next order: those for remediations first, each kind in the order in which it came.
-async fn next(queue: &mut mpsc::UnboundedReceiver<Order>, waiting: &mut VecDeque<Order>) -> Option<Order> {
+async fn next(
+    queue: &mut mpsc::UnboundedReceiver<Request>,
+    waiting: &mut VecDeque<Request>,
+) -> Option<Request> {
     if waiting.is_empty() {
         waiting.push_back(queue.recv().await?);
     }

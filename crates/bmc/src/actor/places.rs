@@ -1,4 +1,4 @@
-//! Every BMC that this process talks to.
+//! Every BMC that this process sessions to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 use super::Actor;
-use super::line::{BmcLine, Order, Urgency};
+use super::handle::{BmcHandle, Request, Urgency};
 use super::pace::SharedPace;
-use super::talks::Talks;
+use super::sessions::Sessions;
 use crate::{BmcTarget, Deadlines};
 
-/// Every BMC that this process talks to, and the queue of each.
+/// Every BMC that this process sessions to, and the queue of each.
 #[derive(Clone, Debug, Default)]
 pub struct Bmcs {
     places: Arc<Mutex<BTreeMap<Place, Known>>>,
@@ -27,7 +27,7 @@ type Place = (String, u16);
 
 #[derive(Debug, Default)]
 struct Known {
-    orders: Option<mpsc::WeakUnboundedSender<Order>>,
+    orders: Option<mpsc::WeakUnboundedSender<Request>>,
     pace: SharedPace,
     /// Held by the actor: one that begins while its predecessor takes its leave waits for that.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -51,7 +51,7 @@ impl Bmcs {
     }
 
     /// A line to the BMC of `target`. Nothing is sent yet.
-    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcLine {
+    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcHandle {
         let place = place(&target);
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|_, known| !known.is_forgettable());
@@ -63,7 +63,7 @@ impl Bmcs {
             let actor = Actor {
                 pace: known.pace.clone(),
                 outcomes: Arc::clone(&self.outcomes),
-                talks: Talks::new(self.deadlines, known.pace.clone()),
+                sessions: Sessions::new(self.deadlines, known.pace.clone()),
             };
             let turn = Arc::clone(&known.turn);
             tokio::spawn(async move {
@@ -72,7 +72,7 @@ impl Bmcs {
             });
             orders
         });
-        BmcLine::join(orders, target, urgency)
+        BmcHandle::join(orders, target, urgency)
     }
 
     /// How often BMCs were read, inspected or commanded, by what came of it: `Answered`, or the reason of

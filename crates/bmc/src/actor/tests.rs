@@ -75,7 +75,7 @@ async fn all_lines_about_one_host_share_one_connection_and_one_session() {
         .map(|urgency| bmcs.line(target(&host), urgency))
         .into();
     let began = Instant::now();
-    let reads = futures::future::join_all(lines.iter().map(super::BmcLine::read)).await;
+    let reads = futures::future::join_all(lines.iter().map(super::BmcHandle::read)).await;
     assert!(
         reads
             .iter()

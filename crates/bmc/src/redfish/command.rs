@@ -6,9 +6,9 @@ use serde_json::json;
 
 use tokio::time::Instant;
 
-use super::login::Standing;
+use super::login::LoginState;
+use super::messages::Messages;
 use super::resource::{ActionInfo, ResetAction};
-use super::said::Said;
 use super::task::{self, Course};
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own, wiped};
@@ -26,7 +26,7 @@ impl Redfish {
         command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
-        if let Standing::Rejected { status, text } = &self.standing {
+        if let LoginState::Rejected { status, text } = &self.standing {
             return Err(BmcError::AuthenticationRejected {
                 status: *status,
                 text: text.clone(),
@@ -110,7 +110,7 @@ impl Redfish {
     fn classify(&mut self, answer: &Answer) -> Result<CommandAnswer, BmcError> {
         let status = answer.status.as_u16();
         let body = answer.body.as_deref().unwrap_or_default();
-        let said = Said::of(body);
+        let said = Messages::of(body);
         let text = format!("HTTP {status}: {}", said.text(&self.redactor));
         let retry_after = answer.retry_after();
         let refused = |class, text| {
@@ -143,7 +143,7 @@ impl Redfish {
         }
         match status {
             300..=399 | 403 => Err(self.complaint(answer)),
-            401 if matches!(self.standing, Standing::Session(_)) => {
+            401 if matches!(self.standing, LoginState::Session(_)) => {
                 self.forget_session();
                 self.control = None;
                 refused(Refusal::SessionEnded, text)

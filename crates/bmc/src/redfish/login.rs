@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Method, header};
 use hyper::body::Bytes;
 use zeroize::Zeroizing;
 
-use super::said::Said;
+use super::messages::Messages;
 use super::wire::{Answer, Call};
 use super::{Redfish, read_failure, resource};
 use crate::AuthMethod;
@@ -30,7 +30,7 @@ pub(super) fn is_session(path: &ResourcePath) -> bool {
 const SERVICE_ROOT: &str = "/redfish/v1/";
 
 /// How we stand with the BMC.
-pub(super) enum Standing {
+pub(super) enum LoginState {
     /// Not logged in yet, or not any more.
     New,
     /// Credentials go with every request.
@@ -78,18 +78,18 @@ impl Redfish {
     /// Logs in if that has not happened yet.
     pub(super) async fn log_in(&mut self) -> Result<(), BmcError> {
         match &self.standing {
-            Standing::Basic { .. } | Standing::Session(_) => return Ok(()),
-            Standing::Rejected { status, text } => {
+            LoginState::Basic { .. } | LoginState::Session(_) => return Ok(()),
+            LoginState::Rejected { status, text } => {
                 return Err(BmcError::AuthenticationRejected {
                     status: *status,
                     text: text.clone(),
                 });
             }
-            Standing::New => {}
+            LoginState::New => {}
         }
         let may_fall_back = match self.auth {
             AuthMethod::Basic => {
-                self.standing = Standing::Basic { accepted: false };
+                self.standing = LoginState::Basic { accepted: false };
                 return Ok(());
             }
             AuthMethod::Auto => true,
@@ -114,7 +114,7 @@ impl Redfish {
                         .left
                         .take()
                         .filter(|left| Some(left) != session.path.as_ref());
-                    self.standing = Standing::Session(session);
+                    self.standing = LoginState::Session(session);
                     if let Some(left) = left
                         && let Err(error) = self.delete(&left).await
                     {
@@ -133,7 +133,7 @@ impl Redfish {
         if !may_fall_back {
             return Err(BmcError::SessionsUnsupported);
         }
-        self.standing = Standing::Basic { accepted: false };
+        self.standing = LoginState::Basic { accepted: false };
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Redfish {
             not_after: None,
         };
         let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
-        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
         if answer.status.is_success() {
             return match self.session_of(&answer) {
                 Some(session) => Ok(Attempt::Open(session)),
@@ -230,10 +230,10 @@ impl Redfish {
 
     /// Notes that the BMC does not want these credentials.
     pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
-        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
         let status = answer.status.as_u16();
         let text = said.text(&self.redactor);
-        self.standing = Standing::Rejected {
+        self.standing = LoginState::Rejected {
             status,
             text: text.clone(),
         };
@@ -243,7 +243,7 @@ impl Redfish {
     /// Forgets a session that the BMC does not take any more. Some say so in error: it is deleted once
     /// the next one is open, so that they do not add up.
     pub(super) fn forget_session(&mut self) {
-        if let Standing::Session(session) = std::mem::replace(&mut self.standing, Standing::New) {
+        if let LoginState::Session(session) = std::mem::replace(&mut self.standing, LoginState::New) {
             self.left = session.path;
         }
         self.redactor.forget_added();
@@ -252,15 +252,15 @@ impl Redfish {
     /// The header that says who we are.
     pub(super) fn authorization(&self) -> Result<Option<(HeaderName, HeaderValue)>, BmcError> {
         let (name, text) = match &self.standing {
-            Standing::Basic { .. } => {
+            LoginState::Basic { .. } => {
                 let token = basic_token(&self.credentials);
                 (
                     header::AUTHORIZATION,
                     Zeroizing::new(format!("Basic {}", token.as_str())),
                 )
             }
-            Standing::Session(session) => (HeaderName::from_static("x-auth-token"), session.token.clone()),
-            Standing::New | Standing::Rejected { .. } => return Ok(None),
+            LoginState::Session(session) => (HeaderName::from_static("x-auth-token"), session.token.clone()),
+            LoginState::New | LoginState::Rejected { .. } => return Ok(None),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| BmcError::NotRedfish {
             found: "an unusable X-Auth-Token".to_owned(),

@@ -6,9 +6,9 @@
 
 mod command;
 mod login;
+mod messages;
 mod reading;
 mod resource;
-mod said;
 mod select;
 mod task;
 #[cfg(test)]
@@ -24,9 +24,9 @@ use tokio::time::timeout;
 
 pub use self::reading::{ReadBody, read_body};
 
-use self::login::Standing;
+use self::login::LoginState;
+use self::messages::Messages;
 use self::resource::ResetAction;
-use self::said::Said;
 use self::task::Followed;
 use self::wire::{Answer, Call, SendFailure, Wire};
 use super::address::{ResourcePath, Transport};
@@ -45,7 +45,7 @@ pub(super) struct Redfish {
     expected: Option<SystemUuid>,
     deadlines: Deadlines,
     redactor: Redactor,
-    standing: Standing,
+    standing: LoginState,
     /// A session that was forgotten and may still be there.
     left: Option<ResourcePath>,
     /// Out of the address, or chosen once and then kept.
@@ -89,7 +89,7 @@ impl Redfish {
             auth: target.auth,
             expected: target.expected_uuid,
             deadlines,
-            standing: Standing::New,
+            standing: LoginState::New,
             left: None,
             system: target.address.system_path,
             control: None,
@@ -152,8 +152,8 @@ impl Redfish {
         Ok(Inspection {
             reading,
             login: match &self.standing {
-                Standing::Session(_) => Login::Session,
-                Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => Login::Basic,
+                LoginState::Session(_) => Login::Session,
+                LoginState::New | LoginState::Basic { .. } | LoginState::Rejected { .. } => Login::Basic,
             },
             tls_version: protection.as_ref().map(|protection| protection.version),
             certificate: protection.and_then(|protection| protection.certificate),
@@ -165,18 +165,18 @@ impl Redfish {
     /// could not tell from another resource.
     fn session_path(&self) -> Option<String> {
         match &self.standing {
-            Standing::Session(session) => {
+            LoginState::Session(session) => {
                 let path = session.path.as_ref().filter(|path| login::is_session(path));
                 let path = path.map(ToString::to_string);
                 path.filter(|path| path.len() <= LONGEST_SESSION && !self.redactor.spots(path))
             }
-            Standing::New | Standing::Basic { .. } | Standing::Rejected { .. } => None,
+            LoginState::New | LoginState::Basic { .. } | LoginState::Rejected { .. } => None,
         }
     }
 
     /// Ends the session, if there is one. Answers whether there was one.
     pub(super) async fn close(mut self) -> Result<bool, BmcError> {
-        let Standing::Session(session) = &self.standing else {
+        let LoginState::Session(session) = &self.standing else {
             return Ok(false);
         };
         let Some(path) = session.path.clone() else {
@@ -226,13 +226,13 @@ impl Redfish {
     async fn get(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
         self.log_in().await?;
         let mut answer = self.fetch(path).await?;
-        if answer.status.as_u16() == 401 && matches!(self.standing, Standing::Session(_)) {
+        if answer.status.as_u16() == 401 && matches!(self.standing, LoginState::Session(_)) {
             self.forget_session();
             self.log_in().await?;
             answer = self.fetch(path).await?;
         }
         let status = answer.status.as_u16();
-        if status == 401 || status == 403 && matches!(self.standing, Standing::Basic { accepted: false }) {
+        if status == 401 || status == 403 && matches!(self.standing, LoginState::Basic { accepted: false }) {
             return Err(self.reject(&answer));
         }
         if !answer.status.is_success() {
@@ -241,12 +241,12 @@ impl Redfish {
         if let Err(failure) = &answer.body {
             return Err(failure.clone());
         }
-        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
         if said.denies_success() {
             Err(self.complaint(&answer))
         } else {
             // The root answers whoever asks (DSP0266, "Resources that do not require authentication").
-            if let Standing::Basic { accepted } = &mut self.standing {
+            if let LoginState::Basic { accepted } = &mut self.standing {
                 *accepted |= path.as_str() != select::ROOT;
             }
             Ok(answer)
@@ -300,7 +300,7 @@ impl Redfish {
             };
             return BmcError::Redirected { status, to };
         }
-        let said = Said::of(answer.body.as_deref().unwrap_or_default());
+        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
         let text = said.text(&self.redactor);
         if status == 403 {
             return BmcError::Forbidden { text };

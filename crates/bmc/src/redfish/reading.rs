@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 
+use super::messages::Messages;
 use super::resource::{ActionInfo, Chassis, Collection, Root, System, decode};
-use super::said::Said;
 use super::task::{self, Course, Task};
 use crate::credentials::Credentials;
 use crate::redact::Redactor;
@@ -22,7 +22,7 @@ pub struct ReadBody {
 /// Reads any bytes as every kind of body that a BMC could send, in a conversation under this password.
 /// Whatever they are, this must not panic.
 pub fn read_body(body: &[u8], password: &str) -> ReadBody {
-    let said = Said::of(body);
+    let said = Messages::of(body);
     let _ = (said.denies_success(), said.says_already(), said.says_not_ready());
     let secret = BTreeMap::from([("username".to_owned(), "root"), ("password".to_owned(), password)]);
     let credentials = Credentials::from_secret(&secret, "1");
@@ -43,7 +43,7 @@ pub fn read_body(body: &[u8], password: &str) -> ReadBody {
 
 /// All that is shown of a body, whatever it came in answer to.
 fn shown(body: &[u8], redactor: &Redactor) -> String {
-    let mut shown = Said::of(body).text(redactor);
+    let mut shown = Messages::of(body).text(redactor);
     let statuses = [
         StatusCode::OK,
         StatusCode::ACCEPTED,

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::said::Said;
+use super::messages::Messages;
 use super::wire::Answer;
 use super::{Redfish, resource};
 use crate::address::ResourcePath;
@@ -73,7 +73,7 @@ impl Task {
         match self.state.as_deref() {
             Some("Completed") => Course::Over,
             Some(end @ ("Exception" | "Killed" | "Cancelled")) => {
-                let said = Said::of_messages(&self.messages);
+                let said = Messages::of_messages(&self.messages);
                 Course::Failed(redactor.clean(&format!("its task ended in {end}: {}", said.text(redactor))))
             }
             // Words that nobody knows are no end.
@@ -91,7 +91,7 @@ pub(super) fn in_answer(body: &[u8], redactor: &Redactor) -> Option<Course> {
 /// would have been answered; some BMCs name the task itself in place of its monitor, and that is 200 whatever
 /// its state.
 pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Course {
-    let said = Said::of(body);
+    let said = Messages::of(body);
     let failed = || {
         let text = format!(
             "its task monitor answered HTTP {}: {}",

@@ -1,7 +1,7 @@
 //! Who evaluates a MachineHealthCheck that asks for power cycles.
 
+use super::activation::Activation;
 use super::platform::Platform;
-use super::standing::Standing;
 use crate::facts::Obstacle;
 use crate::machine_api::MachineApi;
 use crate::phase::Reason;
@@ -57,26 +57,27 @@ pub fn evaluator(
     api: MachineApi,
     asks: Asks,
     platform: &Platform,
-    standing: &Standing,
+    activation: &Activation,
     operator: Option<bool>,
 ) -> Evaluator {
     match asks {
-        Asks::ByAnnotation => by_annotation(api, platform, standing),
+        Asks::ByAnnotation => by_annotation(api, platform, activation),
         Asks::ByTemplate => by_template(api, platform, operator),
     }
 }
 
-fn by_annotation(api: MachineApi, platform: &Platform, standing: &Standing) -> Evaluator {
-    match (platform, standing) {
+fn by_annotation(api: MachineApi, platform: &Platform, activation: &Activation) -> Evaluator {
+    match (platform, activation) {
         // Whoever else evaluates it, too.
         (Platform::Runs, _) if api == MachineApi::ClusterApi => Evaluator::Stranger,
-        (Platform::Runs, Standing::In(_) | Standing::Beside(_)) => Evaluator::Both,
-        (Platform::Runs, Standing::Aside(_)) => Evaluator::Platform,
-        (Platform::DoesNotRun(_) | Platform::Unknown(_), Standing::In(why) | Standing::Beside(why)) => {
-            Evaluator::Ours(why.clone())
-        }
-        (Platform::DoesNotRun(_), Standing::Aside(why)) => Evaluator::Nobody(why.clone()),
-        (Platform::Unknown(_), Standing::Aside(why)) => Evaluator::Unknown(why.clone()),
+        (Platform::Runs, Activation::Active(_) | Activation::Alongside(_)) => Evaluator::Both,
+        (Platform::Runs, Activation::Inactive(_)) => Evaluator::Platform,
+        (
+            Platform::DoesNotRun(_) | Platform::Unknown(_),
+            Activation::Active(why) | Activation::Alongside(why),
+        ) => Evaluator::Ours(why.clone()),
+        (Platform::DoesNotRun(_), Activation::Inactive(why)) => Evaluator::Nobody(why.clone()),
+        (Platform::Unknown(_), Activation::Inactive(why)) => Evaluator::Unknown(why.clone()),
     }
 }
 

@@ -5,12 +5,12 @@
 //! platform's controller may take over, at any moment.
 //! Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
 
+pub mod activation;
 pub mod evaluator;
 pub mod notice;
 pub mod notices;
 pub mod pass;
 pub mod platform;
-pub mod standing;
 pub mod succeeded;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::notice::{Notice, On, Weight};
 use crate::facts::Obstacle;
-use crate::health::assess::{Assessment, Exempt, Judged, Stopped};
+use crate::health::assess::{AssessedMachine, Assessment, Exempt, Stopped};
 use crate::health::dialect::Dialect;
 use crate::health::limit::TOO_MANY_UNHEALTHY;
 use crate::health::overlap::{Check, Evaluation};
@@ -57,7 +57,7 @@ pub(super) fn of_machines(assessment: &Assessment) -> Vec<Notice> {
     of_each.chain(unreachable(assessment)).collect()
 }
 
-fn of_machine(judged: &Judged) -> Option<Notice> {
+fn of_machine(judged: &AssessedMachine) -> Option<Notice> {
     match (&judged.verdict, judged.exempt) {
         (Verdict::Waiting { why, until }, _) => detected(judged, *why, *until),
         (Verdict::Unhealthy { message, .. }, Some(Exempt::PhaseFailed)) => {
@@ -75,7 +75,7 @@ fn of_machine(judged: &Judged) -> Option<Notice> {
 }
 
 /// That it will be remediated if it stays so.
-fn detected(judged: &Judged, why: Wait, until: Option<jiff::Timestamp>) -> Option<Notice> {
+fn detected(judged: &AssessedMachine, why: Wait, until: Option<jiff::Timestamp>) -> Option<Notice> {
     let (what, key) = match why {
         Wait::Grace => ("the Node is unhealthy", format!("{until:?}")),
         // Counted from the last change of the status in OpenShift, so that the end moves with each.

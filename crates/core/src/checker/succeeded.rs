@@ -21,7 +21,7 @@ const LONGEST_MESSAGE: usize = 8192;
 
 /// What is said of one Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct MachineHealth {
     /// Name of the Machine.
     pub machine: String,
     /// Why it failed its health checks; `None`: it has passed them.
@@ -37,7 +37,7 @@ pub struct Failure {
     pub message: String,
 }
 
-impl Said {
+impl MachineHealth {
     /// Status of the condition.
     pub fn status(&self) -> &'static str {
         match &self.failure {
@@ -75,8 +75,8 @@ struct Found<'a> {
 pub fn unsaid(
     evaluation: &Evaluation<'_>,
     check: &str,
-    stands: impl Fn(&Said, Dialect) -> bool,
-) -> Vec<Said> {
+    stands: impl Fn(&MachineHealth, Dialect) -> bool,
+) -> Vec<MachineHealth> {
     let mut found: BTreeMap<&str, Found<'_>> = BTreeMap::new();
     let mut dialect = None;
     for (one, of, assessment) in evaluation.checks.iter().filter_map(judging) {
@@ -104,7 +104,7 @@ pub fn unsaid(
     };
     let by_check = found.into_iter().filter(|(_, found)| found.by == check);
     let said = by_check.filter_map(|(machine, found)| said(machine, &found));
-    let mut unsaid: Vec<Said> = said.filter(|said| !stands(said, dialect)).collect();
+    let mut unsaid: Vec<MachineHealth> = said.filter(|said| !stands(said, dialect)).collect();
     unsaid.sort_by_key(|said| said.failure.is_none());
     unsaid
 }
@@ -122,7 +122,7 @@ fn judging<'a>(one: &'a Assessed<'a>) -> Option<(&'a Assessed<'a>, Dialect, &'a 
     (judges && rules.dialect.is_cluster_api()).then_some((one, rules.dialect, assessment))
 }
 
-fn said(machine: &str, found: &Found<'_>) -> Option<Said> {
+fn said(machine: &str, found: &Found<'_>) -> Option<MachineHealth> {
     let failure = match found.failure {
         Some((reason, message)) => Some(Failure {
             reason,
@@ -131,7 +131,7 @@ fn said(machine: &str, found: &Found<'_>) -> Option<Said> {
         None if found.all_passed => None,
         None => return None,
     };
-    Some(Said {
+    Some(MachineHealth {
         machine: machine.to_owned(),
         failure,
     })

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::machine::trigger_of_another;
-use super::{Candidate, Ineligible, Lookup, Rule, Signal};
-use crate::facts::{Machine, Node, Obstacle, Origin, Policy, Seen};
+use super::{Candidate, Ineligible, Input, Rule, Signal};
+use crate::facts::{Lookup, Machine, Node, Obstacle, Origin, Policy};
 use crate::health::{self, Health, HealthCheck};
 use crate::phase::Reason;
 
@@ -38,8 +38,8 @@ pub(super) fn signal_is_gone(candidate: &Candidate<'_>) -> Option<Ineligible> {
 /// Whether the administrator lets anything new begin, as far as that was asked.
 pub(super) fn forbidden_by_policy(candidate: &Candidate<'_>) -> Option<Ineligible> {
     match candidate.policy {
-        Lookup::NotDone => None,
-        Lookup::Done(seen) => policy(seen)
+        Input::NotGiven => None,
+        Input::Given(seen) => policy(seen)
             .err()
             .map(|obstacle| Rule::PolicyAllows.broken(obstacle)),
     }
@@ -49,18 +49,18 @@ pub(super) fn forbidden_by_policy(candidate: &Candidate<'_>) -> Option<Ineligibl
 ///
 /// # Errors
 /// The obstacle: it is paused, absent or cannot be read.
-pub fn policy(seen: &Seen<Policy>) -> Result<&Policy, Obstacle> {
+pub fn policy(seen: &Lookup<Policy>) -> Result<&Policy, Obstacle> {
     match seen {
-        Seen::Present(policy) if policy.paused => Err(Obstacle::new(
+        Lookup::Present(policy) if policy.paused => Err(Obstacle::new(
             Reason::PolicyPaused,
             "the RemediationPolicy is paused",
         )),
-        Seen::Present(policy) => Ok(policy),
-        Seen::Absent => Err(Obstacle::new(
+        Lookup::Present(policy) => Ok(policy),
+        Lookup::Absent => Err(Obstacle::new(
             Reason::PolicyMissing,
             "there is no RemediationPolicy",
         )),
-        Seen::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail.clone())),
+        Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::PolicyUnreadable, detail.clone())),
     }
 }
 
@@ -131,15 +131,15 @@ fn not_asked(obstacle: Obstacle) -> Ineligible {
 }
 
 /// The health checks that may have made the request.
-fn producers(health_checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obstacle> {
+fn producers(health_checks: &[Lookup<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obstacle> {
     let mut made_by = Vec::new();
     for check in health_checks {
         match check {
-            Seen::Unreadable(detail) => {
+            Lookup::Unreadable(detail) => {
                 return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
             }
-            Seen::Absent => {}
-            Seen::Present(check) => match &check.malformed {
+            Lookup::Absent => {}
+            Lookup::Present(check) => match &check.malformed {
                 Some(wrong) => return Err(Obstacle::new(Reason::HealthCheckUnreadable, wrong.clone())),
                 None => made_by.push(check),
             },

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Candidate;
-use crate::facts::{Machine, Node, NodeReport, Obstacle, Seen};
+use crate::facts::{Lookup, Machine, Node, NodeReport, Obstacle};
 use crate::phase::Reason;
 
 /// The Node: the Machine's, or the one that the request names, which has to be the same.
@@ -13,7 +13,7 @@ use crate::phase::Reason;
 pub fn node_of_machine<'a>(
     machine: Option<&Machine>,
     named: Option<&str>,
-    seen: &'a Seen<Node>,
+    seen: &'a Lookup<Node>,
 ) -> Result<&'a Node, Obstacle> {
     let name = match machine {
         None => named,
@@ -22,9 +22,9 @@ pub fn node_of_machine<'a>(
     let missing = |what: String| Obstacle::new(Reason::NodeMissing, what);
     let name = name.ok_or_else(|| missing("the request names no Node".to_owned()))?;
     let node = match seen {
-        Seen::Present(node) if node.name == name => node,
-        Seen::Present(_) | Seen::Absent => return Err(missing(format!("Node {name} does not exist"))),
-        Seen::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
+        Lookup::Present(node) if node.name == name => node,
+        Lookup::Present(_) | Lookup::Absent => return Err(missing(format!("Node {name} does not exist"))),
+        Lookup::Unreadable(detail) => return Err(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     };
     belong_together(machine, node)?;
     Ok(node)

@@ -1,7 +1,7 @@
 //! What about a Machine itself forbids to power-cycle its host.
 
 use super::{Candidate, Ineligible, Rule};
-use crate::facts::{Machine, Node, Obstacle, Seen};
+use crate::facts::{Lookup, Machine, Node, Obstacle};
 use crate::phase::Reason;
 
 /// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
@@ -13,9 +13,9 @@ const PROVISIONED: [&str; 2] = ["Provisioned", "Running"];
 pub(super) fn meant<'a>(candidate: &Candidate<'a>) -> Result<Option<&'a Machine>, Ineligible> {
     let request = &candidate.request;
     let machine = match &candidate.machine {
-        Seen::Present(machine) => *machine,
-        Seen::Absent if request.node.is_some() && request.machine_uid.is_none() => return Ok(None),
-        Seen::Absent => {
+        Lookup::Present(machine) => *machine,
+        Lookup::Absent if request.node.is_some() && request.machine_uid.is_none() => return Ok(None),
+        Lookup::Absent => {
             let obstacle = Obstacle::new(Reason::MachineNotFound, "the Machine does not exist");
             let rule = match request.machine_uid {
                 Some(_) => Rule::SameMachine,
@@ -23,7 +23,7 @@ pub(super) fn meant<'a>(candidate: &Candidate<'a>) -> Result<Option<&'a Machine>
             };
             return Err(rule.broken(obstacle));
         }
-        Seen::Unreadable(detail) => {
+        Lookup::Unreadable(detail) => {
             let obstacle = Obstacle::new(Reason::MachineUnreadable, detail.clone());
             return Err(Rule::MachineKnown.broken(obstacle));
         }

@@ -1,7 +1,7 @@
 //! May this host be power-cycled? Every rule about that is here, once, in one order.
 //!
-//! Everybody who has to know asks [`examine`]: the steps of a remediation, the live look before a power-off, the
-//! intake of triggers, our health checker, and `plan`. They differ in what they know ([`Lookup`]) and in what they
+//! Everybody who has to know asks [`examine`]: the steps of a remediation, the live check before a power-off, the
+//! intake of triggers, our health checker, and `plan`. They differ in what they know ([`Input`]) and in what they
 //! do about an obstacle ([`Obstacles::against_a_new_trigger`], [`Obstacles::against_taking_up`]), and in no rule.
 //! Who goes first among those that may be power-cycled is decided by [`super::admission`].
 
@@ -21,7 +21,7 @@ pub use without_node::{node_of_host_objection, stated_uuid};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Facts, Host, Machine, Node, Obstacle, Origin, Policy, Seen, World};
+use crate::facts::{Facts, Host, Lookup, Machine, Node, Obstacle, Origin, Policy, World};
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
 use crate::journal::{Journal, NoNode};
@@ -33,20 +33,20 @@ const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
 /// Something that an asker may have looked up. What was not looked up stops nothing: whoever acts in the end has
 /// looked up everything.
 #[derive(Debug)]
-pub enum Lookup<'a, T: ?Sized> {
+pub enum Input<'a, T: ?Sized> {
     /// This asker does not know it yet, or need not.
-    NotDone,
+    NotGiven,
     /// It is known.
-    Done(&'a T),
+    Given(&'a T),
 }
 
-impl<T: ?Sized> Clone for Lookup<'_, T> {
+impl<T: ?Sized> Clone for Input<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: ?Sized> Copy for Lookup<'_, T> {}
+impl<T: ?Sized> Copy for Input<'_, T> {}
 
 /// Who asks for a power cycle, and whether they still do.
 #[derive(Clone, Copy, Debug)]
@@ -83,31 +83,31 @@ pub struct Candidate<'a> {
     /// Whether an attempt was begun on a Node that was there.
     pub begun_with_node: bool,
     /// The administrator's limits.
-    pub policy: Lookup<'a, Seen<Policy>>,
+    pub policy: Input<'a, Lookup<Policy>>,
     /// The Machine.
-    pub machine: Seen<&'a Machine>,
+    pub machine: Lookup<&'a Machine>,
     /// Its Node.
-    pub node: &'a Seen<Node>,
+    pub node: &'a Lookup<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot.
     pub node_cluster: Option<&'a Obstacle>,
     /// What decides about the Machines of its Cluster.
-    pub cluster: Lookup<'a, Seen<ClusterState>>,
+    pub cluster: Input<'a, Lookup<ClusterState>>,
     /// The health checks that select the Machine, or those that made the request.
-    pub health_checks: &'a [Seen<HealthCheck>],
+    pub health_checks: &'a [Lookup<HealthCheck>],
     /// The host, where the Machine has no Node that would tell which it is.
-    pub host: Lookup<'a, Result<Host, Obstacle>>,
+    pub host: Input<'a, Result<Host, Obstacle>>,
     /// The Node that has the system UUID of the host, where the Machine has no Node.
-    pub node_of_host: Lookup<'a, Seen<Node>>,
+    pub node_of_host: Input<'a, Lookup<Node>>,
     /// When the host was power-cycled before.
-    pub power_cycles: Lookup<'a, [Timestamp]>,
+    pub power_cycles: Input<'a, [Timestamp]>,
 }
 
 impl<'a> Candidate<'a> {
     /// A Machine whose trigger nobody has taken up, as far as that is all that is known.
     pub fn of_trigger(
-        machine: Seen<&'a Machine>,
-        node: &'a Seen<Node>,
-        health_checks: &'a [Seen<HealthCheck>],
+        machine: Lookup<&'a Machine>,
+        node: &'a Lookup<Node>,
+        health_checks: &'a [Lookup<HealthCheck>],
     ) -> Self {
         Self {
             request: Request {
@@ -117,15 +117,15 @@ impl<'a> Candidate<'a> {
                 node: None,
             },
             begun_with_node: false,
-            policy: Lookup::NotDone,
+            policy: Input::NotGiven,
             machine,
             node,
             node_cluster: None,
-            cluster: Lookup::NotDone,
+            cluster: Input::NotGiven,
             health_checks,
-            host: Lookup::NotDone,
-            node_of_host: Lookup::NotDone,
-            power_cycles: Lookup::NotDone,
+            host: Input::NotGiven,
+            node_of_host: Input::NotGiven,
+            power_cycles: Input::NotGiven,
         }
     }
 
@@ -146,16 +146,16 @@ impl<'a> Candidate<'a> {
                 node: facts.named_node.as_deref(),
             },
             begun_with_node: journal.begun().is_some_and(|subject| !subject.had_no_node()),
-            policy: Lookup::Done(&world.policy),
+            policy: Input::Given(&world.policy),
             machine: world.machine.as_ref(),
             node: &world.node,
             node_cluster: world.node_cluster.as_ref(),
-            cluster: Lookup::Done(&world.cluster),
+            cluster: Input::Given(&world.cluster),
             health_checks: &world.health_checks,
             // Of what has ended no host is resolved, and its escalation needs none.
-            host: Lookup::NotDone,
-            node_of_host: Lookup::Done(&world.node_of_host),
-            power_cycles: Lookup::NotDone,
+            host: Input::NotGiven,
+            node_of_host: Input::Given(&world.node_of_host),
+            power_cycles: Input::NotGiven,
         }
     }
 }
@@ -197,7 +197,7 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     };
     found.extend(machine.into_iter().flat_map(machine::obstacles));
     found.extend(asked::forbidden_by_policy(candidate));
-    if let (Lookup::Done(cycles), Some(machine)) = (candidate.power_cycles, machine) {
+    if let (Input::Given(cycles), Some(machine)) = (candidate.power_cycles, machine) {
         found.extend(repeats::too_soon(&machine.name, cycles, now));
     }
     if let Some(node) = candidate.node.present() {

@@ -21,13 +21,13 @@ struct Known {
     origin: Origin,
     signal: Signal,
     machine_uid: Option<String>,
-    policy: Seen<Policy>,
-    machine: Seen<Machine>,
-    node: Seen<Node>,
+    policy: Lookup<Policy>,
+    machine: Lookup<Machine>,
+    node: Lookup<Node>,
     node_cluster: Option<Obstacle>,
-    health_checks: Vec<Seen<HealthCheck>>,
+    health_checks: Vec<Lookup<HealthCheck>>,
     host: Result<Host, Obstacle>,
-    node_of_host: Seen<Node>,
+    node_of_host: Lookup<Node>,
     power_cycles: Vec<Timestamp>,
 }
 
@@ -37,24 +37,24 @@ impl Known {
             origin: Origin::Annotation,
             signal: Signal::OnMachine { cleared_by_us: false },
             machine_uid: Some("machine-uid".to_owned()),
-            policy: Seen::Present(Policy { paused: false }),
-            machine: Seen::Present(machine()),
-            node: Seen::Present(node("Unknown")),
+            policy: Lookup::Present(Policy { paused: false }),
+            machine: Lookup::Present(machine()),
+            node: Lookup::Present(node("Unknown")),
             node_cluster: None,
-            health_checks: vec![Seen::Present(health_check())],
+            health_checks: vec![Lookup::Present(health_check())],
             host: Ok(Host {
                 reference: "BMCEndpoint/worker".to_owned(),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
             }),
-            node_of_host: Seen::Absent,
+            node_of_host: Lookup::Absent,
             power_cycles: Vec::new(),
         }
     }
 
     fn without_node() -> Self {
         let mut known = Self {
-            node: Seen::Absent,
+            node: Lookup::Absent,
             ..Self::with_node()
         };
         known.edit_machine(|machine| machine.node_name = None);
@@ -62,19 +62,19 @@ impl Known {
     }
 
     fn edit_machine(&mut self, edit: impl FnOnce(&mut Machine)) {
-        if let Seen::Present(machine) = &mut self.machine {
+        if let Lookup::Present(machine) = &mut self.machine {
             edit(machine);
         }
     }
 
     fn edit_node(&mut self, edit: impl FnOnce(&mut Node)) {
-        if let Seen::Present(node) = &mut self.node {
+        if let Lookup::Present(node) = &mut self.node {
             edit(node);
         }
     }
 
     fn edit_check(&mut self, edit: impl FnOnce(&mut HealthCheck)) {
-        if let Some(Seen::Present(check)) = self.health_checks.first_mut() {
+        if let Some(Lookup::Present(check)) = self.health_checks.first_mut() {
             edit(check);
         }
     }
@@ -88,15 +88,15 @@ impl Known {
                 node: None,
             },
             begun_with_node: false,
-            policy: Lookup::Done(&self.policy),
+            policy: Input::Given(&self.policy),
             machine: self.machine.as_ref(),
             node: &self.node,
             node_cluster: self.node_cluster.as_ref(),
-            cluster: Lookup::Done(&Seen::Absent),
+            cluster: Input::Given(&Lookup::Absent),
             health_checks: &self.health_checks,
-            host: Lookup::Done(&self.host),
-            node_of_host: Lookup::Done(&self.node_of_host),
-            power_cycles: Lookup::Done(&self.power_cycles),
+            host: Input::Given(&self.host),
+            node_of_host: Input::Given(&self.node_of_host),
+            power_cycles: Input::Given(&self.power_cycles),
         };
         examine(&candidate, at(0))
     }
@@ -235,13 +235,13 @@ fn cases_with_node() -> Vec<Case> {
             (false, false),
         ),
         (
-            |known| known.machine = Seen::Absent,
+            |known| known.machine = Lookup::Absent,
             Rule::SameMachine,
             Reason::MachineNotFound,
             (false, false),
         ),
         (
-            |known| known.machine = Seen::Unreadable("spec".to_owned()),
+            |known| known.machine = Lookup::Unreadable("spec".to_owned()),
             Rule::MachineKnown,
             Reason::MachineUnreadable,
             (false, false),
@@ -271,7 +271,7 @@ fn cases_with_node() -> Vec<Case> {
             (false, false),
         ),
         (
-            |known| known.node = Seen::Present(node("True")),
+            |known| known.node = Lookup::Present(node("True")),
             Rule::Unhealthy,
             Reason::Recovered,
             (true, true),
@@ -295,14 +295,14 @@ fn cases_with_node() -> Vec<Case> {
             (false, true),
         ),
         (
-            |known| known.node = Seen::Unreadable("status".to_owned()),
+            |known| known.node = Lookup::Unreadable("status".to_owned()),
             Rule::NodeBelongs,
             Reason::NodeUnreadable,
             (false, true),
         ),
         (
             |known| {
-                known.node = Seen::Unreadable("down".to_owned());
+                known.node = Lookup::Unreadable("down".to_owned());
                 known.node_cluster = Some(Obstacle::new(Reason::WorkloadClusterUnreachable, "down"));
             },
             Rule::NodeBelongs,
@@ -310,13 +310,13 @@ fn cases_with_node() -> Vec<Case> {
             (false, true),
         ),
         (
-            |known| known.policy = Seen::Present(Policy { paused: true }),
+            |known| known.policy = Lookup::Present(Policy { paused: true }),
             Rule::PolicyAllows,
             Reason::PolicyPaused,
             (true, true),
         ),
         (
-            |known| known.policy = Seen::Absent,
+            |known| known.policy = Lookup::Absent,
             Rule::PolicyAllows,
             Reason::PolicyMissing,
             (true, true),
@@ -407,7 +407,7 @@ fn cases_without_node() -> Vec<Case> {
             (false, true),
         ),
         (
-            |known| known.node_of_host = Seen::Present(node("True")),
+            |known| known.node_of_host = Lookup::Present(node("True")),
             Rule::HostHasNoNode,
             Reason::NodeMachineMismatch,
             (true, true),
@@ -493,9 +493,9 @@ fn of_two_broken_rules_the_first_in_order_is_told_and_none_is_lost() {
 #[test]
 fn what_nobody_has_looked_up_stops_nothing() {
     let mut known = Known::without_node();
-    known.policy = Seen::Absent;
+    known.policy = Lookup::Absent;
     known.host = Err(Obstacle::new(Reason::HostNotFound, "none"));
-    known.node_of_host = Seen::Present(node("True"));
+    known.node_of_host = Lookup::Present(node("True"));
     known.power_cycles = vec![at(-1)];
     // With a host that is not known no Node is compared.
     let rules = [Rule::PolicyAllows, Rule::HostIsStated, Rule::NotTooOften];
@@ -508,7 +508,7 @@ fn what_nobody_has_looked_up_stops_nothing() {
 fn the_trigger_of_a_node_that_is_well_is_needless_unless_somebody_else_decides() {
     let needless = |change: fn(&mut Known)| {
         let mut known = Known::with_node();
-        known.node = Seen::Present(node("True"));
+        known.node = Lookup::Present(node("True"));
         change(&mut known);
         known.examined().is_err_and(|obstacles| obstacles.is_needless())
     };
@@ -517,7 +517,7 @@ fn the_trigger_of_a_node_that_is_well_is_needless_unless_somebody_else_decides()
         |known| known.edit_machine(|machine| machine.control_plane = true)
     ));
     for change in [
-        (|known| known.node = Seen::Present(node("Unknown"))) as fn(&mut Known),
+        (|known| known.node = Lookup::Present(node("Unknown"))) as fn(&mut Known),
         |known| known.edit_machine(|machine| machine.state.deleting = true),
         |known| known.edit_machine(|machine| machine.foreign_mark = Some("x".to_owned())),
         |known| known.edit_machine(|machine| machine.trigger_answered_by = Some("x".to_owned())),

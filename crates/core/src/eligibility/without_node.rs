@@ -4,8 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::machine::{not_provisioned, owned_by_control_plane};
-use super::{Candidate, Eligible, Ineligible, Lookup, Rule, after, asked};
-use crate::facts::{Host, Machine, Node, Obstacle, Origin, Seen};
+use super::{Candidate, Eligible, Ineligible, Input, Rule, after, asked};
+use crate::facts::{Host, Lookup, Machine, Node, Obstacle, Origin};
 use crate::health::target::NodeState;
 use crate::health::{self, WithoutNode};
 use crate::identity::SystemUuid;
@@ -29,11 +29,11 @@ pub(super) fn absence<'a>(candidate: &Candidate<'a>) -> Option<(&'a Machine, NoN
 }
 
 /// Why a Machine has no Node, if it has none.
-fn why(machine: &Machine, seen: &Seen<Node>) -> Option<NoNode> {
+fn why(machine: &Machine, seen: &Lookup<Node>) -> Option<NoNode> {
     match (seen, &machine.node_name) {
-        (Seen::Absent, None) => Some(NoNode::NeverJoined),
-        (Seen::Absent, Some(name)) => Some(NoNode::Deleted(name.clone())),
-        (Seen::Present(_) | Seen::Unreadable(_), _) => None,
+        (Lookup::Absent, None) => Some(NoNode::NeverJoined),
+        (Lookup::Absent, Some(name)) => Some(NoNode::Deleted(name.clone())),
+        (Lookup::Present(_) | Lookup::Unreadable(_), _) => None,
     }
 }
 
@@ -43,15 +43,15 @@ pub(super) fn obstacles(
     (machine, why): (&Machine, &NoNode),
 ) -> impl Iterator<Item = Ineligible> {
     let unnamed = match candidate.host {
-        Lookup::NotDone => None,
-        Lookup::Done(Err(obstacle)) => Some(obstacle.clone()),
-        Lookup::Done(Ok(host)) => stated_uuid(machine, why, host).err(),
+        Input::NotGiven => None,
+        Input::Given(Err(obstacle)) => Some(obstacle.clone()),
+        Input::Given(Ok(host)) => stated_uuid(machine, why, host).err(),
     };
     let unnamed = unnamed.map(|obstacle| Rule::HostIsStated.broken(obstacle));
     // Where nobody can tell which host it is, no Node can be compared with it.
     let has_node = match (&unnamed, candidate.node_of_host) {
-        (Some(_), _) | (None, Lookup::NotDone) => None,
-        (None, Lookup::Done(seen)) => node_of_host_objection(machine, seen),
+        (Some(_), _) | (None, Input::NotGiven) => None,
+        (None, Input::Given(seen)) => node_of_host_objection(machine, seen),
     };
     let has_node = has_node.map(|obstacle| Rule::HostHasNoNode.broken(obstacle));
     [
@@ -78,7 +78,7 @@ pub(super) fn missed<'a>(
         let detail = format!("{told}, and no health check asks for its remediation");
         return Err(Rule::MachineIsMeant.broken(Obstacle::new(Reason::NodeMissing, detail)));
     }
-    let Lookup::Done(cluster) = candidate.cluster else {
+    let Input::Given(cluster) = candidate.cluster else {
         let cause = "it has no Node".to_owned();
         return Ok(Eligible::WithoutNode { machine, why, cause });
     };
@@ -128,10 +128,10 @@ pub fn stated_uuid<'a>(machine: &Machine, why: &NoNode, host: &'a Host) -> Resul
 
 /// What the Nodes of the cluster say against a host that is to have none: one of them is or may be its Node, or
 /// that is not known.
-pub fn node_of_host_objection(machine: &Machine, seen: &Seen<Node>) -> Option<Obstacle> {
+pub fn node_of_host_objection(machine: &Machine, seen: &Lookup<Node>) -> Option<Obstacle> {
     match seen {
-        Seen::Absent => None,
-        Seen::Present(node) => {
+        Lookup::Absent => None,
+        Lookup::Present(node) => {
             let detail = format!(
                 "Node {} has the system UUID that is stated for the host of Machine {}, or its name, providerID or \
                  annotation, and status.nodeRef of that Machine does not name it",
@@ -139,6 +139,6 @@ pub fn node_of_host_objection(machine: &Machine, seen: &Seen<Node>) -> Option<Ob
             );
             Some(Obstacle::new(Reason::NodeMachineMismatch, detail))
         }
-        Seen::Unreadable(detail) => Some(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
+        Lookup::Unreadable(detail) => Some(Obstacle::new(Reason::NodeUnreadable, detail.clone())),
     }
 }

@@ -19,7 +19,7 @@ use super::strategy::Strategy;
 
 /// Something we looked for. Unreadable is never absent, and absent is never healthy.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Seen<T> {
+pub enum Lookup<T> {
     /// It is there and could be read.
     Present(T),
     /// It is not there.
@@ -28,7 +28,7 @@ pub enum Seen<T> {
     Unreadable(String),
 }
 
-impl<T> Seen<T> {
+impl<T> Lookup<T> {
     /// What is there and could be read, where it makes no difference why there is nothing else.
     pub fn present(&self) -> Option<&T> {
         match self {
@@ -38,20 +38,20 @@ impl<T> Seen<T> {
     }
 
     /// The same by reference.
-    pub fn as_ref(&self) -> Seen<&T> {
+    pub fn as_ref(&self) -> Lookup<&T> {
         match self {
-            Self::Present(value) => Seen::Present(value),
-            Self::Absent => Seen::Absent,
-            Self::Unreadable(detail) => Seen::Unreadable(detail.clone()),
+            Self::Present(value) => Lookup::Present(value),
+            Self::Absent => Lookup::Absent,
+            Self::Unreadable(detail) => Lookup::Unreadable(detail.clone()),
         }
     }
 
     /// Turns what is there into something else.
-    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Seen<U> {
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Lookup<U> {
         match self {
-            Self::Present(value) => Seen::Present(convert(value)),
-            Self::Absent => Seen::Absent,
-            Self::Unreadable(detail) => Seen::Unreadable(detail),
+            Self::Present(value) => Lookup::Present(convert(value)),
+            Self::Absent => Lookup::Absent,
+            Self::Unreadable(detail) => Lookup::Unreadable(detail),
         }
     }
 }
@@ -113,7 +113,7 @@ pub struct Facts {
     /// Machine, Node, health checks and policy as the caches have them.
     pub world: World,
     /// The same, read live, the last time that was asked for.
-    pub look: Option<Look>,
+    pub live_check: Option<LiveCheck>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
     /// Whether it may begin as far as other remediations are concerned. Where it is held up nothing is begun, and a
@@ -123,7 +123,7 @@ pub struct Facts {
     /// In whose names the Lease of medik8s may be held on the Node.
     pub lease_holders: Holders,
     /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a
-    /// read; the last look before a power-off reads it anew.
+    /// read; the live check before a power-off reads it anew.
     pub leases_were_unused: bool,
     /// Whether the server knows the out-of-service taint (Kubernetes 1.28 and newer).
     pub out_of_service_supported: bool,
@@ -163,22 +163,22 @@ impl Leadership {
 #[derive(Clone, Debug)]
 pub struct World {
     /// The administrator's limits.
-    pub policy: Seen<Policy>,
+    pub policy: Lookup<Policy>,
     /// The Machine.
-    pub machine: Seen<Machine>,
+    pub machine: Lookup<Machine>,
     /// Its Node.
-    pub node: Seen<Node>,
+    pub node: Lookup<Node>,
     /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
     /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began;
     /// else it is not known.
-    pub node_of_host: Seen<Node>,
+    pub node_of_host: Lookup<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
     /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.
-    pub cluster: Seen<ClusterState>,
+    pub cluster: Lookup<ClusterState>,
     /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
     /// request, the health checks that made it: none where a person did.
-    pub health_checks: Vec<Seen<HealthCheck>>,
+    pub health_checks: Vec<Lookup<HealthCheck>>,
 }
 
 impl World {
@@ -203,7 +203,7 @@ impl World {
 
 /// A live read of the world.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct LiveCheck {
     /// When it was begun; everything in it is at least as new.
     pub began: Timestamp,
     /// What was read.

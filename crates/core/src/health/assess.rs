@@ -7,7 +7,7 @@ use super::limit::{Allowance, Counts};
 use super::rules::Rules;
 use super::target::{ClusterState, Target};
 use super::verdict::{UnhealthyReason, Verdict};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 
 /// What a health check says of all its Machines at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Assessment {
     /// What its limit says.
     pub allowance: Allowance,
     /// Each Machine that it selects, by name.
-    pub machines: Vec<Judged>,
+    pub machines: Vec<AssessedMachine>,
     /// Why it has nothing remediated.
     pub stopped: Option<Stopped>,
     /// The first instant at which something is different if nothing else changes.
@@ -26,7 +26,7 @@ pub struct Assessment {
 
 /// One Machine of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct AssessedMachine {
     /// Name.
     pub name: String,
     /// What the check says of it.
@@ -70,11 +70,11 @@ pub enum Exempt {
 pub fn assess(
     rules: &Rules,
     paused: bool,
-    cluster: &Seen<ClusterState>,
+    cluster: &Lookup<ClusterState>,
     targets: &[&Target],
     now: Timestamp,
 ) -> Assessment {
-    let mut machines: Vec<Judged> = targets
+    let mut machines: Vec<AssessedMachine> = targets
         .iter()
         .map(|target| judged(rules, cluster, target, now))
         .collect();
@@ -103,12 +103,12 @@ pub fn assess(
 impl Assessment {
     /// The Machines that this check wants remediated: all at once when it may, else none. Those that were
     /// unhealthy from the start come first, then the longest unhealthy.
-    pub fn remediate(&self) -> Vec<&Judged> {
+    pub fn remediate(&self) -> Vec<&AssessedMachine> {
         if self.stopped.is_some() {
             return Vec::new();
         }
-        let is_wanted = |one: &&Judged| one.exempt.is_none() && one.verdict.is_unhealthy();
-        let mut wanted: Vec<&Judged> = self.machines.iter().filter(is_wanted).collect();
+        let is_wanted = |one: &&AssessedMachine| one.exempt.is_none() && one.verdict.is_unhealthy();
+        let mut wanted: Vec<&AssessedMachine> = self.machines.iter().filter(is_wanted).collect();
         wanted.sort_by(|one, other| {
             (one.verdict.since(), &one.name).cmp(&(other.verdict.since(), &other.name))
         });
@@ -116,9 +116,9 @@ impl Assessment {
     }
 }
 
-fn judged(rules: &Rules, cluster: &Seen<ClusterState>, target: &Target, now: Timestamp) -> Judged {
+fn judged(rules: &Rules, cluster: &Lookup<ClusterState>, target: &Target, now: Timestamp) -> AssessedMachine {
     let verdict = judge_machine(rules, cluster, target, now);
-    Judged {
+    AssessedMachine {
         name: target.name.clone(),
         exempt: exempt(target, &verdict),
         verdict,
@@ -145,18 +145,18 @@ fn exempt(target: &Target, verdict: &Verdict) -> Option<Exempt> {
 fn stopped(
     rules: &Rules,
     paused: bool,
-    cluster: &Seen<ClusterState>,
+    cluster: &Lookup<ClusterState>,
     allowance: &Allowance,
 ) -> Option<Stopped> {
     if paused {
         return Some(Stopped::CheckPaused);
     }
     let by_cluster = match cluster {
-        Seen::Present(cluster) => cluster.paused.then_some(Stopped::ClusterPaused),
-        Seen::Absent => Some(Stopped::ClusterUnreadable(
+        Lookup::Present(cluster) => cluster.paused.then_some(Stopped::ClusterPaused),
+        Lookup::Absent => Some(Stopped::ClusterUnreadable(
             "the Cluster does not exist".to_owned(),
         )),
-        Seen::Unreadable(detail) => Some(Stopped::ClusterUnreadable(detail.clone())),
+        Lookup::Unreadable(detail) => Some(Stopped::ClusterUnreadable(detail.clone())),
     };
     match by_cluster.filter(|_| rules.dialect.is_cluster_api()) {
         Some(stopped) => Some(stopped),

@@ -9,13 +9,13 @@ use super::judgement::{Findings, Known, known, nothing_wrong};
 use super::rules::Rules;
 use super::target::{ClusterState, MachineState, Readiness, Target};
 use super::verdict::{Skip, UnhealthyReason, Unknown, Verdict, Wait};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 
 /// Judges by the annotations of the Machine, then what v1beta1 judges early, then, if the Cluster is far
 /// enough, by conditions and Node.
 pub(super) fn judge(
     rules: &Rules,
-    cluster: &Seen<ClusterState>,
+    cluster: &Lookup<ClusterState>,
     target: &Target,
     machine: &MachineState,
     now: Timestamp,
@@ -77,13 +77,13 @@ fn skip(machine: &MachineState) -> Option<Skip> {
 /// The Cluster, and the Node if it is looked for: before the control plane is initialized there is nothing to
 /// ask.
 fn surroundings<'a>(
-    cluster: &'a Seen<ClusterState>,
+    cluster: &'a Lookup<ClusterState>,
     target: &'a Target,
 ) -> Result<(&'a ClusterState, Known<'a>), Verdict> {
     let cluster = match cluster {
-        Seen::Present(cluster) => cluster,
-        Seen::Absent => return Err(unknown("the Cluster does not exist")),
-        Seen::Unreadable(detail) => return Err(unknown(detail)),
+        Lookup::Present(cluster) => cluster,
+        Lookup::Absent => return Err(unknown("the Cluster does not exist")),
+        Lookup::Unreadable(detail) => return Err(unknown(detail)),
     };
     match cluster.control_plane {
         Readiness::No => Ok((cluster, Known::Unset)),

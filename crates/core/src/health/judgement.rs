@@ -9,7 +9,7 @@ use super::rules::Rules;
 use super::target::{ClusterState, MachineState, NodeState, Target};
 use super::verdict::{UnhealthyReason, Unknown, Verdict, Wait};
 use super::{cluster_api, openshift};
-use crate::facts::{NodeCondition, Seen};
+use crate::facts::{Lookup, NodeCondition};
 
 /// Judges a Machine that the check selects, in the order of checks of the check's dialect.
 ///
@@ -23,7 +23,7 @@ use crate::facts::{NodeCondition, Seen};
 /// `cluster` is not looked at in OpenShift.
 pub fn judge_machine(
     rules: &Rules,
-    cluster: &Seen<ClusterState>,
+    cluster: &Lookup<ClusterState>,
     target: &Target,
     now: Timestamp,
 ) -> Verdict {

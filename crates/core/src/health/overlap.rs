@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::assess::{Assessment, Judged, Stopped, assess};
+use super::assess::{AssessedMachine, Assessment, Stopped, assess};
 use super::rules::{Malformed, Rules};
 use super::selector::{Labels, Selector};
 use super::target::{ClusterState, Target};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 
 /// A MachineHealthCheck with the strategy external-baremetal and without a template.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Check {
     /// What it asks for, or what is wrong with it.
     pub rules: Result<Rules, Malformed>,
     /// Cluster API: its Cluster.
-    pub cluster: Seen<ClusterState>,
+    pub cluster: Lookup<ClusterState>,
 }
 
 /// What all health checks of a namespace say together.
@@ -170,7 +170,7 @@ fn wanted(assessed: &[Assessed<'_>]) -> Vec<Wanted> {
     wanted.into_values().collect()
 }
 
-fn first(judged: &Judged, since: Option<Timestamp>) -> Wanted {
+fn first(judged: &AssessedMachine, since: Option<Timestamp>) -> Wanted {
     Wanted {
         machine: judged.name.clone(),
         checks: Vec::new(),

@@ -3,7 +3,7 @@
 use super::UnhealthyCondition;
 use super::rules::{Malformed, Rules, Scope};
 use super::selector::Labels;
-use crate::facts::{Obstacle, Seen};
+use crate::facts::{Lookup, Obstacle};
 use crate::phase::Reason;
 
 /// What we read of a MachineHealthCheck that selects the Machine.
@@ -30,15 +30,15 @@ pub struct HealthCheck {
 
 /// What a check asks for of a Machine with these labels: `Absent` when it provably has nothing to do with it.
 /// One that cannot be followed and was meant for the Machine, as far as that can be told, is unknown.
-pub fn heard(name: &str, rules: Result<Rules, Malformed>, labels: &Labels) -> Seen<Result<Rules, String>> {
+pub fn heard(name: &str, rules: Result<Rules, Malformed>, labels: &Labels) -> Lookup<Result<Rules, String>> {
     let wrong = |malformed: &Malformed| format!("MachineHealthCheck {name} cannot be followed: {malformed}");
     match rules {
-        Ok(rules) if rules.selector.matches(labels) => Seen::Present(Ok(rules)),
-        Ok(_) => Seen::Absent,
+        Ok(rules) if rules.selector.matches(labels) => Lookup::Present(Ok(rules)),
+        Ok(_) => Lookup::Absent,
         Err(malformed) => match &malformed.scope {
-            Scope::Unknown => Seen::Present(Err(wrong(&malformed))),
-            Scope::Within(_) if malformed.scope.holds(labels) => Seen::Unreadable(wrong(&malformed)),
-            Scope::Within(_) => Seen::Absent,
+            Scope::Unknown => Lookup::Present(Err(wrong(&malformed))),
+            Scope::Within(_) if malformed.scope.holds(labels) => Lookup::Unreadable(wrong(&malformed)),
+            Scope::Within(_) => Lookup::Absent,
         },
     }
 }
@@ -50,21 +50,21 @@ pub fn heard(name: &str, rules: Result<Rules, Malformed>, labels: &Labels) -> Se
 /// # Errors
 /// The obstacle, when none vouches, one cannot be read, or two disagree.
 /// Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`.
-pub fn vouching(checks: &[Seen<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obstacle> {
+pub fn vouching(checks: &[Lookup<HealthCheck>]) -> Result<Vec<&HealthCheck>, Obstacle> {
     let mut vouching = Vec::new();
     let mut paused = Vec::new();
     let mut others = Vec::new();
     let mut malformed = None;
     for check in checks {
         match check {
-            Seen::Unreadable(detail) => {
+            Lookup::Unreadable(detail) => {
                 return Err(Obstacle::new(Reason::HealthCheckUnreadable, detail.clone()));
             }
-            Seen::Absent => {}
-            Seen::Present(check) if check.malformed.is_some() => malformed = check.malformed.as_ref(),
-            Seen::Present(check) if !check.external_baremetal || check.has_template => others.push(check),
-            Seen::Present(check) if check.paused => paused.push(check),
-            Seen::Present(check) => vouching.push(check),
+            Lookup::Absent => {}
+            Lookup::Present(check) if check.malformed.is_some() => malformed = check.malformed.as_ref(),
+            Lookup::Present(check) if !check.external_baremetal || check.has_template => others.push(check),
+            Lookup::Present(check) if check.paused => paused.push(check),
+            Lookup::Present(check) => vouching.push(check),
         }
     }
     // One that is paused plans nothing; that it would, is only told where nobody vouches.

@@ -7,7 +7,7 @@ use super::judgement::judge_machine;
 use super::selector::Labels;
 use super::target::{ClusterState, MachineState, NodeState, Target};
 use super::verdict::{Unknown, Verdict, Wait};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 
 /// What health checks say of a Machine that has no Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum WithoutNode {
 /// [`NodeState::Unset`] or [`NodeState::Gone`].
 pub fn judge_without_node(
     checks: &[&HealthCheck],
-    cluster: &Seen<ClusterState>,
+    cluster: &Lookup<ClusterState>,
     (name, machine): (&str, &MachineState),
     node: NodeState,
     now: Timestamp,

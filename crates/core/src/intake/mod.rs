@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use super::eligibility::{self, Candidate, Lookup, Obstacles};
-use super::facts::{Machine, Node, Obstacle, Seen};
+use super::eligibility::{self, Candidate, Input, Obstacles};
+use super::facts::{Lookup, Machine, Node, Obstacle};
 use super::health::HealthCheck;
 use super::phase::{Phase, Reason};
 use super::resource_version;
@@ -33,9 +33,9 @@ pub struct Triggered<'a> {
     /// The Machine.
     pub machine: &'a Machine,
     /// Its Node.
-    pub node: &'a Seen<Node>,
+    pub node: &'a Lookup<Node>,
     /// The health checks of its namespace that select it or cannot be read.
-    pub health_checks: &'a [Seen<HealthCheck>],
+    pub health_checks: &'a [Lookup<HealthCheck>],
     /// The remediations that it has or had.
     pub remediations: &'a [Remediation],
 }
@@ -86,8 +86,8 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
         .flat_map(|one| one.power_cycles.iter().copied())
         .collect();
     let candidate = Candidate {
-        power_cycles: Lookup::Done(&power_cycles),
-        ..Candidate::of_trigger(Seen::Present(machine), triggered.node, triggered.health_checks)
+        power_cycles: Input::Given(&power_cycles),
+        ..Candidate::of_trigger(Lookup::Present(machine), triggered.node, triggered.health_checks)
     };
     let examined = eligibility::examine(&candidate, now).err();
     match examined.as_ref().and_then(Obstacles::against_taking_up) {

@@ -30,8 +30,8 @@ fn machine(name: &str) -> Machine {
     }
 }
 
-fn vouching() -> Vec<Seen<HealthCheck>> {
-    vec![Seen::Present(HealthCheck {
+fn vouching() -> Vec<Lookup<HealthCheck>> {
+    vec![Lookup::Present(HealthCheck {
         name: "workers".to_owned(),
         external_baremetal: true,
         paused: false,
@@ -74,8 +74,8 @@ fn at(minute: i64) -> Timestamp {
 }
 
 /// A Node whose condition Ready has this status for long.
-fn node(ready: &str) -> Seen<Node> {
-    Seen::Present(Node {
+fn node(ready: &str) -> Lookup<Node> {
+    Lookup::Present(Node {
         name: "worker".to_owned(),
         uid: "node-uid".to_owned(),
         resource_version: "1".to_owned(),
@@ -246,15 +246,15 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
         (master, node(ready))
     };
     let by_node = |ready: &str| {
-        let Seen::Present(mut master) = node(ready) else {
+        let Lookup::Present(mut master) = node(ready) else {
             panic!("there is a Node");
         };
         master.control_plane = true;
-        (machine("worker"), Seen::Present(master))
+        (machine("worker"), Lookup::Present(master))
     };
     let without_node = (
         { by_machine("True").0 },
-        Seen::Unreadable("its cluster is down".to_owned()),
+        Lookup::Unreadable("its cluster is down".to_owned()),
     );
     for (machine, node, is_refused) in [
         (by_machine("Unknown").0, by_machine("Unknown").1, true),
@@ -285,7 +285,7 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
 
 #[test]
 fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
-    let Seen::Present(mut other) = node("True") else {
+    let Lookup::Present(mut other) = node("True") else {
         panic!("there is a Node");
     };
     other.machine_link = Some("machines/another".to_owned());
@@ -295,7 +295,7 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
     };
     let triggered = Triggered {
         machine: &machine("worker"),
-        node: &Seen::Present(other),
+        node: &Lookup::Present(other),
         health_checks: &vouching(),
         remediations: &[over],
     };

@@ -104,7 +104,7 @@ impl Lease {
 /// In whose names the Lease may be held for a remediation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holders {
-    /// Ours: it names the remediation, so that a successor of this process knows it.
+    /// Held: it names the remediation, so that a successor of this process knows it.
     pub own: String,
     /// That of the health checker which made the request and holds the Lease for whom it asks. What it
     /// holds is not ours to take, renew or release.
@@ -128,36 +128,36 @@ impl Holders {
 
 /// What has to be done before the host of the Node may be touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Acquisition {
     /// Nothing: nobody agrees by Leases, or the producer of the request holds it for us.
-    Settled,
+    NotNeeded,
     /// Nothing: it is ours for long enough.
-    Ours,
+    Held,
     /// It has to be taken, or renewed.
-    Takeable,
+    Due,
 }
 
 /// How the Lease stands for whoever needs it until `needed`.
 ///
 /// # Errors
 /// The obstacle, while somebody else holds it.
-pub fn standing(
+pub fn acquisition(
     node: &str,
     lease: &NodeLease,
     holders: &Holders,
     needed: Timestamp,
     now: Timestamp,
-) -> Result<Standing, Obstacle> {
+) -> Result<Acquisition, Obstacle> {
     let lease = match lease {
-        NodeLease::Unused => return Ok(Standing::Settled),
-        NodeLease::Free => return Ok(Standing::Takeable),
+        NodeLease::Unused => return Ok(Acquisition::NotNeeded),
+        NodeLease::Free => return Ok(Acquisition::Due),
         NodeLease::There(lease) => lease,
     };
     match lease.valid_until(now) {
-        None => Ok(Standing::Takeable),
-        Some(until) if lease.is_of(&holders.own) && until >= needed => Ok(Standing::Ours),
-        Some(_) if lease.is_of(&holders.own) => Ok(Standing::Takeable),
-        Some(_) if holders.include(lease) => Ok(Standing::Settled),
+        None => Ok(Acquisition::Due),
+        Some(until) if lease.is_of(&holders.own) && until >= needed => Ok(Acquisition::Held),
+        Some(_) if lease.is_of(&holders.own) => Ok(Acquisition::Due),
+        Some(_) if holders.include(lease) => Ok(Acquisition::NotNeeded),
         Some(until) => Err(held_by_another(node, lease, until)),
     }
 }
@@ -191,7 +191,7 @@ fn held_by_another(node: &str, lease: &Lease, until: Timestamp) -> Obstacle {
 
 /// A Lease as it has to be written to be ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct LeaseWrite {
     /// Name of the Node.
     pub node: String,
     /// Its UID: the Lease goes with the Node.
@@ -210,7 +210,7 @@ pub struct Claim {
     pub replaces: Option<String>,
 }
 
-impl Claim {
+impl LeaseWrite {
     /// Takes a Lease that is free or has run out, or renews ours. Another holder's is acquired anew, and that
     /// is counted, as by `requestLease` of `manager.go`.
     pub fn of(

@@ -70,24 +70,16 @@ fn valid_is_what_was_renewed_in_the_past_and_has_not_run_out() {
 fn it_is_taken_renewed_left_alone_or_waited_for() {
     let there = NodeLease::There;
     for (what, lease, expected) in [
-        ("no namespace", NodeLease::Unused, Ok(Standing::Settled)),
-        ("nobody", NodeLease::Free, Ok(Standing::Takeable)),
-        (
-            "run out",
-            there(lease("another", -100, 60)),
-            Ok(Standing::Takeable),
-        ),
-        ("ours for long", there(lease(OWN, 0, 600)), Ok(Standing::Ours)),
+        ("no namespace", NodeLease::Unused, Ok(Acquisition::NotNeeded)),
+        ("nobody", NodeLease::Free, Ok(Acquisition::Due)),
+        ("run out", there(lease("another", -100, 60)), Ok(Acquisition::Due)),
+        ("ours for long", there(lease(OWN, 0, 600)), Ok(Acquisition::Held)),
         (
             "ours for too short",
             there(lease(OWN, 0, 599)),
-            Ok(Standing::Takeable),
+            Ok(Acquisition::Due),
         ),
-        (
-            "ours, run out",
-            there(lease(OWN, -100, 60)),
-            Ok(Standing::Takeable),
-        ),
+        ("ours, run out", there(lease(OWN, -100, 60)), Ok(Acquisition::Due)),
         (
             "of an earlier remediation",
             there(lease("baremetal-remediator-6", 0, 60)),
@@ -96,12 +88,12 @@ fn it_is_taken_renewed_left_alone_or_waited_for() {
         (
             "the producer's",
             there(lease(PRODUCER, 0, 60)),
-            Ok(Standing::Settled),
+            Ok(Acquisition::NotNeeded),
         ),
         (
             "the producer's, run out",
             there(lease(PRODUCER, -100, 60)),
-            Ok(Standing::Takeable),
+            Ok(Acquisition::Due),
         ),
         ("another's", there(lease("node-maintenance", 0, 60)), Err(())),
         (
@@ -118,8 +110,8 @@ fn it_is_taken_renewed_left_alone_or_waited_for() {
             Err(()),
         ),
     ] {
-        let standing = standing("worker-1", &lease, &holders(), at(600), at(0));
-        assert_eq!(standing.map_err(|_| ()), expected, "{what}");
+        let acquisition = acquisition("worker-1", &lease, &holders(), at(600), at(0));
+        assert_eq!(acquisition.map_err(|_| ()), expected, "{what}");
     }
 }
 
@@ -127,7 +119,7 @@ fn it_is_taken_renewed_left_alone_or_waited_for() {
 fn who_holds_it_and_until_when_is_said() {
     let held = NodeLease::There(lease("node-maintenance", -30, 3_600));
     for obstacle in [
-        standing("worker-1", &held, &holders(), at(600), at(0)).unwrap_err(),
+        acquisition("worker-1", &held, &holders(), at(600), at(0)).unwrap_err(),
         objection("worker-1", &held, &holders(), at(0)).unwrap(),
     ] {
         assert_eq!(obstacle.reason, Reason::NodeLeaseHeld);
@@ -191,7 +183,7 @@ fn a_new_holder_is_counted_and_our_own_renewal_is_not() {
         ("taken over too often", there(untold), at(0), i32::MAX, Some("17")),
     ] {
         let duration = SignedDuration::from_mins(55);
-        let claim = Claim::of(("worker-1", "node-uid"), &lease, &holders(), duration, at(0));
+        let claim = LeaseWrite::of(("worker-1", "node-uid"), &lease, &holders(), duration, at(0));
         assert_eq!(
             (claim.acquired, claim.transitions),
             (acquired, transitions),

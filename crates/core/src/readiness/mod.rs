@@ -19,7 +19,7 @@ pub const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// What a BMC showed, without anything having been changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct BmcReport {
     /// How it was spoken to, such as "Redfish with a session".
     pub how: String,
     /// Why that was IPMI although the BMC's address names Redfish.
@@ -68,7 +68,7 @@ pub enum Expected<'a> {
 /// certificate that is about to be refused, or Redfish silent, so that a remediation would depend on IPMI
 /// alone: it would work, but what is broken has to be mended before the other fails, too.
 pub fn judge(
-    found: &Found,
+    found: &BmcReport,
     expected: &Expected<'_>,
     stated: Option<&SystemUuid>,
     now: Timestamp,
@@ -127,7 +127,11 @@ pub fn off_is_believable(
     }
 }
 
-fn is_the_host(found: &Found, expected: &Expected<'_>, stated: Option<&SystemUuid>) -> Result<(), Obstacle> {
+fn is_the_host(
+    found: &BmcReport,
+    expected: &Expected<'_>,
+    stated: Option<&SystemUuid>,
+) -> Result<(), Obstacle> {
     let (said, system) = (found.uuid.as_deref(), found.system.as_str());
     match expected {
         Expected::Node(name, uuid) => identity::prove(said, system, (name, *uuid), stated).map(drop),

@@ -71,7 +71,7 @@ impl<'a> Step<'a> {
             hold,
         ) {
             (Err(obstacle), _) => step.held_up(strategy, &obstacle, None),
-            (Ok(_), Hold::Claim(claim)) => step.take_node_lease(machine, claim),
+            (Ok(_), Hold::LeaseWrite(claim)) => step.take_node_lease(machine, claim),
             (Ok(identity), Hold::Enough) => {
                 let node = NodeOfSubject::There(JournalledNode {
                     name: node.name.clone(),
@@ -123,7 +123,7 @@ impl<'a> Step<'a> {
     }
 
     /// Writes down whom we are about to power off and why, once that is admitted. The command itself comes after a
-    /// last live look.
+    /// last live check.
     fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
         match &self.facts.admission {
             Reply::Admitted => {}
@@ -154,7 +154,7 @@ impl<'a> Step<'a> {
         );
         self.journal.subject = Some(subject);
         self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
-        self.observe(Observation::Look)
+        self.observe(Observation::LiveCheck)
     }
 }
 

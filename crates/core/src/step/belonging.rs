@@ -1,6 +1,6 @@
 //! Whether a Node is that of the journalled host.
 
-use crate::facts::{Facts, Node, Seen, World};
+use crate::facts::{Facts, Lookup, Node, World};
 use crate::identity::SystemUuid;
 use crate::journal::{Journal, Subject};
 
@@ -21,7 +21,7 @@ pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option
         subject.system_uuid
     );
     let world = World {
-        node: Seen::Unreadable(detail),
+        node: Lookup::Unreadable(detail),
         ..facts.world.clone()
     };
     Some(Facts {

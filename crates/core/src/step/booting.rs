@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Step, after};
 use crate::decision::Decision;
-use crate::facts::{Obstacle, Seen};
+use crate::facts::{Lookup, Obstacle};
 use crate::phase::{Phase, Reason};
 use crate::strategy::Strategy;
 
@@ -121,10 +121,10 @@ impl Step<'_> {
 
     fn boot_failed(self, strategy: &Strategy) -> Decision {
         let same_boot = match (&self.facts.world.node, &self.journal.subject) {
-            (Seen::Present(node), Some(subject)) => {
+            (Lookup::Present(node), Some(subject)) => {
                 node.is_ready() && node.boot_id.is_some() && node.boot_id.as_deref() == subject.boot_before()
             }
-            (Seen::Present(_) | Seen::Absent | Seen::Unreadable(_), _) => false,
+            (Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_), _) => false,
         };
         let had_no_node = self.journal.had_no_node();
         let (reason, detail) = if same_boot {

@@ -52,11 +52,11 @@ impl Step<'_> {
                 return self.rest_until(off_long_enough.min(at));
             }
             self.say_what_is_left(release);
-            let look = self.cleanup_due(release);
-            if look <= self.now {
+            let live = self.cleanup_due(release);
+            if live <= self.now {
                 return self.observe(Observation::Cleanup);
             }
-            return self.rest_until(look.min(at));
+            return self.rest_until(live.min(at));
         }
         self.observe(Observation::Power)
     }

@@ -1,20 +1,20 @@
 //! Escalation: the last rung, where it is asked for. A host that was proven off in the last attempt and did not
 //! come back is replaced with its Machine. It is decided once, when the remediation fails, and carried out on
-//! a live look only.
+//! a live check only.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::escalation_outlook::{Outlook, bar_of_machine};
+use super::escalation_check::{EscalationCheck, bar_of_machine};
 use super::{RECHECK, Step, after};
 use crate::decision::{Decision, Effect, Observation, OfMachine};
 use crate::eligibility;
-use crate::facts::{Look, Machine, Obstacle};
+use crate::facts::{LiveCheck, Machine, Obstacle};
 use crate::journal::{Escalating, EscalationKind, Subject};
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
 use crate::strategy::{Escalation, Strategy};
 
-/// Age at which the live look that an escalation is carried out on has to be repeated.
+/// Age at which the live check that an escalation is carried out on has to be repeated.
 const LOOK_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// Distance of looks, also when the API server is too slow for a fresh one.
@@ -142,34 +142,34 @@ impl Step<'_> {
             return self.escalation_waits(escalation, &obstacle, None);
         }
         let since = facts.observed.escalated.unwrap_or(escalation.decided);
-        let Some(look) = facts.look.as_ref().filter(|look| look.began >= since) else {
-            return self.observe(Observation::Look);
+        let Some(live) = facts.live_check.as_ref().filter(|live| live.began >= since) else {
+            return self.observe(Observation::LiveCheck);
         };
-        if self.now.duration_since(look.began) > LOOK_AGE {
-            let pace = after(look.began, LOOK_PACE);
+        if self.now.duration_since(live.began) > LOOK_AGE {
+            let pace = after(live.began, LOOK_PACE);
             return if pace > self.now {
                 self.rest_until(pace)
             } else {
-                self.observe(Observation::Look)
+                self.observe(Observation::LiveCheck)
             };
         }
-        let outlook = self.outlook(escalation.kind, &subject, look);
-        self.count_anew_after_a_pause_of_it(&outlook);
-        match outlook {
-            Outlook::Due(machine) => self.carry_out(escalation, machine, look),
-            Outlook::Waits(obstacle, until) => self.escalation_waits(escalation, &obstacle, until),
-            Outlook::Done(how) => self.escalated(escalation, &how),
-            Outlook::Barred(why) => self.give_up_escalation(&why),
+        let escalation_check = self.escalation_check(escalation.kind, &subject, live);
+        self.count_anew_after_a_pause_of_it(&escalation_check);
+        match escalation_check {
+            EscalationCheck::Due(machine) => self.carry_out(escalation, machine, live),
+            EscalationCheck::Waits(obstacle, until) => self.escalation_waits(escalation, &obstacle, until),
+            EscalationCheck::Done(how) => self.escalated(escalation, &how),
+            EscalationCheck::Barred(why) => self.give_up_escalation(&why),
         }
     }
 
-    fn carry_out(mut self, escalation: &Escalating, machine: &Machine, look: &Look) -> Decision {
+    fn carry_out(mut self, escalation: &Escalating, machine: &Machine, live: &LiveCheck) -> Decision {
         let of_machine = OfMachine {
             api: machine.api,
             machine: machine.name.clone(),
             uid: machine.uid.clone(),
             resource_version: machine.resource_version.clone(),
-            not_after: after(look.began, LOOK_AGE),
+            not_after: after(live.began, LOOK_AGE),
         };
         self.journal.reason.clone_from(&escalation.failure);
         self.journal.suspended_since = None;
@@ -215,8 +215,9 @@ impl Step<'_> {
     }
 
     /// A pause does not use up the time that an escalation may be held up.
-    fn count_anew_after_a_pause_of_it(&mut self, outlook: &Outlook<'_>) {
-        let still = matches!(outlook, Outlook::Waits(obstacle, _) if obstacle.reason.is_pause());
+    fn count_anew_after_a_pause_of_it(&mut self, escalation_check: &EscalationCheck<'_>) {
+        let still =
+            matches!(escalation_check, EscalationCheck::Waits(obstacle, _) if obstacle.reason.is_pause());
         let was_paused = self.journal.suspended_since.is_some();
         if let Some(escalation) = self.journal.escalation.as_mut().filter(|_| was_paused && !still) {
             escalation.held_up_since = self.now;

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 
 use super::clearing::some_of;
-use super::proving::Standing;
+use super::proving::ProofState;
 use super::{Step, after};
 use crate::decision::{Decision, Effect, Observation};
-use crate::facts::{Node, Obstacle, OutOfService, Seen};
+use crate::facts::{Lookup, Node, Obstacle, OutOfService};
 use crate::journal::{JournalledNode, OffEvidence, Release, ReleaseBy, Subject};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
@@ -71,8 +71,8 @@ impl Step<'_> {
     fn release(mut self, journalled: &JournalledNode, by: ReleaseBy, newest: Timestamp) -> Decision {
         let not_after = after(newest, proof::MAX_AGE);
         let node = match &self.facts.world.node {
-            Seen::Present(node) if node.uid == journalled.uid => node,
-            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => return self.watch(),
+            Lookup::Present(node) if node.uid == journalled.uid => node,
+            Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => return self.watch(),
         };
         match by {
             ReleaseBy::OutOfServiceTaint => {
@@ -152,7 +152,7 @@ impl Step<'_> {
         evidence: &OffEvidence,
     ) -> Decision {
         match self.off_and_silent(subject, evidence.acknowledged) {
-            Standing::Proven {
+            ProofState::Proven {
                 reads,
                 newest,
                 silent,
@@ -166,23 +166,23 @@ impl Step<'_> {
                 }
                 self.release(node, release.by, newest)
             }
-            Standing::Report => self.observe(Observation::Report),
-            Standing::Wait(at) => match self.watch_due() {
+            ProofState::Report => self.observe(Observation::Report),
+            ProofState::Wait(at) => match self.watch_due() {
                 Ok(()) => self.observe(Observation::Power),
                 Err(watch) => self.rest_until(at.min(watch)),
             },
-            Standing::NotYet | Standing::WrongHost(_) | Standing::Reporting => self.watch(),
+            ProofState::NotYet | ProofState::WrongHost(_) | ProofState::Reporting => self.watch(),
         }
     }
 
     /// Whether the release stands in the world.
     fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
         match (release.by, &self.facts.world.node) {
-            (ReleaseBy::OutOfServiceTaint, Seen::Present(node)) => node.out_of_service != OutOfService::No,
-            (ReleaseBy::OutOfServiceTaint, Seen::Absent | Seen::Unreadable(_)) => false,
-            (ReleaseBy::NodeDeletion, Seen::Absent) => true,
-            (ReleaseBy::NodeDeletion, Seen::Present(node)) => node.uid != journalled.uid,
-            (ReleaseBy::NodeDeletion, Seen::Unreadable(_)) => false,
+            (ReleaseBy::OutOfServiceTaint, Lookup::Present(node)) => node.out_of_service != OutOfService::No,
+            (ReleaseBy::OutOfServiceTaint, Lookup::Absent | Lookup::Unreadable(_)) => false,
+            (ReleaseBy::NodeDeletion, Lookup::Absent) => true,
+            (ReleaseBy::NodeDeletion, Lookup::Present(node)) => node.uid != journalled.uid,
+            (ReleaseBy::NodeDeletion, Lookup::Unreadable(_)) => false,
         }
     }
 
@@ -206,11 +206,11 @@ impl Step<'_> {
             }
         }
         match &self.facts.world.node {
-            Seen::Present(node) if Self::reports_again(node, subject, evidence, release) => {
+            Lookup::Present(node) if Self::reports_again(node, subject, evidence, release) => {
                 let detail = format!("Node {} reports while the BMC says Off", node.name);
                 Some(Obstacle::new(Reason::NodeStillReporting, detail))
             }
-            Seen::Present(_) | Seen::Absent | Seen::Unreadable(_) => None,
+            Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => None,
         }
     }
 

@@ -10,15 +10,15 @@ mod clearing;
 mod clock;
 mod ending;
 mod escalating;
-mod escalation_outlook;
+mod escalation_check;
 mod fencing;
 mod node_lease;
 mod pending;
 mod powering_off;
 mod powering_on;
 mod proving;
+mod recovery;
 mod sending;
-mod settling;
 mod subject;
 #[cfg(test)]
 mod tests;

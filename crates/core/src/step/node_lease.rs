@@ -9,9 +9,9 @@ use super::booting::FINISHING;
 use super::pending::read_backoff;
 use super::{RECHECK, Step, after};
 use crate::decision::{Act, Decision, Effect, Observation};
-use crate::facts::{Facts, Machine, Node, Obstacle, Seen};
+use crate::facts::{Facts, Lookup, Machine, Node, Obstacle};
 use crate::journal::Journal;
-use crate::node_lease::{self, Claim, HeldNodeLease, NodeLease, Standing};
+use crate::node_lease::{self, Acquisition, HeldNodeLease, LeaseWrite, NodeLease};
 use crate::phase::{Phase, Reason};
 use crate::strategy::Strategy;
 
@@ -39,7 +39,7 @@ pub(super) enum Hold {
     /// Nothing.
     Enough,
     /// The Lease has to be written so.
-    Claim(Claim),
+    LeaseWrite(LeaseWrite),
 }
 
 impl Step<'_> {
@@ -75,32 +75,32 @@ impl Step<'_> {
             return ControlFlow::Continue((self, Hold::Enough));
         }
         let Some(read) = read.filter(|read| self.now < after(read.began, RECHECK)) else {
-            let look = |step: Self| step.observe(Observation::NodeLease);
-            return ControlFlow::Break(self.within_deadline(strategy, look));
+            let live = |step: Self| step.observe(Observation::NodeLease);
+            return ControlFlow::Break(self.within_deadline(strategy, live));
         };
         let needed = self.soon(strategy.deadlines.of_an_attempt());
-        match node_lease::standing(&node.name, &read.lease, &facts.lease_holders, needed, self.now) {
+        match node_lease::acquisition(&node.name, &read.lease, &facts.lease_holders, needed, self.now) {
             Err(obstacle) => {
                 let end = read.lease.end().map(|end| after(end, AFTER_END));
                 let until = self.soon(RECHECK);
                 let until = end.map_or(until, |end| end.min(until));
                 ControlFlow::Break(self.obstructed(strategy, &obstacle, Some(until)))
             }
-            Ok(Standing::Settled) => ControlFlow::Continue((self, Hold::Enough)),
-            Ok(Standing::Ours) if read.lease.goes_with(&node.uid) => {
+            Ok(Acquisition::NotNeeded) => ControlFlow::Continue((self, Hold::Enough)),
+            Ok(Acquisition::Held) if read.lease.goes_with(&node.uid) => {
                 self.note_held(machine, &node.name);
                 ControlFlow::Continue((self, Hold::Enough))
             }
-            Ok(Standing::Ours | Standing::Takeable) => {
+            Ok(Acquisition::Held | Acquisition::Due) => {
                 let claim = claim(facts, strategy, node, &read.lease, self.now);
-                ControlFlow::Continue((self, Hold::Claim(claim)))
+                ControlFlow::Continue((self, Hold::LeaseWrite(claim)))
             }
         }
     }
 
     /// Writes down that the Lease is ours, and takes it. A crash in between leaves at most a Lease that a
     /// successor finds in the journal.
-    pub(super) fn take_node_lease(mut self, machine: Option<&Machine>, claim: Claim) -> Decision {
+    pub(super) fn take_node_lease(mut self, machine: Option<&Machine>, claim: LeaseWrite) -> Decision {
         self.begin_story();
         self.note_held(machine, &claim.node);
         self.perform(Effect::TakeNodeLease(claim))
@@ -190,10 +190,10 @@ impl Step<'_> {
 }
 
 /// The Lease as it has to be written for a whole attempt from now on.
-fn claim(facts: &Facts, strategy: &Strategy, node: &Node, lease: &NodeLease, now: Timestamp) -> Claim {
+fn claim(facts: &Facts, strategy: &Strategy, node: &Node, lease: &NodeLease, now: Timestamp) -> LeaseWrite {
     let duration = strategy.deadlines.of_an_attempt().saturating_add(FINISHING);
     let node = (node.name.as_str(), node.uid.as_str());
-    Claim::of(node, lease, &facts.lease_holders, duration, now)
+    LeaseWrite::of(node, lease, &facts.lease_holders, duration, now)
 }
 
 /// Sees to the Lease while the host boots and there is nothing else to do: it is renewed at half of its time.
@@ -220,7 +220,7 @@ pub(super) fn keep(mut decision: Decision, facts: &Facts, strategy: &Strategy, n
         Care::None => {}
         Care::Act(act) => decision.act = Some(act),
         Care::At(time) => {
-            let sooner = |look: Timestamp| look.min(time);
+            let sooner = |live: Timestamp| live.min(time);
             decision.look_again = decision.look_again.map(sooner).or(Some(time));
         }
         Care::LostTo(holder, obstacle) => lose(&mut decision.journal, holder, &obstacle),
@@ -248,9 +248,9 @@ fn care(facts: &Facts, strategy: &Strategy, now: Timestamp) -> Care {
         return Care::Act(Act::Observe(Observation::NodeLease));
     };
     let node = match &facts.world.node {
-        Seen::Present(node) => node,
+        Lookup::Present(node) => node,
         // The Lease goes with the Node, and is taken again with the next one.
-        Seen::Absent | Seen::Unreadable(_) => return Care::None,
+        Lookup::Absent | Lookup::Unreadable(_) => return Care::None,
     };
     // That of the Node before goes with it, and has to be taken for the one that has registered since.
     let renewal = renewal(&read.lease, &facts.lease_holders.own);
@@ -258,12 +258,12 @@ fn care(facts: &Facts, strategy: &Strategy, now: Timestamp) -> Care {
     if let Some(due) = due.filter(|due| *due > now) {
         return Care::At(due);
     }
-    match node_lease::standing(&node.name, &read.lease, &facts.lease_holders, Timestamp::MAX, now) {
-        Ok(Standing::Takeable) => {
+    match node_lease::acquisition(&node.name, &read.lease, &facts.lease_holders, Timestamp::MAX, now) {
+        Ok(Acquisition::Due) => {
             let claim = claim(facts, strategy, node, &read.lease, now);
             Care::Act(Act::Effect(Effect::TakeNodeLease(claim)))
         }
-        Ok(Standing::Settled | Standing::Ours) => Care::None,
+        Ok(Acquisition::NotNeeded | Acquisition::Held) => Care::None,
         Err(obstacle) => {
             let holder = match &read.lease {
                 NodeLease::There(lease) => lease.holder.clone(),

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::subject::{self, Verdict};
+use super::subject::{self, Diagnosis};
 use super::{Step, after};
 use crate::decision::{Decision, Effect};
 use crate::eligibility::contradiction;
@@ -50,21 +50,21 @@ impl<'a> Step<'a> {
         }
         // Who works on the host may be why its Node is as it is.
         if let Some(another) = self.another_that_works()
-            && matches!(&verdict, Verdict::Waits(obstacle, _) if !obstacle.reason.is_pause())
+            && matches!(&verdict, Diagnosis::Waits(obstacle, _) if !obstacle.reason.is_pause())
         {
             return self.obstructed(strategy, another, None);
         }
         match verdict {
-            Verdict::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
+            Diagnosis::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
             // It was us who removed the trigger, because the Node was healthy.
-            Verdict::Withdrawn(_)
+            Diagnosis::Withdrawn(_)
                 if facts.observed.trigger_cleared.is_some() && self.journal.failed_attempts.is_empty() =>
             {
                 self.recovered(strategy)
             }
-            Verdict::Withdrawn(obstacle) => self.once_settled(strategy, |step| step.withdrawn(&obstacle)),
-            Verdict::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
-            Verdict::Unhealthy {
+            Diagnosis::Withdrawn(obstacle) => self.once_settled(strategy, |step| step.withdrawn(&obstacle)),
+            Diagnosis::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
+            Diagnosis::Unhealthy {
                 machine,
                 node,
                 cause,
@@ -75,24 +75,24 @@ impl<'a> Step<'a> {
                 }
                 None => self.approach(strategy, machine, node, &cause),
             },
-            Verdict::WithoutNode { machine, why, cause } => {
+            Diagnosis::WithoutNode { machine, why, cause } => {
                 self.approach_without_node(strategy, (machine, why), &cause)
             }
         }
     }
 
-    /// What the last look before a power-off found that only a live look can find. It stands for a
+    /// What the live check before a power-off found that only a live check can find. It stands for a
     /// while, so that the power-off is not journalled again and again only to be taken back.
     fn standing_objection(&self, node: &Node, silence_only: bool) -> Option<(Obstacle, Timestamp)> {
-        let look = self.facts.look.as_ref()?;
-        let until = after(look.began, super::RECHECK);
+        let live = self.facts.live_check.as_ref()?;
+        let until = after(live.began, super::RECHECK);
         if until <= self.now {
             return None;
         }
-        let by_host = look.host.clone().err();
+        let by_host = live.host.clone().err();
         let by_node = || {
             silence_only
-                .then(|| contradiction(node, &look.report, self.now))
+                .then(|| contradiction(node, &live.report, self.now))
                 .flatten()
         };
         by_host.or_else(by_node).map(|obstacle| (obstacle, until))
@@ -146,8 +146,8 @@ impl<'a> Step<'a> {
     }
 
     /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
-    fn count_anew_after_a_pause(&mut self, verdict: &Verdict<'_>) {
-        let still = matches!(verdict, Verdict::Waits(obstacle, _) if obstacle.reason.is_pause())
+    fn count_anew_after_a_pause(&mut self, verdict: &Diagnosis<'_>) {
+        let still = matches!(verdict, Diagnosis::Waits(obstacle, _) if obstacle.reason.is_pause())
             || self.another_that_works().is_some();
         if still || self.journal.suspended_since.is_none() {
             return;
@@ -211,7 +211,7 @@ impl<'a> Step<'a> {
         self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail))
     }
 
-    /// Until when an attempt may be held up. Going back to Pending after a last look does not put it
+    /// Until when an attempt may be held up. Going back to Pending after a live check does not put it
     /// off.
     pub(super) fn pending_deadline(&self, strategy: &Strategy) -> Timestamp {
         let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
@@ -227,7 +227,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Back from a journalled but unsent power-off: something came up at the last look.
+    /// Back from a journalled but unsent power-off: something came up at the live check.
     pub(super) fn back_to_pending(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
         let on = self

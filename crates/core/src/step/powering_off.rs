@@ -1,13 +1,13 @@
-//! PoweringOff: the last look, the command, and the proof that it worked.
+//! PoweringOff: the live check, the command, and the proof that it worked.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::pending::IDENTITY_AGE;
-use super::subject::{self, Verdict};
+use super::subject::{self, Diagnosis};
 use super::{Step, after, without_node};
 use crate::decision::{Decision, Effect, Observation};
 use crate::eligibility::contradiction;
-use crate::facts::{Facts, Look, Machine, Node, Obstacle};
+use crate::facts::{Facts, LiveCheck, Machine, Node, Obstacle};
 use crate::journal::{Intent, Subject, Verb};
 use crate::node_lease;
 use crate::observed::PowerRead;
@@ -17,7 +17,7 @@ use crate::power_command::{Delivery, Pace};
 use crate::proof;
 use crate::strategy::Strategy;
 
-/// Age at which the last look before a power-off has to be repeated.
+/// Age at which the live check before a power-off has to be repeated.
 const LOOK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer. What
@@ -56,62 +56,66 @@ impl Step<'_> {
             return self.poll(intent, intent.journalled);
         }
         if self.now >= intent.not_after {
-            return self.journal_again(intent.verb, intent.sends, Observation::Look);
+            return self.journal_again(intent.verb, intent.sends, Observation::LiveCheck);
         }
         let (facts, now) = (self.facts, self.now);
-        let age = look_age(subject);
-        let fresh = |look: &&Look| look.began >= intent.journalled && now.duration_since(look.began) <= age;
+        let age = live_check_age(subject);
+        let fresh =
+            |live: &&LiveCheck| live.began >= intent.journalled && now.duration_since(live.began) <= age;
         if intent.sends > 1 && self.came_on_again() {
             return self.poll(intent, intent.journalled);
         }
-        let Some(look) = facts.look.as_ref().filter(fresh) else {
+        let Some(live) = facts.live_check.as_ref().filter(fresh) else {
             // A look that took too long to be fresh is not hurried: the API server is slow already.
-            let slow = facts.look.as_ref().filter(|look| look.began >= intent.journalled);
-            let pace = slow.map(|look| after(look.began, LOOK_PACE));
+            let slow = facts
+                .live_check
+                .as_ref()
+                .filter(|live| live.began >= intent.journalled);
+            let pace = slow.map(|live| after(live.began, LOOK_PACE));
             return match pace.filter(|pace| *pace > now) {
                 Some(pace) => self.rest_until(pace),
-                None => self.observe(Observation::Look),
+                None => self.observe(Observation::LiveCheck),
             };
         };
-        let verdict = match subject::examine(&self.journal, facts, &look.world, self.now) {
-            Verdict::Unhealthy {
+        let verdict = match subject::examine(&self.journal, facts, &live.world, self.now) {
+            Diagnosis::Unhealthy {
                 machine,
                 node,
                 silence_only,
                 ..
-            } => match objection(facts, subject, (machine, node), silence_only, look, self.now) {
-                None => return self.send_power_off(strategy, intent, subject, look),
-                Some(obstacle) => Verdict::Waits(obstacle, None),
+            } => match objection(facts, subject, (machine, node), silence_only, live, self.now) {
+                None => return self.send_power_off(strategy, intent, subject, live),
+                Some(obstacle) => Diagnosis::Waits(obstacle, None),
             },
-            Verdict::WithoutNode { machine, why, .. } => {
+            Diagnosis::WithoutNode { machine, why, .. } => {
                 let by_caches = subject::examine(&self.journal, facts, &facts.world, self.now);
-                match without_node::objection(facts, subject, (machine, &why), look) {
+                match without_node::objection(facts, subject, (machine, &why), live) {
                     None => match without_node::still_so(by_caches, &why) {
-                        None => return self.send_power_off(strategy, intent, subject, look),
+                        None => return self.send_power_off(strategy, intent, subject, live),
                         Some(otherwise) => otherwise,
                     },
-                    Some(obstacle) => Verdict::Waits(obstacle, None),
+                    Some(obstacle) => Diagnosis::Waits(obstacle, None),
                 }
             }
-            verdict @ (Verdict::Recovered | Verdict::Withdrawn(_) | Verdict::Waits(..)) => verdict,
+            verdict @ (Diagnosis::Recovered | Diagnosis::Withdrawn(_) | Diagnosis::Waits(..)) => verdict,
         };
         // A command that was sent before may still be carried out: no second one, only reads.
         let untouched = intent.sends == 1;
         match verdict {
-            Verdict::Recovered if untouched && self.journal.failed_attempts.is_empty() => {
+            Diagnosis::Recovered if untouched && self.journal.failed_attempts.is_empty() => {
                 self.recovered(strategy)
             }
-            Verdict::Recovered if untouched => {
-                let detail = "the Node was healthy at the last look before the power-off";
+            Diagnosis::Recovered if untouched => {
+                let detail = "the Node was healthy at the live check before the power-off";
                 self.back_to_pending(&Obstacle::new(Reason::Recovered, detail), Some(now))
             }
-            Verdict::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
-            Verdict::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
-            Verdict::Unhealthy { .. }
-            | Verdict::WithoutNode { .. }
-            | Verdict::Recovered
-            | Verdict::Withdrawn(_)
-            | Verdict::Waits(..) => self.poll(intent, intent.journalled),
+            Diagnosis::Withdrawn(obstacle) if untouched => self.last_look_withdrawn(&obstacle),
+            Diagnosis::Waits(obstacle, until) if untouched => self.back_to_pending(&obstacle, until),
+            Diagnosis::Unhealthy { .. }
+            | Diagnosis::WithoutNode { .. }
+            | Diagnosis::Recovered
+            | Diagnosis::Withdrawn(_)
+            | Diagnosis::Waits(..) => self.poll(intent, intent.journalled),
         }
     }
 
@@ -132,7 +136,7 @@ impl Step<'_> {
         strategy: &Strategy,
         intent: &Intent,
         subject: &Subject,
-        look: &Look,
+        live: &LiveCheck,
     ) -> Decision {
         if let Some(failure) = self
             .facts
@@ -160,7 +164,7 @@ impl Step<'_> {
                 self.attempt_failed(strategy, &obstacle)
             };
         }
-        let look_end = after(look.began, look_age(subject));
+        let look_end = after(live.began, live_check_age(subject));
         self.perform(Effect::PowerOff {
             not_after: intent.not_after.min(look_end),
         })
@@ -206,7 +210,7 @@ impl Step<'_> {
         let obstacle = if unsent {
             Obstacle::new(
                 Reason::PowerOffNotConfirmed,
-                "the last look before the power-off could not be completed in time; nothing was sent",
+                "the live check before the power-off could not be completed in time; nothing was sent",
             )
         } else if self.journal.node_reported.is_some() {
             Obstacle::new(
@@ -272,8 +276,8 @@ impl Step<'_> {
     }
 }
 
-/// How old the last look may be when the power-off is sent.
-fn look_age(subject: &Subject) -> SignedDuration {
+/// How old the live check may be when the power-off is sent.
+fn live_check_age(subject: &Subject) -> SignedDuration {
     if subject.had_no_node() { LIST_AGE } else { LOOK_AGE }
 }
 
@@ -283,7 +287,7 @@ fn objection(
     subject: &Subject,
     (machine, node): (Option<&Machine>, &Node),
     silence_only: bool,
-    look: &Look,
+    live: &LiveCheck,
     now: Timestamp,
 ) -> Option<Obstacle> {
     let changed = machine.map(|machine| &machine.uid) != subject.machine_uid.as_ref()
@@ -294,16 +298,16 @@ fn objection(
         let detail = format!("Machine or Node {} is not what it was when this began", node.name);
         return Some(Obstacle::new(Reason::Accepted, detail));
     }
-    if let Err(obstacle) = &look.host {
+    if let Err(obstacle) = &live.host {
         return Some(obstacle.clone());
     }
-    let by_lease = match &look.node_lease {
+    let by_lease = match &live.node_lease {
         Ok(lease) => node_lease::objection(&node.name, lease, &facts.lease_holders, now),
         Err(obstacle) => Some(obstacle.clone()),
     };
     by_lease.or_else(|| {
         silence_only
-            .then(|| contradiction(node, &look.report, now))
+            .then(|| contradiction(node, &live.report, now))
             .flatten()
     })
 }

@@ -16,7 +16,7 @@ use crate::strategy::Strategy;
 const STATUS_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Where the proof of Off stands.
-pub(super) enum Standing {
+pub(super) enum ProofState {
     /// Off and silent.
     Proven {
         reads: Vec<OffRead>,
@@ -46,7 +46,7 @@ impl Step<'_> {
         acknowledged: Timestamp,
     ) -> Decision {
         match self.off_and_silent(subject, acknowledged) {
-            Standing::Proven {
+            ProofState::Proven {
                 reads,
                 newest,
                 silent,
@@ -57,12 +57,12 @@ impl Step<'_> {
                     None => self.power_on_without_release(strategy, evidence),
                 }
             }
-            Standing::WrongHost(detail) => {
+            ProofState::WrongHost(detail) => {
                 self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
             }
-            Standing::Report => self.observe(Observation::Report),
-            Standing::Wait(at) => self.rest_until(at),
-            Standing::Reporting => {
+            ProofState::Report => self.observe(Observation::Report),
+            ProofState::Wait(at) => self.rest_until(at),
+            ProofState::Reporting => {
                 let node = self
                     .facts
                     .world
@@ -76,7 +76,7 @@ impl Step<'_> {
                 self.journal.node_reported.get_or_insert(self.now);
                 self.poll(intent, acknowledged)
             }
-            Standing::NotYet => {
+            ProofState::NotYet => {
                 let delivery = Delivery::Acknowledged(acknowledged);
                 self.poll_or_send_again(intent, acknowledged, &delivery)
             }
@@ -106,19 +106,23 @@ impl Step<'_> {
     }
 
     /// Judges reads and signs of life together.
-    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> Standing {
+    pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> ProofState {
         let standing = self.off_and_silent_since(subject, acknowledged);
         match standing {
             // Everything read before the sign of life is void; judge what came after it.
             Ok(seen) => match self.off_and_silent_since(subject, seen) {
-                Err(Standing::NotYet) | Ok(_) => Standing::Reporting,
+                Err(ProofState::NotYet) | Ok(_) => ProofState::Reporting,
                 Err(standing) => standing,
             },
             Err(standing) => standing,
         }
     }
 
-    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> Result<Timestamp, Standing> {
+    fn off_and_silent_since(
+        &self,
+        subject: &Subject,
+        not_before: Timestamp,
+    ) -> Result<Timestamp, ProofState> {
         let observed = &self.facts.observed;
         let (reads, began, newest, ended) =
             match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
@@ -128,40 +132,40 @@ impl Step<'_> {
                     newest,
                     ended,
                 } => (reads, began, newest, ended),
-                OffProof::WrongHost(detail) => return Err(Standing::WrongHost(detail)),
-                OffProof::NotYet => return Err(Standing::NotYet),
+                OffProof::WrongHost(detail) => return Err(ProofState::WrongHost(detail)),
+                OffProof::NotYet => return Err(ProofState::NotYet),
             };
         // A host that had no Node may have got one that reports.
         if subject.had_no_node() && self.facts.world.may_report(subject).is_none() {
-            return Err(Standing::Proven {
+            return Err(ProofState::Proven {
                 reads,
                 newest,
                 silent: None,
             });
         }
         match proof::silence(&observed.reports, self.known_silent(), began, ended) {
-            Silence::Silent(silent) => Err(Standing::Proven {
+            Silence::Silent(silent) => Err(ProofState::Proven {
                 reads,
                 newest,
                 silent: Some(silent),
             }),
-            Silence::ReadNow => Err(Standing::Report),
-            Silence::ReadAt(at) if at <= self.now => Err(Standing::Report),
-            Silence::ReadAt(at) => Err(Standing::Wait(at)),
+            Silence::ReadNow => Err(ProofState::Report),
+            Silence::ReadAt(at) if at <= self.now => Err(ProofState::Report),
+            Silence::ReadAt(at) => Err(ProofState::Wait(at)),
             Silence::Reporting { seen } => Ok(seen),
         }
     }
 
-    /// Whether the last look already found the Node silent: lost to the node lifecycle controller, and
+    /// Whether the live check already found the Node silent: lost to the node lifecycle controller, and
     /// seen so without a change for as long as a living kubelet would take to object. A Lease that is
     /// valid by its own words speaks against it, too.
     fn known_silent(&self) -> bool {
-        self.facts.look.as_ref().is_some_and(|look| {
-            let node = look.world.node.present();
+        self.facts.live_check.as_ref().is_some_and(|live| {
+            let node = live.world.node.present();
             let lost_since = node.and_then(|node| node.lost_since);
-            let window = proof::quiet_window(&look.report).max(STATUS_INTERVAL);
-            let long_lost = lost_since.is_some_and(|since| after(since, window) <= look.began);
-            long_lost && !look.report.lease_is_fresh(look.began)
+            let window = proof::quiet_window(&live.report).max(STATUS_INTERVAL);
+            let long_lost = lost_since.is_some_and(|since| after(since, window) <= live.began);
+            long_lost && !live.report.lease_is_fresh(live.began)
         })
     }
 }

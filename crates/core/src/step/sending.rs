@@ -60,7 +60,11 @@ impl Step<'_> {
     ) -> Decision {
         self.came_on_again();
         if self.is_sent_again(intent, since, delivery) {
-            return self.journal_again(intent.verb, intent.sends.saturating_add(1), Observation::Look);
+            return self.journal_again(
+                intent.verb,
+                intent.sends.saturating_add(1),
+                Observation::LiveCheck,
+            );
         }
         self.poll(intent, since)
     }

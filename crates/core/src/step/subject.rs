@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::eligibility::{self, Candidate, Eligible, Ineligible, Lookup, Rule};
+use crate::eligibility::{self, Candidate, Eligible, Ineligible, Input, Rule};
 use crate::facts::{Facts, Machine, Node, Obstacle, World};
 use crate::identity::{self, ProvenIdentity, SystemUuid};
 use crate::journal::{Journal, NoNode};
@@ -11,7 +11,7 @@ use crate::phase::Reason;
 
 /// What the checks before a power-off found.
 #[derive(Debug)]
-pub(super) enum Verdict<'a> {
+pub(super) enum Diagnosis<'a> {
     /// Unhealthy, and nothing forbids to act.
     Unhealthy {
         /// None where the Node has none.
@@ -43,9 +43,9 @@ pub(super) fn examine<'a>(
     facts: &'a Facts,
     world: &'a World,
     now: Timestamp,
-) -> Verdict<'a> {
+) -> Diagnosis<'a> {
     let candidate = Candidate {
-        host: Lookup::Done(&facts.host),
+        host: Input::Given(&facts.host),
         ..Candidate::of(journal, facts, world)
     };
     match eligibility::examine(&candidate, now) {
@@ -54,13 +54,13 @@ pub(super) fn examine<'a>(
             node,
             cause,
             silence_only,
-        }) => Verdict::Unhealthy {
+        }) => Diagnosis::Unhealthy {
             machine,
             node,
             cause,
             silence_only,
         },
-        Ok(Eligible::WithoutNode { machine, why, cause }) => Verdict::WithoutNode { machine, why, cause },
+        Ok(Eligible::WithoutNode { machine, why, cause }) => Diagnosis::WithoutNode { machine, why, cause },
         Err(obstacles) => refused(obstacles.into_first()),
     }
 }
@@ -72,13 +72,13 @@ fn refused<'a>(
         obstacle,
         until,
     }: Ineligible,
-) -> Verdict<'a> {
+) -> Diagnosis<'a> {
     if rule == Rule::Unhealthy || obstacle.reason == Reason::Recovered {
-        Verdict::Recovered
+        Diagnosis::Recovered
     } else if rule.ends() {
-        Verdict::Withdrawn(obstacle)
+        Diagnosis::Withdrawn(obstacle)
     } else {
-        Verdict::Waits(obstacle, until)
+        Diagnosis::Waits(obstacle, until)
     }
 }
 

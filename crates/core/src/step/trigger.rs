@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Step;
 use crate::decision::Effect;
 use crate::eligibility::{self, Candidate};
-use crate::facts::{Machine, Obstacle, Origin, Seen};
+use crate::facts::{Lookup, Machine, Obstacle, Origin};
 use crate::phase::Reason;
 use crate::resource_version;
 
@@ -37,9 +37,9 @@ impl Step<'_> {
             return Ok(None);
         }
         match &self.facts.world.machine {
-            Seen::Present(machine) => Ok(self.trigger_of(machine)),
-            Seen::Absent => Ok(None),
-            Seen::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
+            Lookup::Present(machine) => Ok(self.trigger_of(machine)),
+            Lookup::Absent => Ok(None),
+            Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
         }
     }
 
@@ -59,7 +59,7 @@ impl Step<'_> {
             return None;
         }
         // Another who answers it takes it for what it began with.
-        let candidate = Candidate::of_trigger(Seen::Present(machine), &world.node, &world.health_checks);
+        let candidate = Candidate::of_trigger(Lookup::Present(machine), &world.node, &world.health_checks);
         let examined = eligibility::examine(&candidate, self.now);
         let is_needless = examined.is_err_and(|obstacles| obstacles.is_needless());
         self.trigger_of(machine).filter(|_| is_needless)

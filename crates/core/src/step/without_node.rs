@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use super::belonging::bears_uuid_of;
 use super::clearing::MINIMUM_OFF;
-use super::subject::Verdict;
+use super::subject::Diagnosis;
 use super::{RECHECK, Step, after};
 use crate::decision::Decision;
 use crate::eligibility::{node_of_host_objection, stated_uuid};
-use crate::facts::{Facts, Look, Machine, Node, Obstacle, Seen};
+use crate::facts::{Facts, LiveCheck, Lookup, Machine, Node, Obstacle};
 use crate::identity;
 use crate::journal::{NoNode, NodeOfSubject, OffEvidence, Subject};
 use crate::phase::{Phase, Reason};
@@ -23,7 +23,7 @@ pub(super) fn objection(
     facts: &Facts,
     subject: &Subject,
     (machine, why): (&Machine, &NoNode),
-    look: &Look,
+    live: &LiveCheck,
 ) -> Option<Obstacle> {
     let same_absence = matches!(&subject.node, NodeOfSubject::None { why: then, .. } if then == why);
     if Some(&machine.uid) != subject.machine_uid.as_ref() || !same_absence {
@@ -48,21 +48,21 @@ pub(super) fn objection(
             }
         }
     };
-    look.host.clone().err().or_else(by_host)
+    live.host.clone().err().or_else(by_host)
 }
 
 /// What the caches say since the look, where that is not the same.
-pub(super) fn still_so<'a>(by_caches: Verdict<'a>, looked: &NoNode) -> Option<Verdict<'a>> {
+pub(super) fn still_so<'a>(by_caches: Diagnosis<'a>, looked: &NoNode) -> Option<Diagnosis<'a>> {
     match by_caches {
-        Verdict::WithoutNode { why, .. } if why == *looked => None,
-        Verdict::WithoutNode { machine, why, .. } => {
+        Diagnosis::WithoutNode { why, .. } if why == *looked => None,
+        Diagnosis::WithoutNode { machine, why, .. } => {
             let detail = why.told_of(&machine.name);
-            Some(Verdict::Waits(Obstacle::new(Reason::Accepted, detail), None))
+            Some(Diagnosis::Waits(Obstacle::new(Reason::Accepted, detail), None))
         }
-        otherwise @ (Verdict::Unhealthy { .. }
-        | Verdict::Recovered
-        | Verdict::Withdrawn(_)
-        | Verdict::Waits(..)) => Some(otherwise),
+        otherwise @ (Diagnosis::Unhealthy { .. }
+        | Diagnosis::Recovered
+        | Diagnosis::Withdrawn(_)
+        | Diagnosis::Waits(..)) => Some(otherwise),
     }
 }
 
@@ -111,15 +111,15 @@ impl Step<'_> {
         }
     }
 
-    /// What the last look found, which stands for a while: only a live look can find some of it.
+    /// What the live check found, which stands for a while: only a live check can find some of it.
     fn standing_objection_without_node(&self, machine: &Machine) -> Option<(Obstacle, Timestamp)> {
-        let look = self.facts.look.as_ref()?;
-        let until = after(look.began, RECHECK);
+        let live = self.facts.live_check.as_ref()?;
+        let until = after(live.began, RECHECK);
         if until <= self.now {
             return None;
         }
-        let by_host = look.host.clone().err();
-        let found = by_host.or_else(|| node_of_host_objection(machine, &look.world.node_of_host));
+        let by_host = live.host.clone().err();
+        let found = by_host.or_else(|| node_of_host_objection(machine, &live.world.node_of_host));
         found.map(|obstacle| (obstacle, until))
     }
 
@@ -142,7 +142,7 @@ impl Step<'_> {
     /// Notes the boot of a Node that has the host's system UUID before the host gets its power back: a Node that
     /// still has it afterwards has not rebooted.
     pub(super) fn note_earlier_boot(&mut self) {
-        let Seen::Present(node_of_host) = &self.facts.world.node_of_host else {
+        let Lookup::Present(node_of_host) = &self.facts.world.node_of_host else {
             return;
         };
         if let Some(Subject {

@@ -20,9 +20,9 @@ use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
-use crate::watch::change_events::Wake;
+use crate::watch::change_events::ChangeHandler;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::newcomers::{ChangedNode, Newcomers};
+use crate::watch::node_identities::{ChangedNode, NodeIdentities};
 use crate::watch::watching::WATCH_TIMEOUT;
 
 /// Key of the kubeconfig in its Secret.
@@ -64,8 +64,8 @@ pub(super) struct Keeper {
     /// Outlives connections: a Node does not come back to life because a watch was begun anew.
     pub(super) lost_nodes: LostNodes,
     /// Tells the health checker what matters to it, and outlives connections, too.
-    pub(super) wake: Wake<Node>,
-    pub(super) newcomers: Newcomers,
+    pub(super) wake: ChangeHandler<Node>,
+    pub(super) identities: NodeIdentities,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -195,11 +195,11 @@ impl Keeper {
         };
         match event {
             Some(Ok(Event::Init)) => {
-                self.newcomers.clear();
+                self.identities.clear();
                 false
             }
             Some(Ok(Event::InitApply(node))) => {
-                self.newcomers.heard_of(&node);
+                self.identities.heard_of(&node);
                 false
             }
             Some(Ok(Event::InitDone)) => {
@@ -211,13 +211,13 @@ impl Keeper {
                 false
             }
             Some(Ok(Event::Apply(node))) => {
-                let is_news = self.newcomers.heard_of(&node);
-                self.tell(&shared, &node, is_news);
+                let identity_changed = self.identities.heard_of(&node);
+                self.tell(&shared, &node, identity_changed);
                 false
             }
             Some(Ok(Event::Delete(node))) => {
-                let is_news = self.newcomers.left(&node);
-                self.tell(&shared, &node, is_news);
+                let identity_changed = self.identities.left(&node);
+                self.tell(&shared, &node, identity_changed);
                 false
             }
             // A watch that is resumed says nothing until something changes, so nobody would know that the
@@ -230,9 +230,15 @@ impl Keeper {
         }
     }
 
-    fn tell(&self, shared: &Shared, node: &Guarded<Node>, is_news: bool) {
+    fn tell(&self, shared: &Shared, node: &Guarded<Node>, identity_changed: bool) {
         let name = node.name_any();
-        shared.tell(&Change::Node(self.key.clone(), ChangedNode { name, is_news }));
+        shared.tell(&Change::Node(
+            self.key.clone(),
+            ChangedNode {
+                name,
+                identity_changed,
+            },
+        ));
     }
 
     /// Whether this connection has served its time.

@@ -31,9 +31,9 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         namespace: "metal".to_owned(),
         name: "blue".to_owned(),
     };
-    let (waker, _) = tokio::sync::mpsc::unbounded_channel();
-    let wake = Wake::of_workload(&waker, &key.namespace);
-    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), waker);
+    let (changes, _) = tokio::sync::mpsc::unbounded_channel();
+    let wake = ChangeHandler::of_workload(&changes, &key.namespace);
+    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), changes);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
         .entries()
@@ -49,7 +49,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
         wake,
-        newcomers: Newcomers::default(),
+        identities: NodeIdentities::default(),
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::api_call::{ShellError, within};
 use crate::mhc::state::MhcController;
 use crate::mhc::status::REMEDIATION_ALLOWED;
-use crate::mhc::status::conditions::{Stated, field, listed, stands};
+use crate::mhc::status::conditions::{ConditionText, field, listed, stands};
 
 /// The condition of whatever can be paused.
 const PAUSED: &str = "Paused";
@@ -86,23 +86,28 @@ pub(super) fn changed(
         if let Some(generation) = generation {
             status.insert("observedGeneration".to_owned(), generation.into());
         }
-        conditions.push(Stated::allowed(wanted));
+        conditions.push(ConditionText::allowed(wanted));
     }
     let written = match version {
         Version::V1Beta1 => {
-            let listed = listed(field(present, "conditions"), &conditions, now, Stated::of_v1beta1);
+            let listed = listed(
+                field(present, "conditions"),
+                &conditions,
+                now,
+                ConditionText::of_v1beta1,
+            );
             status.insert("conditions".to_owned(), listed);
             status
         }
         Version::V1Beta2 => {
             let before = field(field(field(present, "deprecated"), "v1beta1"), "conditions");
-            let deprecated = listed(before, &conditions, now, Stated::of_v1beta1);
+            let deprecated = listed(before, &conditions, now, ConditionText::of_v1beta1);
             status.insert(
                 "deprecated".to_owned(),
                 json!({"v1beta1": {"conditions": deprecated}}),
             );
-            conditions.push(Stated::paused(outcome.paused));
-            let form = |one: &Stated, since: &Value| one.of_v1beta2(since, generation);
+            conditions.push(ConditionText::paused(outcome.paused));
+            let form = |one: &ConditionText, since: &Value| one.of_v1beta2(since, generation);
             let listed = listed(field(present, "conditions"), &conditions, now, form);
             status.insert("conditions".to_owned(), listed);
             status
@@ -127,7 +132,7 @@ fn count(status: &mut Map<String, Value>, wanted: &Status) {
     status.insert("targets".to_owned(), json!(named.cloned().unwrap_or_default()));
 }
 
-impl Stated {
+impl ConditionText {
     fn allowed(wanted: &Status) -> Self {
         let (status, reason, message) = match &wanted.allowed {
             Ok(()) => ("True", REMEDIATION_ALLOWED, String::new()),

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::Version;
-use remediator_core::checker::succeeded::{HEALTH_CHECK_SUCCEEDED, Said};
+use remediator_core::checker::succeeded::{HEALTH_CHECK_SUCCEEDED, MachineHealth};
 use remediator_core::health::dialect::Dialect;
 use serde_json::{Value, json};
 
 use crate::api_call::ShellError;
 use crate::mhc::state::MhcController;
-use crate::mhc::status::conditions::{Stated, field, listed, stands};
+use crate::mhc::status::conditions::{ConditionText, field, listed, stands};
 use crate::snapshot::machines::merge_status;
 
 /// For how long one pass writes conditions. Where thousands are owed, as when the daemon begins to stand in, a Node
@@ -33,7 +33,7 @@ impl Turn {
 }
 
 /// Whether a Machine says so already. One that cannot be read, or is of another API, is not written to.
-pub(crate) fn says(machine: Option<&Machine>, said: &Said, dialect: Dialect) -> bool {
+pub(crate) fn says(machine: Option<&Machine>, said: &MachineHealth, dialect: Dialect) -> bool {
     let Some(machine) = machine.and_then(|machine| machine.spec.cluster_api.as_ref()) else {
         return true;
     };
@@ -52,7 +52,7 @@ pub(crate) fn says(machine: Option<&Machine>, said: &Said, dialect: Dialect) -> 
 pub(crate) async fn write(
     context: &MhcController,
     machine: &Machine,
-    said: &Said,
+    said: &MachineHealth,
     now: Timestamp,
 ) -> Result<(), ShellError> {
     merge_status(&context.sources, machine, |version, live| {
@@ -66,15 +66,15 @@ pub(crate) async fn write(
 fn changed(
     (version, generation): (Version, Option<i64>),
     present: &Value,
-    said: &Said,
+    said: &MachineHealth,
     now: Timestamp,
 ) -> Option<Value> {
     let older = |present: &Value| {
         let stated = stated(said, Dialect::ClusterApiV1Beta1);
-        listed(present, &[stated], now, Stated::of_v1beta1)
+        listed(present, &[stated], now, ConditionText::of_v1beta1)
     };
     let newer = |present: &Value| {
-        let form = |one: &Stated, since: &Value| one.of_v1beta2(since, generation);
+        let form = |one: &ConditionText, since: &Value| one.of_v1beta2(since, generation);
         let stated = stated(said, Dialect::ClusterApiV1Beta2);
         listed(present, &[stated], now, form)
     };
@@ -92,8 +92,8 @@ fn changed(
     (!stands(&status, present)).then_some(status)
 }
 
-fn stated(said: &Said, dialect: Dialect) -> Stated {
-    Stated {
+fn stated(said: &MachineHealth, dialect: Dialect) -> ConditionText {
+    ConditionText {
         kind: HEALTH_CHECK_SUCCEEDED,
         status: said.status(),
         reason: said.reason(dialect),

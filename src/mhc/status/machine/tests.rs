@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use kube::core::DynamicObject;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::{FromClusterApi as _, Kind, Version};
-use remediator_core::checker::succeeded::{Failure, Said};
+use remediator_core::checker::succeeded::{Failure, MachineHealth};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::verdict::UnhealthyReason;
 use serde_json::{Value, json};
@@ -13,8 +13,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn said(failure: Option<(UnhealthyReason, &str)>) -> Said {
-    Said {
+fn said(failure: Option<(UnhealthyReason, &str)>) -> MachineHealth {
+    MachineHealth {
         machine: "blue-0".to_owned(),
         failure: failure.map(|(reason, message)| Failure {
             reason,
@@ -23,7 +23,7 @@ fn said(failure: Option<(UnhealthyReason, &str)>) -> Said {
     }
 }
 
-fn gone() -> Said {
+fn gone() -> MachineHealth {
     said(Some((
         UnhealthyReason::NodeGone,
         "Node blue-0 does not exist any more",

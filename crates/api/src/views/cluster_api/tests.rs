@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Cluster, FromClusterApi, Kind, Version};
 use crate::guarded::Guarded;
 use crate::views::{Machine, MachineHealthCheck};
-use remediator_core::facts::Seen;
+use remediator_core::facts::Lookup;
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::limit::Limit;
 use remediator_core::health::target::Readiness;
@@ -161,8 +161,10 @@ fn a_health_check_means_the_same_in_either_version() {
     let of_red = json!({"role": "worker", "cluster.x-k8s.io/cluster-name": "red"});
     let selected = machine(Version::V1Beta2, &named(&json!({}), &of_blue), &Value::Null);
     let foreign = machine(Version::V1Beta2, &named(&json!({}), &of_red), &Value::Null);
-    assert!(matches!(new.facts_for(&selected), Seen::Present(check) if check.machine_conditions.len() == 1));
-    assert_eq!(new.facts_for(&foreign), Seen::Absent);
+    assert!(
+        matches!(new.facts_for(&selected), Lookup::Present(check) if check.machine_conditions.len() == 1)
+    );
+    assert_eq!(new.facts_for(&foreign), Lookup::Absent);
 }
 
 #[test]
@@ -186,7 +188,7 @@ fn a_range_wins_and_what_is_malformed_selects_nothing() {
     let machine = machine(Version::V1Beta2, &named(&json!({}), &of_blue), &Value::Null);
     let reversed = check(json!({"unhealthyInRange": "[5-3]"}), workers).0.unwrap();
     assert!(reversed.rules().is_err());
-    assert!(matches!(reversed.facts_for(&machine), Seen::Unreadable(_)));
+    assert!(matches!(reversed.facts_for(&machine), Lookup::Unreadable(_)));
     for nobody in [
         json!({"matchExpressions": [{"key": "role", "operator": "Like"}]}),
         json!({}),
@@ -194,7 +196,7 @@ fn a_range_wins_and_what_is_malformed_selects_nothing() {
         let nobody = check(json!({}), nobody).0.unwrap();
         assert!(nobody.rules().is_err());
         let heard = nobody.facts_for(&machine);
-        assert!(matches!(heard, Seen::Present(check) if check.malformed.is_some()));
+        assert!(matches!(heard, Lookup::Present(check) if check.malformed.is_some()));
     }
 }
 

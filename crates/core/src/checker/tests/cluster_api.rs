@@ -1,7 +1,7 @@
 use super::pass::{check, machine, now, reasons};
 use crate::checker::notice::On;
 use crate::checker::pass::{Outcome, outcome};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::overlap::{Check, evaluate};
 use crate::health::rules::{RawCondition, RawRules, Rules};
@@ -9,7 +9,7 @@ use crate::health::selector::RawSelector;
 use crate::health::target::{ClusterState, Readiness, Target};
 
 /// A check over the workers of Cluster blue; `change` may make it another.
-pub(super) fn of_cluster(cluster: Seen<ClusterState>, change: impl FnOnce(&mut RawRules)) -> Check {
+pub(super) fn of_cluster(cluster: Lookup<ClusterState>, change: impl FnOnce(&mut RawRules)) -> Check {
     let mut raw = RawRules {
         selector: RawSelector {
             match_labels: [("role".to_owned(), "worker".to_owned())].into(),
@@ -31,9 +31,9 @@ pub(super) fn of_cluster(cluster: Seen<ClusterState>, change: impl FnOnce(&mut R
     }
 }
 
-pub(super) fn ready(paused: bool) -> Seen<ClusterState> {
+pub(super) fn ready(paused: bool) -> Lookup<ClusterState> {
     let ready = Readiness::Yes { since: None };
-    Seen::Present(ClusterState {
+    Lookup::Present(ClusterState {
         paused,
         infrastructure: ready,
         control_plane: ready,
@@ -93,7 +93,7 @@ fn a_paused_cluster_has_nothing_written_but_the_pause() {
 #[test]
 fn an_unknown_cluster_forbids_and_is_told() {
     let targets = [in_cluster("dead", "Unknown", 61)];
-    for cluster in [Seen::Absent, Seen::Unreadable("spec.paused is 7".to_owned())] {
+    for cluster in [Lookup::Absent, Lookup::Unreadable("spec.paused is 7".to_owned())] {
         let outcome = passed(of_cluster(cluster, |_| {}), &targets);
         assert!(outcome.triggers.is_empty());
         assert_eq!(reasons(&outcome), [(On::Check, "ClusterUnreadable")]);

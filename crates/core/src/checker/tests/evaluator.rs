@@ -1,8 +1,8 @@
 //! Who evaluates which check.
 
+use super::super::activation::Activation;
 use super::super::evaluator::{Asks, Evaluator, evaluator, operator};
 use super::super::platform::Platform;
-use super::super::standing::Standing;
 use crate::facts::Obstacle;
 use crate::machine_api::MachineApi::{self, ClusterApi, OpenShift};
 use crate::phase::Reason;
@@ -20,16 +20,16 @@ fn named(evaluator: &Evaluator) -> (&'static str, Option<Reason>) {
     }
 }
 
-fn standing_in() -> Standing {
-    Standing::In("why".to_owned())
+fn standing_in() -> Activation {
+    Activation::Active("why".to_owned())
 }
 
-fn beside() -> Standing {
-    Standing::Beside("why".to_owned())
+fn beside() -> Activation {
+    Activation::Alongside("why".to_owned())
 }
 
-fn aside(reason: Reason) -> Standing {
-    Standing::Aside(Obstacle::new(reason, "why"))
+fn aside(reason: Reason) -> Activation {
+    Activation::Inactive(Obstacle::new(reason, "why"))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
     let gone = Platform::DoesNotRun("gone".to_owned());
     let unknown = Platform::Unknown("unknown".to_owned());
     let switched_off = || aside(Reason::SwitchedOff);
-    let table: [(MachineApi, &Platform, Standing, &str, Option<Reason>); 11] = [
+    let table: [(MachineApi, &Platform, Activation, &str, Option<Reason>); 11] = [
         (
             OpenShift,
             &runs,
@@ -81,10 +81,10 @@ fn a_check_with_the_annotation_is_evaluated_by_the_platform_or_by_us_or_by_nobod
             Some(Reason::PolicyMissing),
         ),
     ];
-    for (api, platform, standing, who, why) in table {
+    for (api, platform, activation, who, why) in table {
         for operator in [Some(false), Some(true), None] {
-            let found = evaluator(api, Asks::ByAnnotation, platform, &standing, operator);
-            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {standing:?}");
+            let found = evaluator(api, Asks::ByAnnotation, platform, &activation, operator);
+            assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {activation:?}");
         }
     }
 }
@@ -146,8 +146,8 @@ fn a_check_with_a_template_is_never_ours_to_evaluate() {
         ),
     ];
     for (api, platform, operator, who, why) in table {
-        for standing in [standing_in(), aside(Reason::SwitchedOff)] {
-            let found = evaluator(api, Asks::ByTemplate, platform, &standing, operator);
+        for activation in [standing_in(), aside(Reason::SwitchedOff)] {
+            let found = evaluator(api, Asks::ByTemplate, platform, &activation, operator);
             assert_eq!(named(&found), (who, why), "{api:?} {platform:?} {operator:?}");
         }
     }

@@ -2,7 +2,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::checker::notice::{Notice, On, Told, Weight};
 use crate::checker::pass::{Outcome, outcome};
-use crate::facts::{NodeCondition, Obstacle, Seen};
+use crate::facts::{Lookup, NodeCondition, Obstacle};
 use crate::health::dialect::Dialect;
 use crate::health::limit::IntOrText;
 use crate::health::overlap::{Check, evaluate};
@@ -53,7 +53,7 @@ pub(super) fn check(name: &str, max_unhealthy: &str) -> Check {
         name: name.to_owned(),
         paused: false,
         rules: Rules::read(Dialect::OpenShift, &raw),
-        cluster: Seen::Absent,
+        cluster: Lookup::Absent,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::cluster_api::{in_cluster, of_cluster, ready};
 use super::pass::{check, machine, now};
-use crate::checker::succeeded::{Said, unsaid};
-use crate::facts::Seen;
+use crate::checker::succeeded::{MachineHealth, unsaid};
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::overlap::{Check, evaluate};
 use crate::health::target::{NodeState, Target};
@@ -46,7 +46,7 @@ fn one(machine: &str, passed: bool) -> (String, bool) {
 fn who_failed_comes_first_with_reason_and_message() {
     let targets = [in_cluster("a", "True", 900), in_cluster("b", "Unknown", 61)];
     let checks = [workers()];
-    let all: Vec<Said> = unsaid(&evaluate(&checks, &targets, now()), "workers", |_, _| false);
+    let all: Vec<MachineHealth> = unsaid(&evaluate(&checks, &targets, now()), "workers", |_, _| false);
     assert_eq!(all.len(), 2);
     let failure = all[0].failure.clone().unwrap();
     assert_eq!(
@@ -121,7 +121,7 @@ fn nothing_is_said_by_a_check_that_does_not_judge_and_others_say_it_in_its_place
     paused.paused = true;
     assert_eq!(said(&[paused.clone(), workers()], &dead, "a-paused"), []);
     assert_eq!(said(&[paused, workers()], &dead, "workers"), [one("b", false)]);
-    for cluster in [ready(true), Seen::Absent] {
+    for cluster in [ready(true), Lookup::Absent] {
         assert_eq!(said(&[of_cluster(cluster, |_| {})], &dead, "workers"), []);
     }
     let malformed = of_cluster(ready(false), |raw| raw.unhealthy_range = Some("[5-2]".to_owned()));

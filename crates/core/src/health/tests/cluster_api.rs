@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::objects::Change as _;
 use super::objects::{Case, Scene, ago, condition, judge_cases, now, raw_rules, since, worker};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::assess::assess;
 use crate::health::dialect::Dialect;
 use crate::health::problem::Problem;
@@ -191,12 +191,12 @@ fn what_is_not_known_is_neither_healthy_nor_remediated() {
     let cases: [Case; 6] = [
         (
             "Cluster gone",
-            |scene| scene.cluster = Seen::Absent,
+            |scene| scene.cluster = Lookup::Absent,
             "unknown: Cluster(\"the Cluster does not exist\")",
         ),
         (
             "Cluster unreadable",
-            |scene| scene.cluster = Seen::Unreadable("spec.paused".to_owned()),
+            |scene| scene.cluster = Lookup::Unreadable("spec.paused".to_owned()),
             "unknown: Cluster(\"spec.paused\")",
         ),
         (

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::objects::Change as _;
 use super::objects::{ago, cluster, condition, raw_rules, wanted, worker};
 use super::overlap::paused_cluster;
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::limit::{Amount, IntOrText, Limit};
 use crate::health::overlap::Check;
@@ -87,11 +87,11 @@ pub(super) fn machines() -> impl Strategy<Value = Vec<Target>> {
     })
 }
 
-pub(super) fn a_cluster() -> impl Strategy<Value = Seen<ClusterState>> {
+pub(super) fn a_cluster() -> impl Strategy<Value = Lookup<ClusterState>> {
     prop_oneof![
         8 => Just(cluster()),
         1 => Just(paused_cluster()),
-        1 => Just(Seen::Absent),
+        1 => Just(Lookup::Absent),
         1 => Just(cluster().map(|cluster| ClusterState { infrastructure: Readiness::No, ..cluster })),
         1 => Just(cluster().map(|cluster| ClusterState { control_plane: Readiness::No, ..cluster })),
     ]

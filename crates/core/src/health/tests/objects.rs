@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{NodeCondition, Seen};
+use crate::facts::{Lookup, NodeCondition};
 use crate::health::dialect::Dialect;
 use crate::health::judgement::judge_machine;
 use crate::health::limit::Counts;
@@ -88,8 +88,8 @@ pub(super) fn pool(size: usize, unhealthy: usize) -> Vec<Target> {
     pool
 }
 
-pub(super) fn cluster() -> Seen<ClusterState> {
-    Seen::Present(ClusterState {
+pub(super) fn cluster() -> Lookup<ClusterState> {
+    Lookup::Present(ClusterState {
         paused: false,
         infrastructure: since(30 * DAY),
         control_plane: since(30 * DAY),
@@ -133,7 +133,7 @@ pub(super) fn rules_for_all(dialect: Dialect) -> Rules {
 /// What a case changes.
 pub(super) struct Scene {
     pub(super) rules: RawRules,
-    pub(super) cluster: Seen<ClusterState>,
+    pub(super) cluster: Lookup<ClusterState>,
     pub(super) target: Target,
 }
 
@@ -144,8 +144,8 @@ impl Scene {
 
     pub(super) fn cluster(&mut self) -> &mut ClusterState {
         match &mut self.cluster {
-            Seen::Present(cluster) => cluster,
-            Seen::Absent | Seen::Unreadable(_) => panic!("no Cluster"),
+            Lookup::Present(cluster) => cluster,
+            Lookup::Absent | Lookup::Unreadable(_) => panic!("no Cluster"),
         }
     }
 

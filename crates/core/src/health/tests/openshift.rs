@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::objects::{Case, Scene, ago, condition, judge_cases, now, raw_rules, wanted};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::rules::Rules;
 use crate::health::target::NodeState;
@@ -270,7 +270,7 @@ fn healthy() {
                 scene.machine().skip_remediation = true;
                 scene.machine().remediate = true;
                 scene.machine().failure_reason = Some("CreateError".to_owned());
-                scene.cluster = Seen::Absent;
+                scene.cluster = Lookup::Absent;
             },
             "healthy",
         ),

@@ -2,7 +2,7 @@
 
 use super::objects::Change as _;
 use super::objects::{labels, now, pool, rules, rules_for_all, worker};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::assess::assess;
 use crate::health::dialect::Dialect;
 use crate::health::overlap::{Check, evaluate};
@@ -20,7 +20,7 @@ fn targets_are_selected_by_label_and_an_empty_selector_selects_all() {
             name: "workers".to_owned(),
             paused: false,
             rules: Ok(rules),
-            cluster: Seen::Absent,
+            cluster: Lookup::Absent,
         }];
         let evaluation = evaluate(&check, &machines, now());
         let (_, assessment) = evaluation.checks[0].assessment.as_ref().unwrap();
@@ -36,7 +36,7 @@ fn external_path_needs_no_owner_and_leaves_failed_and_deleted_machines_alone() {
     machines[2].machine().deleting = true;
     machines[3] = worker("w03");
     let all: Vec<_> = machines.iter().collect();
-    let assessment = assess(&rules(Dialect::OpenShift), false, &Seen::Absent, &all, now());
+    let assessment = assess(&rules(Dialect::OpenShift), false, &Lookup::Absent, &all, now());
     assert_eq!((assessment.counts.expected, assessment.counts.healthy), (4, 1));
     let names: Vec<&str> = assessment
         .remediate()

@@ -2,7 +2,7 @@
 
 use super::objects::Change as _;
 use super::objects::{cluster, labels, now, pool, raw_rules, wanted, worker};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::limit::IntOrText;
 use crate::health::overlap::{Check, Evaluation, evaluate};
@@ -10,7 +10,7 @@ use crate::health::rules::{RawRules, Rules, Scope};
 use crate::health::selector::RawRequirement;
 use crate::health::target::{ClusterState, Target};
 
-pub(super) fn paused_cluster() -> Seen<ClusterState> {
+pub(super) fn paused_cluster() -> Lookup<ClusterState> {
     cluster().map(|cluster| ClusterState {
         paused: true,
         ..cluster
@@ -111,8 +111,8 @@ fn a_paused_or_unreadable_cluster_forbids() {
     let machines = pool(4, 2);
     for stopped in [
         paused_cluster(),
-        Seen::Absent,
-        Seen::Unreadable("spec.paused is a text".to_owned()),
+        Lookup::Absent,
+        Lookup::Unreadable("spec.paused is a text".to_owned()),
     ] {
         for dialect in [Dialect::ClusterApiV1Beta1, Dialect::ClusterApiV1Beta2] {
             let mut held = check("held", dialect, |_| {});

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::generators::{at_most, check, checks, dialect, limit, machine, machines};
 use super::objects::{cluster, counts, now, rules, worker};
-use crate::facts::{NodeCondition, Seen};
+use crate::facts::{Lookup, NodeCondition};
 use crate::health::UnhealthyCondition;
 use crate::health::dialect::Dialect;
 use crate::health::limit::{Amount, Limit};
@@ -48,7 +48,7 @@ fn is_ill(check: &Check, target: &Target, machine: &MachineState) -> bool {
     let no_node = start.is_some_and(|start| over(start, DEFAULT_NODE_STARTUP_TIMEOUT));
     // Before there is a control plane nothing is asked about Nodes.
     let control_plane = check.cluster.clone().map(|cluster| cluster.control_plane);
-    let is_early = rules.dialect.is_cluster_api() && control_plane == Seen::Present(Readiness::No);
+    let is_early = rules.dialect.is_cluster_api() && control_plane == Lookup::Present(Readiness::No);
     let by_node = match &target.node {
         NodeState::Unset => Some(no_node),
         NodeState::Gone(_) => Some(true),

@@ -5,7 +5,7 @@
 use super::objects::Change as _;
 use super::objects::{now, pool, worker};
 use super::short_circuit::assessed;
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::assess::{Exempt, Stopped};
 use crate::health::dialect::Dialect;
 use crate::health::limit::{Amount, IntOrText, Limit};
@@ -68,7 +68,7 @@ fn when_blocked_a_trigger_that_is_there_is_still_vouched_for() {
         name: "workers".to_owned(),
         paused: false,
         rules: Ok(rules.clone()),
-        cluster: Seen::Absent,
+        cluster: Lookup::Absent,
     }];
     let machines = with_some_begun();
     assert!(evaluate(&evaluation_of, &machines, now()).remediate.is_empty());

@@ -1,7 +1,7 @@
 //! Whom a malformed check holds up, and whom it does not.
 
 use super::objects::labels;
-use crate::facts::{Obstacle, Seen};
+use crate::facts::{Lookup, Obstacle};
 use crate::health::dialect::Dialect;
 use crate::health::limit::IntOrText;
 use crate::health::rules::{RawCondition, RawRules, Rules};
@@ -118,13 +118,15 @@ fn a_check_that_provably_does_not_select_a_machine_has_nothing_to_do_with_it() {
     ] {
         let read = Rules::read(Dialect::OpenShift, &rules);
         let found = match heard("one", read, &labels(workers)) {
-            Seen::Present(Ok(_)) => Heard::Followed,
-            Seen::Absent => Heard::Nothing,
-            Seen::Unreadable(why) | Seen::Present(Err(why)) if !why.contains("MachineHealthCheck one") => {
+            Lookup::Present(Ok(_)) => Heard::Followed,
+            Lookup::Absent => Heard::Nothing,
+            Lookup::Unreadable(why) | Lookup::Present(Err(why))
+                if !why.contains("MachineHealthCheck one") =>
+            {
                 panic!("{what}: {why}")
             }
-            Seen::Unreadable(_) => Heard::Unknown,
-            Seen::Present(Err(_)) => Heard::Named,
+            Lookup::Unreadable(_) => Heard::Unknown,
+            Lookup::Present(Err(_)) => Heard::Named,
         };
         assert_eq!(found, expected, "{what}");
     }
@@ -145,23 +147,23 @@ fn check(name: &str) -> HealthCheck {
 
 #[test]
 fn one_that_cannot_be_read_stops_and_one_that_selects_nothing_is_named_where_no_other_vouches() {
-    let good = || Seen::Present(check("good"));
+    let good = || Lookup::Present(check("good"));
     let paused = || {
-        Seen::Present(HealthCheck {
+        Lookup::Present(HealthCheck {
             paused: true,
             ..check("paused")
         })
     };
     let malformed = || {
-        Seen::Present(HealthCheck {
+        Lookup::Present(HealthCheck {
             malformed: Some("what is wrong".to_owned()),
             ..check("malformed")
         })
     };
-    let unreadable = || Seen::Unreadable("what is wrong".to_owned());
+    let unreadable = || Lookup::Unreadable("what is wrong".to_owned());
     let wrong = Some((Reason::HealthCheckUnreadable, "what is wrong"));
     for (checks, expected) in [
-        (vec![good(), Seen::Absent], None),
+        (vec![good(), Lookup::Absent], None),
         (vec![good(), malformed()], None),
         (vec![malformed(), good(), malformed()], None),
         (vec![good(), unreadable()], wrong),
@@ -172,7 +174,7 @@ fn one_that_cannot_be_read_stops_and_one_that_selects_nothing_is_named_where_no_
             Some((Reason::HealthCheckPaused, "MachineHealthCheck paused")),
         ),
         (
-            vec![Seen::Absent],
+            vec![Lookup::Absent],
             Some((Reason::NoHealthCheck, "no MachineHealthCheck")),
         ),
     ] {

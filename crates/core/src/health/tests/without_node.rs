@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::objects::{ago, cluster, now, raw_rules, since, worker};
-use crate::facts::Seen;
+use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::rules::Rules;
 use crate::health::target::{ClusterState, MachineState, NodeState, Readiness};
@@ -40,7 +40,7 @@ fn machine(seconds: i64) -> MachineState {
     }
 }
 
-fn judged(checks: &[HealthCheck], of: &Seen<ClusterState>, machine: &MachineState) -> WithoutNode {
+fn judged(checks: &[HealthCheck], of: &Lookup<ClusterState>, machine: &MachineState) -> WithoutNode {
     let checks: Vec<&HealthCheck> = checks.iter().collect();
     judge_without_node(&checks, of, ("one", machine), NodeState::Unset, now())
 }
@@ -117,7 +117,7 @@ fn whatever_else_is_wrong_with_the_machine_is_no_reason() {
 
 #[test]
 fn nobody_is_to_blame_while_the_cluster_is_not_far_enough_or_not_known() {
-    let (Seen::Present(ready), old) = (cluster(), machine(9_000)) else {
+    let (Lookup::Present(ready), old) = (cluster(), machine(9_000)) else {
         panic!("it is there");
     };
     let no_control_plane = ClusterState {
@@ -131,14 +131,14 @@ fn nobody_is_to_blame_while_the_cluster_is_not_far_enough_or_not_known() {
     for dialect in [Dialect::ClusterApiV1Beta1, Dialect::ClusterApiV1Beta2] {
         let checks = [check(dialect, 600)];
         for state in [&no_control_plane, &no_infrastructure] {
-            let verdict = judged(&checks, &Seen::Present(state.clone()), &old);
+            let verdict = judged(&checks, &Lookup::Present(state.clone()), &old);
             assert_eq!(
                 verdict,
                 WithoutNode::Waits { until: None },
                 "{dialect:?} {state:?}"
             );
         }
-        for unknown in [Seen::Absent, Seen::Unreadable("what is wrong".to_owned())] {
+        for unknown in [Lookup::Absent, Lookup::Unreadable("what is wrong".to_owned())] {
             let verdict = judged(&checks, &unknown, &old);
             assert!(
                 matches!(verdict, WithoutNode::Unknown(_)),
@@ -160,6 +160,6 @@ fn nobody_is_to_blame_while_the_cluster_is_not_far_enough_or_not_known() {
         last_updated: None,
         ..machine(9_000)
     };
-    let verdict = judged(&[check(Dialect::OpenShift, 600)], &Seen::Absent, &unknown_since);
+    let verdict = judged(&[check(Dialect::OpenShift, 600)], &Lookup::Absent, &unknown_since);
     assert_eq!(verdict, WithoutNode::Waits { until: None });
 }

@@ -11,7 +11,7 @@ use crate::readiness::slot::slot_after;
 
 #[derive(Clone, Debug)]
 enum Happens {
-    Seen(u8, u64),
+    Lookup(u8, u64),
     Gone,
     Passes(u16),
     Ends(usize, bool),
@@ -21,7 +21,7 @@ enum Happens {
 
 fn happens() -> impl Strategy<Value = Happens> {
     prop_oneof![
-        (0_u8..8, 0_u64..3).prop_map(|(hosts, version)| Happens::Seen(hosts, version)),
+        (0_u8..8, 0_u64..3).prop_map(|(hosts, version)| Happens::Lookup(hosts, version)),
         Just(Happens::Gone),
         (0_u16..2_000).prop_map(Happens::Passes),
         (0_usize..4, any::<bool>()).prop_map(|(which, ready)| Happens::Ends(which, ready)),
@@ -43,7 +43,7 @@ proptest! {
         let mut known = 0;
         for event in events {
             match event {
-                Happens::Seen(hosts, version) => {
+                Happens::Lookup(hosts, version) => {
                     known = usize::from(hosts);
                     schedule.begin_round();
                     for number in 0..known {

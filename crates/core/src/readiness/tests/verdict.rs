@@ -14,8 +14,8 @@ fn now() -> Timestamp {
     "2026-06-01T12:00:00Z".parse().unwrap()
 }
 
-fn good() -> Found {
-    Found {
+fn good() -> BmcReport {
+    BmcReport {
         how: "Redfish with a session".to_owned(),
         fallback: None,
         power: PowerState::On,
@@ -98,7 +98,7 @@ fn identity_is_judged_as_a_remediation_would() {
         ),
     ];
     for (said, expected, stated, wanted) in cases {
-        let found = Found {
+        let found = BmcReport {
             uuid: said.map(ToOwned::to_owned),
             ..good()
         };
@@ -142,7 +142,7 @@ fn off_is_not_believed_of_a_host_whose_node_reports_after_that() {
 #[test]
 fn missing_commands_and_words_that_prove_nothing_are_obstacles() {
     let node = Expected::Node("worker", Some(UUID));
-    let without = Found {
+    let without = BmcReport {
         missing: vec!["ForceOff", "On"],
         ..good()
     };
@@ -161,7 +161,7 @@ fn missing_commands_and_words_that_prove_nothing_are_obstacles() {
         ),
         (PowerState::Unknown, None, Some(Reason::BmcPowerStateUnknown)),
     ] {
-        let found = Found {
+        let found = BmcReport {
             power,
             said: said.map(ToOwned::to_owned),
             ..good()
@@ -191,7 +191,7 @@ fn a_certificate_is_an_obstacle_only_where_its_dates_matter() {
         ),
     ];
     for (not_after, dates_matter, wanted) in cases {
-        let found = Found {
+        let found = BmcReport {
             certificate: Some(Certificate {
                 not_after: Some(not_after.parse().unwrap()),
                 dates_matter,
@@ -211,7 +211,7 @@ fn a_certificate_is_an_obstacle_only_where_its_dates_matter() {
 
 #[test]
 fn a_host_that_is_read_over_ipmi_because_redfish_is_silent_is_not_ready() {
-    let over_ipmi = Found {
+    let over_ipmi = BmcReport {
         how: "IPMI with cipher suite 17".to_owned(),
         fallback: Some("over IPMI, because Redfish did not answer: refused".to_owned()),
         certificate: None,
@@ -232,7 +232,7 @@ fn a_host_that_is_read_over_ipmi_because_redfish_is_silent_is_not_ready() {
 
 #[test]
 fn a_certificate_that_cannot_be_read_is_no_obstacle() {
-    let found = Found {
+    let found = BmcReport {
         certificate: Some(Certificate {
             not_after: None,
             dates_matter: true,
@@ -247,7 +247,7 @@ proptest! {
     #[test]
     fn no_host_of_another_is_ever_ready(said in "[0-9a-f]{8}-0042-3010-8054-[0-9a-f]{12}") {
         prop_assume!(said != UUID);
-        let found = Found { uuid: Some(said), ..good() };
+        let found = BmcReport { uuid: Some(said), ..good() };
         let verdict = judge(&found, &Expected::Node("worker", Some(UUID)), None, now());
         prop_assert_eq!(reason(verdict), Some(Reason::IdentityMismatch));
     }

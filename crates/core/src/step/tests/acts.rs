@@ -6,7 +6,7 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
 use super::world::at;
 use crate::admission::Reply;
 use crate::decision::{Effect, Observation};
-use crate::facts::{Look, NodeReport, OutOfService, Seen};
+use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
 use crate::journal::{EscalationKind, Subject, Verb};
 use crate::node_lease::NodeLease;
 use crate::observed::{CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
@@ -25,7 +25,7 @@ impl Sim {
         let began = at(self.world.now);
         match observation {
             Observation::Power => return self.read_power(fault),
-            Observation::Look => self.counts.looks += 1,
+            Observation::LiveCheck => self.counts.looks += 1,
             Observation::Report => self.counts.reports += 1,
             Observation::Cleanup => self.counts.cleanups += 1,
             Observation::NodeLease => return self.read_node_lease(fault),
@@ -49,7 +49,7 @@ impl Sim {
         }
         match observation {
             Observation::Power | Observation::NodeLease | Observation::Admission => {}
-            Observation::Look => {
+            Observation::LiveCheck => {
                 if let Ok(lease) = &node_lease {
                     self.leases_were_unused = *lease == NodeLease::Unused;
                 }
@@ -60,7 +60,7 @@ impl Sim {
                 } else {
                     read.report.clone()
                 };
-                let look = Look {
+                let look = LiveCheck {
                     began,
                     world: objects,
                     report,
@@ -70,7 +70,7 @@ impl Sim {
                 if !had_no_node {
                     self.observed.note_look(&look, at(self.world.now));
                 }
-                self.look = Some(look);
+                self.live_check = Some(look);
             }
             Observation::Report => self.observed.note_report(read),
             Observation::Cleanup => self.observed.note_cleanup(CleanupRead { began, remaining }),
@@ -174,9 +174,12 @@ impl Sim {
         if verb == Verb::PowerOff {
             let subject = self.journal.subject.as_ref();
             if subject.is_some_and(Subject::had_no_node) {
-                let looked = self.look.as_ref().map_or(i64::MIN, |look| millis(look.began));
+                let looked = self
+                    .live_check
+                    .as_ref()
+                    .map_or(i64::MIN, |look| millis(look.began));
                 let member = self.world.node().is_some() && self.world.registered <= looked;
-                self.cycled_a_member |= member || self.look.is_none();
+                self.cycled_a_member |= member || self.live_check.is_none();
             } else {
                 self.unheld_power_off |= !self.holds_at_last_look();
             }
@@ -275,7 +278,7 @@ impl Sim {
                     machine.state.triggered = false;
                     machine.state.remediate = false;
                 });
-                if let Seen::Present(machine) = &self.world.objects.machine {
+                if let Lookup::Present(machine) = &self.world.objects.machine {
                     version.clone_from(&machine.resource_version);
                 }
                 self.observed.trigger_cleared = Some(version);
@@ -306,8 +309,8 @@ impl Sim {
                 ..
             } => version == Some(resource_version) && node.map(|node| &node.uid) == Some(uid),
             Effect::ClearTrigger { uid, .. } => match &self.world.objects.machine {
-                Seen::Present(machine) => machine.uid == *uid,
-                Seen::Absent | Seen::Unreadable(_) => false,
+                Lookup::Present(machine) => machine.uid == *uid,
+                Lookup::Absent | Lookup::Unreadable(_) => false,
             },
             Effect::AddFinalizer
             | Effect::RemoveFinalizer

@@ -6,7 +6,7 @@ use super::objects::set_ready;
 use super::shell::Sim;
 use super::world::at;
 use crate::decision::Effect;
-use crate::facts::{NodeCondition, Obstacle, Origin, OutOfService, Seen};
+use crate::facts::{Lookup, NodeCondition, Obstacle, Origin, OutOfService};
 use crate::health::UnhealthyCondition;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
@@ -31,7 +31,7 @@ fn unreachable(sim: &mut Sim) {
         Reason::WorkloadClusterUnreachable,
         "the API of blue cannot be asked",
     );
-    sim.world.objects.node = Seen::Unreadable(obstacle.detail.clone());
+    sim.world.objects.node = Lookup::Unreadable(obstacle.detail.clone());
     sim.world.objects.node_cluster = Some(obstacle);
 }
 
@@ -132,7 +132,7 @@ fn a_cluster_that_goes_away_before_the_last_look_stops_the_power_off() {
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
     assert_eq!(sim.power_offs(), 0);
     unreachable(&mut sim);
-    sim.look = None;
+    sim.live_check = None;
     waits_for(&mut sim, Reason::WorkloadClusterUnreachable);
 }
 
@@ -266,13 +266,13 @@ fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
         &sim.facts().world,
         at(0),
     ) {
-        super::super::subject::Verdict::Unhealthy {
+        super::super::subject::Diagnosis::Unhealthy {
             cause, silence_only, ..
         } => Some((cause, silence_only)),
-        super::super::subject::Verdict::Recovered
-        | super::super::subject::Verdict::Withdrawn(_)
-        | super::super::subject::Verdict::WithoutNode { .. }
-        | super::super::subject::Verdict::Waits(..) => None,
+        super::super::subject::Diagnosis::Recovered
+        | super::super::subject::Diagnosis::Withdrawn(_)
+        | super::super::subject::Diagnosis::WithoutNode { .. }
+        | super::super::subject::Diagnosis::Waits(..) => None,
     };
     assert_eq!(cause(&sim), None);
     sim.world

@@ -227,7 +227,7 @@ fn fingerprint(run: &Run) -> u64 {
     )
     .expect("hashing does not fail");
     for sim in &duo.sims {
-        let (journal, observed, look) = (&sim.journal, &sim.observed, &sim.look);
+        let (journal, observed, look) = (&sim.journal, &sim.observed, &sim.live_check);
         let flags = (
             sim.deletion_requested,
             sim.has_finalizer,

@@ -199,7 +199,7 @@ fn a_node_that_came_back_while_the_next_attempt_began_is_a_success() {
     sim.run_until(|sim| {
         sim.journal.attempt == 1
             && sim.journal.phase == Phase::Pending
-            && matches!(sim.decide().act, Some(Act::Observe(Observation::Look)))
+            && matches!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck)))
     });
     sim.journal_only();
     assert_eq!((sim.journal.attempt, sim.journal.phase), (2, Phase::PoweringOff));

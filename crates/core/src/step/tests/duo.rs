@@ -219,7 +219,7 @@ impl Duo {
 
     /// Shows the taint as another one's; this is no change of the Node.
     fn retaint(&mut self, taint: OutOfService) -> bool {
-        if let crate::facts::Seen::Present(node) = &mut self.world.objects.node {
+        if let crate::facts::Lookup::Present(node) = &mut self.world.objects.node {
             node.out_of_service = taint;
             return true;
         }

@@ -5,7 +5,7 @@ use super::shell::{Fault, Sim, Turn};
 use super::waits::PAUSES;
 use super::world::Kubelet;
 use crate::decision::{Act, Effect};
-use crate::facts::{Obstacle, Origin, Seen};
+use crate::facts::{Lookup, Obstacle, Origin};
 use crate::journal::EscalationKind;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
@@ -234,7 +234,7 @@ fn a_machine_that_goes_or_is_another_by_itself_is_left_alone() {
         ("is being deleted", |sim| {
             sim.world.edit_machine(|machine| machine.state.deleting = true);
         }),
-        ("is gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("is gone", |sim| sim.world.objects.machine = Lookup::Absent),
         ("was replaced", |sim| {
             sim.world
                 .edit_machine(|machine| machine.uid = "another".to_owned());
@@ -244,7 +244,7 @@ fn a_machine_that_goes_or_is_another_by_itself_is_left_alone() {
         let mut sim = deletion();
         sim.origin = Origin::Request;
         run_until_failed(&mut sim);
-        sim.look = None;
+        sim.live_check = None;
         change(&mut sim);
         sim.run();
         assert!(

@@ -3,7 +3,7 @@
 use super::shell::{API_LATENCY, Fault, Sim};
 use super::world::at;
 use crate::decision::{Effect, OfMachine};
-use crate::facts::{Machine, NodeCondition, Seen};
+use crate::facts::{Lookup, Machine, NodeCondition};
 use crate::journal::EscalationKind;
 use crate::machine_api::MachineApi;
 use crate::phase::Phase;
@@ -47,10 +47,10 @@ impl Sim {
 
     fn is_unchanged(&self, of: &OfMachine) -> bool {
         match &self.world.objects.machine {
-            Seen::Present(machine) => {
+            Lookup::Present(machine) => {
                 machine.uid == of.uid && machine.resource_version == of.resource_version
             }
-            Seen::Absent | Seen::Unreadable(_) => false,
+            Lookup::Absent | Lookup::Unreadable(_) => false,
         }
     }
 
@@ -61,7 +61,7 @@ impl Sim {
             .strategy
             .as_ref()
             .map_or(u32::MAX, |one| one.retries.attempts);
-        let paused = matches!(&world.objects.policy, Seen::Present(policy) if policy.paused);
+        let paused = matches!(&world.objects.policy, Lookup::Present(policy) if policy.paused);
         let rules = [
             (
                 journal.phase == Phase::Failed

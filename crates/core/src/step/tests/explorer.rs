@@ -172,7 +172,7 @@ fn fingerprint(run: &Run) -> u64 {
         sim.world,
         sim.journal,
         sim.observed,
-        sim.look,
+        sim.live_check,
         sim.admitted,
         sim.deletion_requested,
         sim.has_finalizer,

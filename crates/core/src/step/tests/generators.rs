@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::shell::Sim;
 use super::world::{SYSTEM, UUID, at};
-use crate::facts::{Obstacle, OutOfService, Policy, Seen};
+use crate::facts::{Lookup, Obstacle, OutOfService, Policy};
 use crate::journal::{
     Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
     OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
@@ -173,17 +173,17 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
         sim.has_finalizer = bit(1);
         sim.taint_supported = bit(2);
         if bit(3) {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
         }
         if bit(4) {
-            sim.world.objects.node = Seen::Absent;
+            sim.world.objects.node = Lookup::Absent;
         } else if bit(5) {
             sim.world.revive();
         }
         if bit(6) {
-            sim.world.objects.machine = Seen::Absent;
+            sim.world.objects.machine = Lookup::Absent;
         } else if bit(7) {
-            sim.world.objects.machine = Seen::Unreadable("x".to_owned());
+            sim.world.objects.machine = Lookup::Unreadable("x".to_owned());
         }
         if bit(8) {
             sim.host = Err(Obstacle::new(Reason::HostNotFound, "x"));

@@ -1,9 +1,9 @@
-//! Invariants 4, 5 and 6: intents, identity and the last look.
+//! Invariants 4, 5 and 6: intents, identity and the live check.
 
 use super::shell::{Fault, Sim, millis};
 use super::world::{UUID, at};
 use crate::decision::{Act, Effect, Observation};
-use crate::facts::{Policy, Seen};
+use crate::facts::{Lookup, Policy};
 use crate::identity::SystemUuid;
 use crate::phase::{Phase, Reason};
 
@@ -17,10 +17,10 @@ type Identity = (
     Option<Reason>,
 );
 
-/// A remediation whose power-off is journalled; the last look comes next.
+/// A remediation whose power-off is journalled; the live check comes next.
 pub(super) fn before_the_last_look() -> Sim {
     let mut sim = Sim::new();
-    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::Look))));
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck))));
     sim.journal_only();
     assert_eq!(sim.journal.phase, Phase::PoweringOff);
     sim
@@ -135,10 +135,10 @@ fn invariant_6_last_look() {
     let changes: [(&str, Change); 15] = [
         ("recovered", |sim| sim.world.revive()),
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
         }),
-        ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
-        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("policy gone", |sim| sim.world.objects.policy = Lookup::Absent),
+        ("machine gone", |sim| sim.world.objects.machine = Lookup::Absent),
         ("machine deleting", |sim| {
             sim.world.edit_machine(|machine| machine.state.deleting = true);
         }),
@@ -155,7 +155,7 @@ fn invariant_6_last_look() {
             sim.world.edit_check(|check| check.has_template = true);
         }),
         ("health check gone", |sim| sim.world.objects.health_checks.clear()),
-        ("node gone", |sim| sim.world.objects.node = Seen::Absent),
+        ("node gone", |sim| sim.world.objects.node = Lookup::Absent),
         ("node registered anew", |sim| {
             sim.world.edit_node(|node| node.uid = "other".to_owned());
         }),
@@ -204,7 +204,7 @@ fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
 fn invariant_6_last_look_also_comes_before_a_repeated_command() {
     let changes: [(&str, Change); 5] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
             sim.world.edit_machine(|machine| machine.state.triggered = false);
@@ -234,7 +234,7 @@ fn invariant_6_last_look_also_comes_before_a_repeated_command() {
 fn invariant_6_nothing_is_powered_off_without_any_look() {
     let mut sim = Sim::new();
     sim.run_until(|sim| sim.power_offs() == 1);
-    let look = sim.look.as_ref().expect("there was a look");
+    let look = sim.live_check.as_ref().expect("there was a look");
     assert!(sim.sent[0].0 - millis(look.began) <= 2_000);
 }
 
@@ -242,10 +242,10 @@ fn invariant_6_nothing_is_powered_off_without_any_look() {
 fn invariant_6_a_look_from_before_the_intent_is_not_the_last_look() {
     let mut sim = before_the_last_look();
     sim.turn(Fault::None);
-    let mut look = sim.look.clone().expect("there was a look");
+    let mut look = sim.live_check.clone().expect("there was a look");
     let intent = sim.journal.intent.clone().expect("journalled");
     look.began = intent.journalled - jiff::SignedDuration::from_millis(1);
-    sim.look = Some(look);
+    sim.live_check = Some(look);
 
-    assert_eq!(sim.decide().act, Some(Act::Observe(Observation::Look)));
+    assert_eq!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck)));
 }

@@ -3,23 +3,23 @@
 use super::invariants_intent::{Change, before_the_last_look};
 use super::shell::{Sim, millis, strategy};
 use super::world::{Cause, at};
-use crate::facts::{Obstacle, Origin, Policy, Seen};
+use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
 
 #[test]
 fn invariant_8_recovery_is_never_blocked() {
     let blocks: [(&str, Change); 8] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
         }),
-        ("policy gone", |sim| sim.world.objects.policy = Seen::Absent),
+        ("policy gone", |sim| sim.world.objects.policy = Lookup::Absent),
         ("policy unreadable", |sim| {
-            sim.world.objects.policy = Seen::Unreadable("spec".to_owned());
+            sim.world.objects.policy = Lookup::Unreadable("spec".to_owned());
         }),
         ("spec invalid", |sim| {
             sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
         }),
-        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("machine gone", |sim| sim.world.objects.machine = Lookup::Absent),
         ("health check gone", |sim| sim.world.objects.health_checks.clear()),
         ("remediation deleted", |sim| sim.deletion_requested = true),
         ("host unknown", |sim| {
@@ -46,12 +46,12 @@ fn invariant_8_recovery_is_never_blocked() {
 fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
     let blocks: [(&str, Change); 4] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Seen::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
         }),
         ("trigger gone", |sim| {
             sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
-        ("machine gone", |sim| sim.world.objects.machine = Seen::Absent),
+        ("machine gone", |sim| sim.world.objects.machine = Lookup::Absent),
         ("remediation deleted", |sim| sim.deletion_requested = true),
     ];
     for (what, block) in blocks {
@@ -74,19 +74,19 @@ fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
 fn invariant_9_unknown_stops() {
     let unknowns: [(&str, Reason, Change); 4] = [
         ("machine", Reason::MachineUnreadable, |sim| {
-            sim.world.objects.machine = Seen::Unreadable("x".to_owned());
+            sim.world.objects.machine = Lookup::Unreadable("x".to_owned());
         }),
         ("node", Reason::NodeUnreadable, |sim| {
-            sim.world.objects.node = Seen::Unreadable("x".to_owned());
+            sim.world.objects.node = Lookup::Unreadable("x".to_owned());
         }),
         ("policy", Reason::PolicyUnreadable, |sim| {
-            sim.world.objects.policy = Seen::Unreadable("x".to_owned());
+            sim.world.objects.policy = Lookup::Unreadable("x".to_owned());
         }),
         ("health check", Reason::HealthCheckUnreadable, |sim| {
             sim.world
                 .objects
                 .health_checks
-                .push(Seen::Unreadable("x".to_owned()));
+                .push(Lookup::Unreadable("x".to_owned()));
         }),
     ];
     for (what, reason, unknown) in unknowns {

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use super::invariants_recovery::obeys_late;
 use super::shell::{Sim, millis};
 use super::world::Kubelet;
-use crate::facts::{Obstacle, Seen};
+use crate::facts::{Lookup, Obstacle};
 use crate::phase::{Phase, Reason};
 use crate::strategy::{Escalation, Strategy};
 
@@ -40,7 +40,7 @@ fn invariant_8_a_power_off_sent_just_before_the_last_deadline_is_waited_for() {
 fn invariant_8_a_host_behind_a_bmc_that_answers_again_gets_its_power_back_before_the_failure() {
     let mut sim = silent_after_the_only_power_off();
     sim.world.host.boots_well = false;
-    sim.world.objects.policy = Seen::Absent;
+    sim.world.objects.policy = Lookup::Absent;
     sim.world.bmc.reachable = true;
 
     sim.run();

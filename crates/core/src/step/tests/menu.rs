@@ -3,7 +3,7 @@
 use super::shell::{Fault, Sim};
 use super::world::{Cause, Kubelet};
 use crate::decision::{Act, Decision, Effect, Observation};
-use crate::facts::{Policy, Seen};
+use crate::facts::{Lookup, Policy};
 use crate::node_lease::NodeLease;
 use crate::phase::Phase;
 
@@ -89,13 +89,13 @@ impl Event {
             Self::NodeJoins => {
                 let world = &sim.world;
                 let dead = world.host.on && world.host.kubelet == Kubelet::Dead;
-                world.began_without_node && dead && world.objects.node == Seen::Absent
+                world.began_without_node && dead && world.objects.node == Lookup::Absent
             }
             Self::RemediationDeleted => !sim.deletion_requested,
             Self::PolicyPaused => {
-                matches!(&sim.world.objects.policy, Seen::Present(policy) if !policy.paused)
+                matches!(&sim.world.objects.policy, Lookup::Present(policy) if !policy.paused)
             }
-            Self::MachineDeleted => sim.world.objects.machine != Seen::Absent,
+            Self::MachineDeleted => sim.world.objects.machine != Lookup::Absent,
             Self::TriggerWithdrawn => sim.world.triggered(),
             Self::BmcDies => sim.world.bmc.reachable,
             Self::BmcComesBack => !sim.world.bmc.reachable,
@@ -118,8 +118,8 @@ impl Event {
                 sim.deletion_requested = true;
                 sim.gone = !sim.has_finalizer;
             }
-            Self::PolicyPaused => sim.world.objects.policy = Seen::Present(Policy { paused: true }),
-            Self::MachineDeleted => sim.world.objects.machine = Seen::Absent,
+            Self::PolicyPaused => sim.world.objects.policy = Lookup::Present(Policy { paused: true }),
+            Self::MachineDeleted => sim.world.objects.machine = Lookup::Absent,
             Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.state.triggered = false),
             Self::BmcDies => sim.world.bmc.reachable = false,
             Self::BootsAtLast => {
@@ -159,7 +159,7 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         // It is decided in memory.
         Some(Act::Observe(Observation::Admission)) => {}
         Some(Act::Observe(
-            Observation::Look | Observation::Report | Observation::Cleanup | Observation::NodeLease,
+            Observation::LiveCheck | Observation::Report | Observation::Cleanup | Observation::NodeLease,
         )) => {
             faults.extend([Fault::Refused]);
         }

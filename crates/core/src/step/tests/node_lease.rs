@@ -6,7 +6,7 @@ use super::node_lease_acts::{ANOTHER, MINUTES};
 use super::shell::{Fault, Sim};
 use super::world::at;
 use crate::decision::{Act, Effect, Observation};
-use crate::facts::{Obstacle, Origin, Policy, Seen};
+use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::node_lease::{Holders, NodeLease};
 use crate::phase::{Phase, Reason};
 
@@ -207,7 +207,7 @@ fn what_is_seen_at_the_last_look_takes_the_power_off_back() {
     ] {
         let mut sim = Sim::among_others();
         sim.run_until(is_about_to_power_off);
-        sim.look.as_mut().expect("looked").node_lease = seen;
+        sim.live_check.as_mut().expect("looked").node_lease = seen;
 
         let decision = sim.decide();
 
@@ -216,7 +216,7 @@ fn what_is_seen_at_the_last_look_takes_the_power_off_back() {
         assert_eq!(decision.journal.reason, reason.as_str());
     }
     let mut sim = Sim::among_others();
-    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::Look))));
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck))));
     sim.another_takes_the_lease();
     sim.run_until(|sim| sim.journal.reason == Reason::NodeLeaseHeld.as_str());
     assert_eq!((sim.journal.phase, sim.power_offs()), (Phase::Pending, 0));
@@ -246,7 +246,7 @@ fn whoever_holds_it_up_others_may_work_on_the_node_meanwhile() {
     let mut sim = Sim::among_others();
     sim.run_until(takes);
     sim.turn(Fault::None);
-    sim.world.objects.policy = Seen::Present(Policy { paused: true });
+    sim.world.objects.policy = Lookup::Present(Policy { paused: true });
 
     sim.run_until(|sim| sim.journal.reason == Reason::PolicyPaused.as_str());
 

@@ -147,7 +147,10 @@ impl Sim {
 
     /// Whether the look that a power-off is sent on found the Lease held for us, or no use for one.
     pub(super) fn holds_at_last_look(&self) -> bool {
-        let looked = self.look.as_ref().map(|look| (look.began, &look.node_lease));
+        let looked = self
+            .live_check
+            .as_ref()
+            .map(|look| (look.began, &look.node_lease));
         match looked {
             Some((_, Ok(NodeLease::Unused))) => true,
             Some((_, Ok(NodeLease::There(lease)))) => {

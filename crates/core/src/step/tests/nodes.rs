@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use super::objects::{machine, set_ready};
 use super::shell::Sim;
 use super::world::{Kubelet, at};
-use crate::facts::{NodeCondition, Seen};
+use crate::facts::{Lookup, NodeCondition};
 use crate::health::{HealthCheck, UnhealthyCondition};
 use crate::phase::{Phase, Reason};
 
@@ -69,9 +69,9 @@ fn a_machine_that_appears_before_the_power_off_stops_it() {
     let mut sim = Sim::of_a_node();
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
     assert_eq!(sim.power_offs(), 0);
-    // The last look is the one that finds it.
-    sim.world.objects.machine = Seen::Present(machine());
-    sim.look = None;
+    // The live check is the one that finds it.
+    sim.world.objects.machine = Lookup::Present(machine());
+    sim.live_check = None;
     sim.run_until(|sim| sim.journal.phase == Phase::Pending || sim.power_offs() > 0);
     assert_eq!(sim.power_offs(), 0, "Machine and Node are not what they were");
 }
@@ -79,7 +79,7 @@ fn a_machine_that_appears_before_the_power_off_stops_it() {
 #[test]
 fn a_node_that_does_not_exist_is_waited_for() {
     let mut sim = Sim::of_a_node();
-    sim.world.objects.node = Seen::Absent;
+    sim.world.objects.node = Lookup::Absent;
     let (reason, _) = waits_for(&mut sim);
     assert_eq!(reason, Reason::NodeMissing.as_str());
 }
@@ -101,7 +101,7 @@ fn a_request_that_was_told_to_stop_at_the_last_look_does_nothing() {
     let mut sim = Sim::of_a_node();
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
     sim.told_to_stop = true;
-    sim.look = None;
+    sim.live_check = None;
 
     sim.run();
 
@@ -165,7 +165,7 @@ fn with_a_corrupt_disk(since: i64) -> Sim {
             since: Some(at(since)),
         });
     });
-    sim.world.objects.health_checks = vec![Seen::Present(corrupt_disks())];
+    sim.world.objects.health_checks = vec![Lookup::Present(corrupt_disks())];
     sim
 }
 
@@ -223,7 +223,7 @@ fn of_two_health_checks_that_may_have_asked_a_paused_one_holds_up_only_what_it_a
         ),
     ] {
         let mut sim = with_a_corrupt_disk(-120_000);
-        sim.world.objects.health_checks = vec![Seen::Present(one), Seen::Present(other)];
+        sim.world.objects.health_checks = vec![Lookup::Present(one), Lookup::Present(other)];
         if let Some(reason) = expected {
             let (said, message) = waits_for(&mut sim);
             assert_eq!(said, reason.as_str(), "{message}");
@@ -247,10 +247,10 @@ fn a_health_check_that_asked_and_is_paused_or_unreadable_holds_the_request_up() 
         ..corrupt_disks()
     };
     for (check, expected) in [
-        (Seen::Present(paused), Reason::HealthCheckPaused),
-        (Seen::Present(malformed), Reason::HealthCheckUnreadable),
+        (Lookup::Present(paused), Reason::HealthCheckPaused),
+        (Lookup::Present(malformed), Reason::HealthCheckUnreadable),
         (
-            Seen::Unreadable("spec.unhealthyConditions".to_owned()),
+            Lookup::Unreadable("spec.unhealthyConditions".to_owned()),
             Reason::HealthCheckUnreadable,
         ),
     ] {

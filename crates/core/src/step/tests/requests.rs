@@ -2,7 +2,7 @@
 
 use super::shell::Sim;
 use super::waits::PAUSES;
-use crate::facts::{Origin, Seen};
+use crate::facts::{Lookup, Origin};
 use crate::phase::{Phase, Reason};
 
 /// A request of machine-api-operator or Cluster API, and one of a NodeHealthCheck.
@@ -132,7 +132,7 @@ fn told_to_stop() {
         let mut sim = request.clone();
         sim.run_until(|sim| sim.has_finalizer && sim.journal.phase == phase);
         sim.told_to_stop = true;
-        sim.look = None;
+        sim.live_check = None;
 
         sim.run();
 
@@ -152,7 +152,7 @@ fn told_to_stop() {
 fn a_request_that_names_neither_machine_nor_node_does_nothing() {
     let mut sim = Sim::of_a_node();
     sim.named_node = None;
-    sim.world.objects.node = Seen::Absent;
+    sim.world.objects.node = Lookup::Absent;
 
     sim.run_until(|sim| !sim.journal.reason.is_empty());
 

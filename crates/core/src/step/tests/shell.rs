@@ -7,7 +7,7 @@ use super::world::{Cause, UUID, World, at};
 use crate::admission::Reply;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
-    Facts, Host, Leadership, Look, Node, NodeCondition, Obstacle, Origin, Seen, World as Objects,
+    Facts, Host, Leadership, LiveCheck, Lookup, Node, NodeCondition, Obstacle, Origin, World as Objects,
 };
 use crate::identity::SystemUuid;
 use crate::journal::Journal;
@@ -81,7 +81,7 @@ pub(super) struct Sim {
     pub(super) world: World,
     pub(super) journal: Journal,
     pub(super) observed: Observed,
-    pub(super) look: Option<Look>,
+    pub(super) live_check: Option<LiveCheck>,
     pub(super) strategy: Result<Strategy, Obstacle>,
     pub(super) host: Result<Host, Obstacle>,
     /// Another that is at work there, where the story says so.
@@ -133,7 +133,7 @@ impl Sim {
             world: World::with_dead_node(),
             journal: Journal::default(),
             observed: Observed::default(),
-            look: None,
+            live_check: None,
             strategy: Ok(strategy()),
             host: Ok(Host {
                 reference: "BMCEndpoint/worker-1".to_owned(),
@@ -190,7 +190,7 @@ impl Sim {
             ..Self::new()
         };
         sim.world.has_machines = false;
-        sim.world.objects.machine = Seen::Absent;
+        sim.world.objects.machine = Lookup::Absent;
         sim.world.objects.health_checks.clear();
         sim.world.edit_node(|_| {});
         sim
@@ -211,7 +211,7 @@ impl Sim {
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),
             },
             world: self.seen(),
-            look: self.look.clone(),
+            live_check: self.live_check.clone(),
             // The shell resolves none for what has ended.
             host: if self.journal.phase.is_final() {
                 Err(Obstacle::new(Reason::HostNotFound, "the remediation has ended"))
@@ -236,11 +236,11 @@ impl Sim {
         objects.node_of_host = self.node_of_host();
         // A Node is found by the name that its Machine knows.
         if self.world.began_without_node
-            && matches!(&objects.machine, Seen::Present(machine) if machine.node_name.is_none())
+            && matches!(&objects.machine, Lookup::Present(machine) if machine.node_name.is_none())
         {
-            objects.node = Seen::Absent;
+            objects.node = Lookup::Absent;
         }
-        if let Seen::Present(node) = &mut objects.node {
+        if let Lookup::Present(node) = &mut objects.node {
             let lost = |condition: &&NodeCondition| condition.status == "Unknown";
             let since = node.conditions.iter().find(lost).and_then(|lost| lost.since);
             node.lost_since = since.map(|since| since.max(at(self.process_started)));
@@ -249,15 +249,15 @@ impl Sim {
     }
 
     /// The Node with the host's system UUID, where that is asked.
-    fn node_of_host(&self) -> Seen<Node> {
-        let asked = self.world.began_without_node || self.world.objects.node == Seen::Absent;
+    fn node_of_host(&self) -> Lookup<Node> {
+        let asked = self.world.began_without_node || self.world.objects.node == Lookup::Absent;
         match &self.world.objects.node {
-            _ if !asked => Seen::Unreadable("not asked".to_owned()),
-            Seen::Present(node) if node.system_uuid.as_deref() == Some(UUID.to_uppercase().as_str()) => {
-                Seen::Present(node.clone())
+            _ if !asked => Lookup::Unreadable("not asked".to_owned()),
+            Lookup::Present(node) if node.system_uuid.as_deref() == Some(UUID.to_uppercase().as_str()) => {
+                Lookup::Present(node.clone())
             }
-            Seen::Present(_) | Seen::Absent => Seen::Absent,
-            Seen::Unreadable(why) => Seen::Unreadable(why.clone()),
+            Lookup::Present(_) | Lookup::Absent => Lookup::Absent,
+            Lookup::Unreadable(why) => Lookup::Unreadable(why.clone()),
         }
     }
 
@@ -378,7 +378,7 @@ impl Sim {
     /// Loses what is remembered in the process only.
     pub(super) fn forget(&mut self) {
         self.observed = Observed::default();
-        self.look = None;
+        self.live_check = None;
         self.admitted = Reply::NotAsked;
         self.saw_off = None;
     }

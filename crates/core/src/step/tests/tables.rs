@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::objects::{health_check, node, set_ready};
 use super::world::{UUID, at};
-use crate::facts::{NodeCondition, Seen};
+use crate::facts::{Lookup, NodeCondition};
 use crate::health::{Health, HealthCheck, UnhealthyCondition, judge, judge_by_readiness, vouching};
 use crate::identity::{SystemUuid, UnusableUuid, UuidMatch};
 use crate::phase::Reason;
@@ -193,7 +193,7 @@ fn a_trigger_needs_a_health_check_that_vouches_for_it() {
     let with = |edit: fn(&mut HealthCheck)| {
         let mut check = health_check();
         edit(&mut check);
-        Seen::Present(check)
+        Lookup::Present(check)
     };
     let good = || with(|_| {});
     let paused = || with(|check| check.paused = true);
@@ -201,7 +201,7 @@ fn a_trigger_needs_a_health_check_that_vouches_for_it() {
     let template = || with(|check| check.has_template = true);
     let cases = [
         ("none", vec![], Err(Reason::NoHealthCheck)),
-        ("absent", vec![Seen::Absent], Err(Reason::NoHealthCheck)),
+        ("absent", vec![Lookup::Absent], Err(Reason::NoHealthCheck)),
         ("one", vec![good()], Ok(1)),
         ("two", vec![good(), good()], Ok(2)),
         ("paused", vec![paused()], Err(Reason::HealthCheckPaused)),
@@ -240,7 +240,7 @@ fn a_trigger_needs_a_health_check_that_vouches_for_it() {
         ),
         (
             "one unreadable",
-            vec![good(), Seen::Unreadable("x".to_owned())],
+            vec![good(), Lookup::Unreadable("x".to_owned())],
             Err(Reason::HealthCheckUnreadable),
         ),
     ];

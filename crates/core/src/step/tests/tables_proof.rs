@@ -234,7 +234,7 @@ fn silence_is_seen_by_change_and_not_by_the_clock() {
             Silence::ReadAt(at(27_000)),
         ),
         (
-            "renewed since the last look",
+            "renewed since the live check",
             vec![report(5_000, 1), report(12_000, 2)],
             true,
             Silence::ReadAt(at(27_000)),

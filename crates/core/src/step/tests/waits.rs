@@ -3,11 +3,11 @@
 use super::shell::Sim;
 use super::world::at;
 use crate::decision::Effect;
-use crate::facts::{Obstacle, Origin, Policy, Seen};
+use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
 
-fn paused(paused: bool) -> Seen<Policy> {
-    Seen::Present(Policy { paused })
+fn paused(paused: bool) -> Lookup<Policy> {
+    Lookup::Present(Policy { paused })
 }
 
 /// Pauses something, or sets it going again.
@@ -57,7 +57,7 @@ fn what_comes_up_during_a_long_pause_is_given_its_own_time() {
         pause(&mut sim, true);
         sim.run_until(|sim| sim.world.now > 3_600_000);
 
-        let node = std::mem::replace(&mut sim.world.objects.node, Seen::Unreadable("spec".to_owned()));
+        let node = std::mem::replace(&mut sim.world.objects.node, Lookup::Unreadable("spec".to_owned()));
         sim.run_until(|sim| sim.journal.is_because(Reason::NodeUnreadable));
         sim.world.objects.node = node;
         sim.run_until(|sim| sim.journal.is_because(reason));
@@ -143,7 +143,7 @@ fn a_node_that_recovered_is_reported_as_recovered() {
 fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
     let mut sim = Sim::new();
     sim.run_until(|sim| sim.journal.phase == Phase::Booting);
-    sim.world.objects.machine = Seen::Unreadable("metadata.annotations".to_owned());
+    sim.world.objects.machine = Lookup::Unreadable("metadata.annotations".to_owned());
     let turns = sim.counts.turns;
 
     sim.run();
@@ -260,7 +260,7 @@ fn another_remediation_does_not_use_up_the_time_to_begin() {
 fn what_becomes_of_the_node_while_another_is_at_work_is_that_ones_doing() {
     let changes: [fn(&mut Sim); 2] = [
         |sim| sim.world.edit_check(|check| check.conditions.clear()),
-        |sim| sim.world.objects.node = Seen::Unreadable("status".to_owned()),
+        |sim| sim.world.objects.node = Lookup::Unreadable("status".to_owned()),
     ];
     for change in changes {
         let mut sim = Sim::new();

@@ -3,7 +3,7 @@
 use super::objects::node;
 use super::shell::Sim;
 use super::world::{Cause, Says, at};
-use crate::facts::{Origin, Seen};
+use crate::facts::{Lookup, Origin};
 use crate::journal::{EscalationKind, NoNode, NodeOfSubject};
 use crate::phase::{Phase, Reason};
 
@@ -131,7 +131,7 @@ fn a_node_that_joins_before_the_power_off_is_left_alone() {
         sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
         assert_eq!(sim.power_offs(), 0);
         sim.world.join();
-        sim.look = None;
+        sim.live_check = None;
         if linked {
             sim.pass(2_000);
         }
@@ -147,9 +147,9 @@ fn a_node_that_joins_before_the_power_off_is_left_alone() {
 #[test]
 fn invariant_6_last_look_at_all_nodes_where_there_is_none() {
     let mut sim = Sim::without_node(false);
-    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && sim.look.is_some());
-    let look = sim.look.as_mut().expect("it looked");
-    look.world.node_of_host = Seen::Unreadable("Node x cannot be read".to_owned());
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && sim.live_check.is_some());
+    let look = sim.live_check.as_mut().expect("it looked");
+    look.world.node_of_host = Lookup::Unreadable("Node x cannot be read".to_owned());
 
     sim.turn(super::shell::Fault::None);
 
@@ -238,10 +238,10 @@ fn a_machine_whose_node_joined_since_off_was_proven_is_not_replaced() {
     sim.strategy = Sim::to_be_escalated(EscalationKind::MachineDeletion).strategy;
     sim.run_until(|sim| sim.journal.phase == Phase::Failed);
     // It may run something, whatever its conditions say.
-    sim.world.objects.node = Seen::Present(node("late", "boot-9", "Unknown", at(-3_600_000), at(0)));
+    sim.world.objects.node = Lookup::Present(node("late", "boot-9", "Unknown", at(-3_600_000), at(0)));
     sim.world
         .edit_machine(|machine| machine.node_name = Some("worker-1".to_owned()));
-    sim.look = None;
+    sim.live_check = None;
 
     sim.run();
 

@@ -66,7 +66,7 @@ fn invariant_6_last_look_at_a_machine_without_a_node() {
         for looked in [false, true] {
             let mut sim = sim.clone();
             if !looked {
-                sim.look = None;
+                sim.live_check = None;
             }
             change(&mut sim);
 

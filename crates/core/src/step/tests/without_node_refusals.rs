@@ -5,8 +5,8 @@ use jiff::SignedDuration;
 use super::objects::{health_check, node, rules};
 use super::shell::Sim;
 use super::world::at;
-use crate::eligibility::{self, Candidate, Lookup, Rule};
-use crate::facts::{Obstacle, Origin, Seen};
+use crate::eligibility::{self, Candidate, Input, Rule};
+use crate::facts::{Lookup, Obstacle, Origin};
 use crate::health::HealthCheck;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
@@ -71,14 +71,14 @@ fn of_the_nodes() -> Vec<Case> {
         (
             "a Node has the UUID",
             |sim| {
-                sim.world.objects.node = Seen::Present(node("another", "boot-9", "True", at(0), at(0)));
+                sim.world.objects.node = Lookup::Present(node("another", "boot-9", "True", at(0), at(0)));
             },
             Reason::NodeMachineMismatch,
             "Node worker-1 has the system UUID",
         ),
         (
             "a Node cannot be read",
-            |sim| sim.world.objects.node = Seen::Unreadable("Node x cannot be read".to_owned()),
+            |sim| sim.world.objects.node = Lookup::Unreadable("Node x cannot be read".to_owned()),
             Reason::NodeUnreadable,
             "Node x",
         ),
@@ -116,7 +116,7 @@ fn of_the_health_checks() -> Vec<Case> {
         ),
         (
             "without limit",
-            |sim| sim.world.objects.health_checks = vec![Seen::Present(startup(SignedDuration::ZERO))],
+            |sim| sim.world.objects.health_checks = vec![Lookup::Present(startup(SignedDuration::ZERO))],
             Reason::NodeStartupUnlimited,
             "nodeStartupTimeout",
         ),
@@ -127,7 +127,7 @@ fn of_the_health_checks() -> Vec<Case> {
                     rules: None,
                     ..health_check()
                 };
-                sim.world.objects.health_checks = vec![Seen::Present(check)];
+                sim.world.objects.health_checks = vec![Lookup::Present(check)];
             },
             Reason::NodeMissing,
             "no health check judges",
@@ -211,9 +211,9 @@ fn invariant_5_right_host_without_a_node_by_nothing_but_a_statement_that_no_node
 #[test]
 fn one_check_whose_time_is_over_is_enough() {
     let mut sim = Sim::without_node(false);
-    let unlimited = Seen::Present(startup(SignedDuration::ZERO));
-    let long = Seen::Present(startup(SignedDuration::from_hours(9)));
-    sim.world.objects.health_checks = vec![unlimited, long, Seen::Present(health_check())];
+    let unlimited = Lookup::Present(startup(SignedDuration::ZERO));
+    let long = Lookup::Present(startup(SignedDuration::from_hours(9)));
+    sim.world.objects.health_checks = vec![unlimited, long, Lookup::Present(health_check())];
 
     sim.run();
 
@@ -256,7 +256,7 @@ fn nobody_asks_for_a_host_that_nobody_named() {
         change(&mut sim);
         let facts = sim.facts();
         let candidate = Candidate {
-            host: Lookup::Done(&facts.host),
+            host: Input::Given(&facts.host),
             ..Candidate::of_trigger(
                 facts.world.machine.as_ref(),
                 &facts.world.node,

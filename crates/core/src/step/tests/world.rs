@@ -4,7 +4,7 @@
 use super::objects::{health_check, machine, node, ready_is, set_ready};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Machine, Node, NodeReport, OutOfService, Policy, Seen, World as Objects};
+use crate::facts::{Lookup, Machine, Node, NodeReport, OutOfService, Policy, World as Objects};
 use crate::health::HealthCheck;
 use crate::journal::SavedNode;
 use crate::node_lease::NodeLease;
@@ -143,19 +143,19 @@ impl World {
                 failed_to: None,
             },
             objects: Objects {
-                policy: Seen::Present(Policy { paused: false }),
-                machine: Seen::Present(machine()),
-                node: Seen::Present(node(
+                policy: Lookup::Present(Policy { paused: false }),
+                machine: Lookup::Present(machine()),
+                node: Lookup::Present(node(
                     "node-uid-1",
                     "boot-1",
                     "Unknown",
                     at(-300_000),
                     at(last_beat),
                 )),
-                health_checks: vec![Seen::Present(health_check())],
-                node_of_host: Seen::Absent,
+                health_checks: vec![Lookup::Present(health_check())],
+                node_of_host: Lookup::Absent,
                 node_cluster: None,
-                cluster: Seen::Absent,
+                cluster: Lookup::Absent,
             },
             lease: NodeReport {
                 lease_renewed: Some(at(last_beat)),
@@ -190,7 +190,7 @@ impl World {
             pods: Vec::new(),
             ..Self::with_dead_node()
         };
-        world.objects.node = Seen::Absent;
+        world.objects.node = Lookup::Absent;
         world.edit_machine(|machine| {
             machine.node_name = named.then(|| "worker-1".to_owned());
             machine.phase = Some("Provisioned".to_owned());
@@ -201,7 +201,7 @@ impl World {
 
     /// The kubelet comes alive and registers its Node, without a reboot.
     pub(super) fn join(&mut self) {
-        if self.host.on && self.host.kubelet == Kubelet::Dead && self.objects.node == Seen::Absent {
+        if self.host.on && self.host.kubelet == Kubelet::Dead && self.objects.node == Lookup::Absent {
             self.register();
             self.last_status = i64::MIN / 2;
             self.beat();
@@ -210,15 +210,15 @@ impl World {
 
     pub(super) fn node(&self) -> Option<&Node> {
         match &self.objects.node {
-            Seen::Present(node) => Some(node),
-            Seen::Absent | Seen::Unreadable(_) => None,
+            Lookup::Present(node) => Some(node),
+            Lookup::Absent | Lookup::Unreadable(_) => None,
         }
     }
 
     pub(super) fn edit_node(&mut self, edit: impl FnOnce(&mut Node)) {
         self.version += 1;
         let version = self.version;
-        if let Seen::Present(node) = &mut self.objects.node {
+        if let Lookup::Present(node) = &mut self.objects.node {
             edit(node);
             if !self.has_machines {
                 node.machine_link = None;
@@ -230,14 +230,14 @@ impl World {
 
     pub(super) fn edit_machine(&mut self, edit: impl FnOnce(&mut Machine)) {
         self.version += 1;
-        if let Seen::Present(machine) = &mut self.objects.machine {
+        if let Lookup::Present(machine) = &mut self.objects.machine {
             edit(machine);
             machine.resource_version = self.version.to_string();
         }
     }
 
     pub(super) fn edit_check(&mut self, edit: impl FnOnce(&mut HealthCheck)) {
-        if let Some(Seen::Present(check)) = self.objects.health_checks.first_mut() {
+        if let Some(Lookup::Present(check)) = self.objects.health_checks.first_mut() {
             edit(check);
         }
     }
@@ -247,7 +247,7 @@ impl World {
     }
 
     pub(super) fn triggered(&self) -> bool {
-        matches!(&self.objects.machine, Seen::Present(machine) if machine.state.triggered)
+        matches!(&self.objects.machine, Lookup::Present(machine) if machine.state.triggered)
     }
 
     /// What the BMC says about the power now.
@@ -312,13 +312,13 @@ impl World {
         self.metadata = SavedNode::default();
         self.host.boots += 1;
         let (now, boot_id) = (at(self.now), format!("boot-{}", self.host.boots));
-        self.objects.node = Seen::Present(node(&uid, &boot_id, "False", now, now));
+        self.objects.node = Lookup::Present(node(&uid, &boot_id, "False", now, now));
         self.edit_node(|_| {});
         self.last_beat = self.now;
     }
 
     pub(super) fn removed_by_us(&mut self) {
-        self.objects.node = Seen::Absent;
+        self.objects.node = Lookup::Absent;
         self.evict_at = Some(self.now + self.eviction);
     }
 
@@ -415,7 +415,7 @@ impl World {
     fn started(&mut self) {
         self.host.boots += 1;
         self.host.kubelet = Kubelet::Alive { next_beat: self.now };
-        if self.objects.node == Seen::Absent {
+        if self.objects.node == Lookup::Absent {
             self.register();
         }
         self.last_status = i64::MIN / 2;
@@ -427,7 +427,7 @@ impl World {
         self.registered = self.now;
         let uid = format!("node-uid-{}", self.registrations);
         self.metadata = SavedNode::default();
-        self.objects.node = Seen::Present(node(&uid, "", "Unknown", at(self.now), at(self.now)));
+        self.objects.node = Lookup::Present(node(&uid, "", "Unknown", at(self.now), at(self.now)));
         self.link_at = Some(self.now + LINKING);
     }
 

@@ -1,0 +1,227 @@
+//! The controllers: what each looks at, and what wakes it.
+
+use std::sync::Arc;
+
+use futures::channel::mpsc;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use kube::ResourceExt as _;
+use kube::runtime::Controller;
+use kube::runtime::reflector::ObjectRef;
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+
+use crate::clusters::workload::Change;
+use crate::daemon::event_mapping::{
+    active, neighbours, of_cluster, of_machine, of_namespace, of_node, of_other, of_workload, triggered,
+};
+use crate::daemon::on_delete;
+use crate::mhc::MhcController;
+use crate::readiness::{Readiness, acceptance};
+use crate::remediation::{Remediator, leftover_taints, reconcile};
+use crate::requests::annotation;
+use crate::requests::annotation::Intakes;
+use crate::watch::caches::{Caches, Changes, Guarded};
+use crate::watch::change_events::{ChangeSender, MhcChange};
+use crate::watch::machine_key::machine_name;
+use crate::watch::machine_stores::{MachineChanges, MachineStores};
+use crate::watch::shared_cache;
+use crate::watch::shared_cache::Changed;
+use crate::{mhc, readiness};
+
+/// Who looks after what.
+pub(crate) struct Parts {
+    pub(crate) remediator: Arc<Remediator>,
+    pub(crate) intakes: Arc<Intakes>,
+    pub(crate) health_checker: Arc<MhcController>,
+    pub(crate) readiness: Arc<Readiness>,
+}
+
+/// Starts the controllers of remediations, and of triggers on the Machines of each API; and what sets such
+/// triggers.
+pub(crate) fn drive(
+    parts: &Parts,
+    changes: &Changes,
+    workload: mpsc::UnboundedReceiver<Change>,
+    health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let Parts {
+        remediator: context,
+        intakes,
+        health_checker,
+        readiness,
+    } = parts;
+    sweep(context, changes.nodes.subscribe(), tasks);
+    on_delete::forget(context, &health_checker.checker, intakes, changes, tasks);
+    let (mode_changed, policy_again) = mpsc::unbounded();
+    mhc::run(health_checker, health_checker_changes, mode_changed, tasks);
+    judge(
+        readiness,
+        Judged {
+            endpoints: changes.endpoints.clone(),
+            policies: changes.policies.clone(),
+            templates: changes.templates.subscribe(),
+            policy_again: stream::select(policy_again, context.sources.caches.denied.changes()).boxed(),
+        },
+        tasks,
+    );
+    let caches = context.sources.caches.clone();
+    let in_workload = workload.flat_map({
+        let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
+        move |change| stream::iter(of_workload(&caches, &clusters, &change))
+    });
+    let on_nodes = changes.nodes.subscribe().flat_map({
+        let mut concerned = of_node(&caches);
+        move |node| stream::iter(concerned(node))
+    });
+    let in_clusters = changes.clusters.subscribe().flat_map({
+        let concerned = of_cluster(&caches, &context.sources.clusters.workload);
+        move |cluster| stream::iter(concerned(cluster))
+    });
+    let remediations =
+        Controller::for_shared_stream(changes.remediations.subscribe(), caches.remediations.clone())
+            .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
+            .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
+            .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
+            .watches_shared_stream(
+                changes.openshift.health_checks.subscribe(),
+                of_namespace::<MachineHealthCheck>(&caches),
+            )
+            .watches_shared_stream(
+                changes.cluster_api.health_checks.subscribe(),
+                of_namespace::<MachineHealthCheck>(&caches),
+            )
+            .watches_shared_stream(
+                changes.endpoints.subscribe(),
+                of_namespace::<BMCEndpoint>(&caches),
+            )
+            .watches_shared_stream(changes.policies.subscribe(), {
+                let caches = caches.clone();
+                move |_| active(&caches, |_| true)
+            })
+            .reconcile_on(stream::select(on_nodes, stream::select(in_workload, in_clusters)))
+            .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
+    tasks.spawn(async move {
+        remediations.for_each(|_| std::future::ready(())).await;
+        "remediation"
+    });
+    for (stores, of_api) in [
+        (&caches.openshift, &changes.openshift),
+        (&caches.cluster_api, &changes.cluster_api),
+    ] {
+        take_in(
+            &caches,
+            (stores.clone(), of_api),
+            &changes.remediations,
+            intakes,
+            tasks,
+        );
+    }
+}
+
+/// Starts the intake of triggers on the Machines of one API.
+fn take_in(
+    caches: &Caches,
+    (stores, of_api): (MachineStores, &MachineChanges),
+    remediations: &shared_cache::Changes<PowerCycleRemediation>,
+    intakes: &Arc<Intakes>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let caches = caches.clone();
+    let triggers = Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.clone())
+        .watches_shared_stream(remediations.subscribe(), {
+            move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
+                let namespace = remediation.namespace().unwrap_or_default();
+                let readable = remediation.0.as_ref().ok();
+                let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
+                machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
+            }
+        })
+        .watches_shared_stream(of_api.health_checks.subscribe(), {
+            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&stores, check.namespace().as_deref())
+        })
+        .run(
+            annotation::reconcile,
+            annotation::error_policy,
+            Arc::clone(intakes),
+        );
+    tasks.spawn(async move {
+        triggers.for_each(|_| std::future::ready(())).await;
+        "intake"
+    });
+}
+
+/// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
+fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
+    let (endpoints, policies) = (
+        context.sources.caches.endpoints.clone(),
+        context.sources.caches.policies.clone(),
+    );
+    let (one, one_again) = mpsc::unbounded();
+    let (all, all_again) = mpsc::unbounded();
+    let of_namespace = {
+        let endpoints = endpoints.clone();
+        move |other: Arc<Guarded<BMCEndpoint>>| neighbours(&endpoints, &other)
+    };
+    // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
+    let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
+    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints)
+        .watches_shared_stream(changes.endpoints.subscribe(), of_namespace)
+        .reconcile_on(one_again)
+        .reconcile_all_on(all_again)
+        .run(
+            acceptance::endpoint,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
+    let checks = readiness::run(Arc::clone(context), readiness::ConditionQueue { one, all });
+    tasks.spawn(async move {
+        checks.await;
+        "readiness"
+    });
+    tasks.spawn(async move {
+        endpoints.for_each(|_| std::future::ready(())).await;
+        "BMCEndpoint"
+    });
+    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies)
+        .reconcile_all_on(changes.policy_again)
+        .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
+    tasks.spawn(async move {
+        policies.for_each(|_| std::future::ready(())).await;
+        "RemediationPolicy"
+    });
+    let templates =
+        Controller::for_shared_stream(changes.templates, context.sources.caches.templates.clone()).run(
+            acceptance::template,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
+    tasks.spawn(async move {
+        templates.for_each(|_| std::future::ready(())).await;
+        "PowerCycleRemediationTemplate"
+    });
+}
+
+/// Changes of what is judged before it is needed.
+struct Judged {
+    endpoints: shared_cache::Changes<BMCEndpoint>,
+    policies: shared_cache::Changes<RemediationPolicy>,
+    templates: Changed<PowerCycleRemediationTemplate>,
+    /// There is something else to say on the policy.
+    policy_again: BoxStream<'static, ()>,
+}
+
+/// Starts the one that removes leftover taints.
+fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
+    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.clone()).run(
+        leftover_taints::reconcile,
+        leftover_taints::error_policy,
+        Arc::clone(context),
+    );
+    tasks.spawn(async move {
+        nodes.for_each(|_| std::future::ready(())).await;
+        "leftover taint"
+    });
+}

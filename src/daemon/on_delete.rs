@@ -1,0 +1,112 @@
+//! What is forgotten when an object is gone: a controller is not called for one that its cache has no more.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use kube::ResourceExt as _;
+use remediator_api::views::Machine;
+use remediator_api::{PowerCycleRemediation, RemediationPolicy};
+use remediator_core::facts::Obstacle;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
+use tokio::task::JoinSet;
+
+use crate::mhc::Checker;
+use crate::remediation::{Remediator, externally_remediated, reconcile};
+use crate::requests::annotation::Intakes;
+use crate::watch::caches;
+use crate::watch::caches::{Caches, Changes};
+use crate::watch::shared_cache::Changed;
+
+/// Starts what forgets.
+pub(crate) fn forget(
+    context: &Arc<Remediator>,
+    checker: &Arc<Checker>,
+    intakes: &Arc<Intakes>,
+    changes: &Changes,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    tasks.spawn(remediations(
+        Arc::clone(context),
+        changes.remediations.subscribe(),
+    ));
+    let (caches, checker) = (context.sources.caches.clone(), Arc::clone(checker));
+    tasks.spawn(policies(caches, checker, changes.policies.subscribe()));
+    for of_api in [&changes.openshift, &changes.cluster_api] {
+        let machines = of_api.machines.subscribe();
+        tasks.spawn(of_machines(Arc::clone(intakes), machines));
+    }
+}
+
+/// The memory of a remediation, with its line to the BMC. Ours go when their finalizer does; this is for what
+/// others took away, or kept for a while.
+async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleRemediation>) -> &'static str {
+    while let Some(one) = changed.next().await {
+        let there = caches::find(
+            &context.sources.caches.remediations,
+            one.namespace().as_deref(),
+            &one.name_any(),
+        );
+        if there.is_some_and(|there| there.uid() == one.uid()) {
+            continue;
+        }
+        reconcile::forget_gone(&context, &one.uid().unwrap_or_default()).await;
+        if let Ok(remediation) = &one.0 {
+            tell_of_what_stands(&context, remediation).await;
+            // What others wait to be told does not wait for this.
+            let (context, remediation) = (Arc::clone(&context), remediation.clone());
+            tokio::spawn(async move { externally_remediated::take_back(&context, &remediation).await });
+        }
+    }
+    "memory of remediations"
+}
+
+/// Says that a host may be off of which nobody takes care any more: somebody removed our finalizer.
+async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemediation) {
+    let Some(status) = &remediation.status else {
+        return;
+    };
+    let journal = &status.journal;
+    // One that failed has said so itself.
+    if journal.phase.is_final() || !journal.may_have_left_off() {
+        return;
+    }
+    let host = journal.subject.as_ref().map_or("", |subject| &subject.host);
+    let detail = format!(
+        "PowerCycleRemediation {} was removed in phase {} although its finalizer was to keep it; {host} may be off",
+        remediation.name_any(),
+        journal.phase.as_str()
+    );
+    let obstacle = Obstacle::new(Reason::RemediationVanished, detail);
+    context.reporter.warn_of(remediation, &obstacle).await;
+}
+
+/// Whether the health checker stands in depends on the policy.
+async fn policies(
+    caches: Caches,
+    checker: Arc<Checker>,
+    mut changed: Changed<RemediationPolicy>,
+) -> &'static str {
+    while let Some(one) = changed.next().await {
+        if caches::find(&caches.policies, None, &one.name_any()).is_none() {
+            checker.decide_activation();
+        }
+    }
+    "policy"
+}
+
+/// What people were told of a Machine.
+async fn of_machines(intakes: Arc<Intakes>, mut changed: Changed<Machine>) -> &'static str {
+    while let Some(one) = changed.next().await {
+        let (namespace, name) = (one.namespace(), one.name_any());
+        let is_there = |api: MachineApi| {
+            let machines = &intakes.sources.caches.of(api).machines;
+            let there = caches::find(machines, namespace.as_deref(), &name);
+            there.is_some_and(|there| there.uid() == one.uid())
+        };
+        if !MachineApi::ALL.into_iter().any(is_there) {
+            intakes.forget(&namespace.unwrap_or_default(), &name);
+        }
+    }
+    "what Machines were told"
+}

@@ -1,0 +1,187 @@
+//! What a pass is made on: everything of one namespace, as the caches have it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::{about, begun};
+use remediator_api::views::cluster_api::ClusterKey;
+use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_core::eligibility::{self, Candidate, Input};
+use remediator_core::facts::{Lookup, Obstacle, Origin};
+use remediator_core::health::overlap::Check;
+use remediator_core::health::rules::CLUSTER_NAME_LABEL;
+use remediator_core::health::target::{NodeState, Target};
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Phase;
+
+use crate::clusters::node_cluster;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::mhc::check_inputs;
+use crate::mhc::check_inputs::UnderWay;
+use crate::mhc::state::{CheckKey, MhcController, Remediations};
+use crate::snapshot::host::by_statement as host_by_statement;
+use crate::snapshot::{cached, remediation_history};
+use crate::watch::caches::{Caches, Guarded};
+use crate::watch::{caches, lookup};
+
+/// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
+/// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
+pub(super) struct NamespaceSnapshot {
+    api: MachineApi,
+    machines: BTreeMap<String, Arc<Guarded<Machine>>>,
+    checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
+    remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
+    unreadable: Vec<Arc<Guarded<PowerCycleRemediation>>>,
+}
+
+impl NamespaceSnapshot {
+    pub(super) fn of(caches: &Caches, key: &CheckKey) -> Self {
+        let of_api = caches.of(key.api);
+        let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
+        let cluster = check.and_then(|check| check_inputs::cluster_of(&check));
+        let cluster = cluster.as_ref().map(|cluster| cluster.name.as_str());
+        let namespace = Some(key.namespace.clone());
+        let machines = of_api.machines.state_filter(|one| {
+            let of = one.labels().get(CLUSTER_NAME_LABEL);
+            one.namespace() == namespace && cluster.is_none_or(|cluster| of.is_some_and(|of| of == cluster))
+        });
+        // Of one that says no Cluster nobody knows.
+        let is_near = |check: &Guarded<MachineHealthCheck>| {
+            let of = check.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
+            of.is_none() || cluster.is_none() || of == cluster
+        };
+        let remediations = caches
+            .remediations
+            .state_filter(|one| one.namespace() == namespace);
+        let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
+        Self {
+            api: key.api,
+            machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
+            checks: of_api
+                .health_checks
+                .state_filter(|one| one.namespace() == namespace && is_near(one)),
+            remediations,
+            unreadable,
+        }
+    }
+
+    /// The checks that ask for power cycles.
+    pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
+        let cluster =
+            |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
+        let checks = self.checks.iter();
+        checks
+            .filter_map(|guarded| check_inputs::asking(guarded, cluster))
+            .collect()
+    }
+
+    /// The Machines.
+    pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
+        let under_way = UnderWay::among(self.api, self.readable_remediations());
+        let clusters = self.node_clusters(context);
+        let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
+            Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
+            Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
+            None => NodeState::Unreachable("its cluster was not looked for".to_owned()),
+        };
+        let machines = self.machines.values();
+        machines
+            .map(|machine| check_inputs::target(machine, node, under_way.is_about(machine)))
+            .collect()
+    }
+
+    /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
+    fn node_clusters(
+        &self,
+        context: &MhcController,
+    ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
+        let readable = self
+            .machines
+            .values()
+            .filter_map(|machine| machine.0.as_ref().ok());
+        let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
+        let nodes = |key: &Option<ClusterKey>| match key {
+            None => Ok(context.sources.clusters.own_nodes()),
+            Some(key) => context.sources.clusters.workload.nodes(key),
+        };
+        keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
+    }
+
+    fn readable_remediations(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
+        self.remediations
+            .iter()
+            .filter_map(|guarded| guarded.0.as_ref().ok())
+    }
+
+    /// The Machine of a name, if it can be read.
+    pub(super) fn machine(&self, name: &str) -> Option<&Machine> {
+        self.guarded(name)?.0.as_ref().ok()
+    }
+
+    /// The Machine of a name.
+    pub(super) fn guarded(&self, name: &str) -> Option<&Guarded<Machine>> {
+        self.machines.get(name).map(AsRef::as_ref)
+    }
+
+    /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
+    /// of a remediation, would; and until when, if that is known.
+    pub(super) fn refusal(
+        &self,
+        context: &MhcController,
+        name: &str,
+        now: Timestamp,
+    ) -> Option<(Obstacle, Option<Timestamp>)> {
+        let machine = self.machine(name)?;
+        let namespace = machine.namespace().unwrap_or_default();
+        let mut unreadable = self.unreadable.iter();
+        let unreadable =
+            unreadable.find(|one| remediation_history::is_unreadable(one, &namespace, Some(name)));
+        if let Some(unreadable) = unreadable {
+            return Some((remediation_history::may_be_at_work(unreadable, Some(name)), None));
+        }
+        let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
+        let facts = cached::machine_facts(machine, cluster.as_ref());
+        let cluster = cached::cluster_state(cluster);
+        let checks = self.checks.iter();
+        let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
+        let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
+            Ok(nodes) => (node_cluster::node_of(machine, &nodes), None),
+            Err(obstacle) => (Lookup::Unreadable(obstacle.detail.clone()), Some(obstacle)),
+        };
+        let host = host_by_statement(&context.sources, machine);
+        let candidate = Candidate {
+            node_cluster: node_cluster.as_ref(),
+            cluster: Input::Given(&cluster),
+            host: Input::Given(&host),
+            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
+        };
+        let obstacles = eligibility::examine(&candidate, now).err()?;
+        let refused = obstacles.against_a_new_trigger()?;
+        Some((refused.obstacle.clone(), refused.until))
+    }
+
+    /// What the triggers of these Machines have led to.
+    pub(super) fn remediations_of(&self, is_of_check: impl Fn(&str) -> bool) -> Remediations {
+        let mut found = Remediations::default();
+        for remediation in self.readable_remediations() {
+            let name = about(remediation).machine;
+            let begun = begun(remediation).and_then(|subject| subject.machine.clone());
+            let is_of_check = name.or(begun).is_some_and(|name| is_of_check(&name));
+            if !is_of_check || cached::origin(remediation) != Origin::Annotation {
+                continue;
+            }
+            let uid = remediation.uid().unwrap_or_default();
+            let status = remediation.status.as_ref();
+            let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+            if phase == Phase::Succeeded {
+                found.succeeded.insert(uid);
+            } else if !phase.is_final() {
+                found.at_work.insert(uid);
+            }
+        }
+        found
+    }
+}

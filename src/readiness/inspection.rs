@@ -1,0 +1,120 @@
+//! What a check asks: the BMC, and the Node where the two contradict each other.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
+use remediator_core::power::PowerState;
+use remediator_core::readiness::schedule::HostKey;
+use remediator_core::readiness::{Expected, judge, off_is_believable};
+
+use crate::api_call::ShellError;
+use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::host::ResolvedHost;
+use crate::clusters::node_cluster::NodeCluster;
+use crate::readiness::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
+use crate::readiness::state::Readiness;
+use crate::snapshot::live;
+
+/// What came of asking.
+pub(super) struct BmcAnswer {
+    pub(super) verdict: Result<String, Obstacle>,
+    pub(super) certificate_expiry: Option<Timestamp>,
+}
+
+impl From<Obstacle> for BmcAnswer {
+    fn from(obstacle: Obstacle) -> Self {
+        Self {
+            verdict: Err(obstacle),
+            certificate_expiry: None,
+        }
+    }
+}
+
+/// Asks the BMC. The middle error is for how long it is not to be asked.
+pub(super) async fn ask(
+    context: &Readiness,
+    key: &HostKey,
+    subject: &Subject,
+    host: &ResolvedHost,
+) -> Result<Result<BmcAnswer, Duration>, ShellError> {
+    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
+    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+    let expected = expected.or_else(|| host.host.stated_uuid.clone());
+    let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
+        Ok(conversation) => conversation,
+        Err(obstacle) => return Ok(Ok(obstacle.into())),
+    };
+    let asked = converse(context, key, subject, host, &conversation).await;
+    conversation.close().await;
+    asked
+}
+
+async fn converse(
+    context: &Readiness,
+    key: &HostKey,
+    subject: &Subject,
+    host: &ResolvedHost,
+    conversation: &Conversation,
+) -> Result<Result<BmcAnswer, Duration>, ShellError> {
+    let found = match conversation.inspect(&context.bmc).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
+        Err(left) => return Ok(Err(left)),
+    };
+    let expected = match &subject.node {
+        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
+        Err(missing) => Expected::NoNode(missing.clone()),
+    };
+    let mut verdict = judge(
+        &found,
+        &expected,
+        host.host.stated_uuid.as_ref(),
+        context.sources.clock.now(),
+    );
+    if verdict.is_ok() && found.power == PowerState::Off {
+        match believe(context, key, subject, conversation).await? {
+            Ok(Ok(())) => {}
+            Ok(Err(obstacle)) => verdict = Err(obstacle),
+            Err(left) => return Ok(Err(left)),
+        }
+    }
+    Ok(Ok(BmcAnswer {
+        verdict,
+        certificate_expiry: found.certificate.and_then(|certificate| certificate.not_after),
+    }))
+}
+
+/// Whether a BMC can be believed that said Off. A Node that is Ready is watched for a report that is
+/// newer than that; if there is one, the BMC is asked again.
+async fn believe(
+    context: &Readiness,
+    key: &HostKey,
+    subject: &Subject,
+    conversation: &Conversation,
+) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
+    let Some((nodes, node)) = ready_node(context, subject) else {
+        return Ok(Ok(Ok(())));
+    };
+    let (earlier, later) = live::watch_for_report(&nodes.client, node).await?;
+    if !later.differs_from(&earlier) {
+        return Ok(Ok(Ok(())));
+    }
+    if is_under_way(context, &key.namespace, subject) {
+        return Ok(Err(UNDER_WAY.unsigned_abs()));
+    }
+    Ok(match conversation.inspect(&context.bmc).await {
+        Ok(again) => Ok(again.and_then(|found| off_is_believable(node, &earlier, &later, found.power))),
+        Err(left) => Err(left),
+    })
+}
+
+/// The Node of a host and where it is, if it is Ready.
+fn ready_node<'a>(context: &Readiness, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
+    let (name, _) = subject.node.as_ref().ok()?;
+    let nodes = cluster_of(context, subject.machine.as_ref()).ok()?;
+    let cached = nodes.find(name)?;
+    let node = cached.0.as_ref().ok()?;
+    node.facts().is_ready().then_some((nodes, name))
+}
