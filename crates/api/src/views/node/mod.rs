@@ -1,0 +1,259 @@
+//! Node, as far as it is read.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::{Resource, ResourceExt as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{LabelsKept, cidr, narrow};
+use crate::keys;
+use remediator_core::facts::{self, NodeCondition, OutOfService};
+use remediator_core::journal::{SavedNode, SavedTaint};
+use remediator_core::machine_api::MachineApi;
+
+/// A Node.
+#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[resource(inherit = k8s_openapi::api::core::v1::Node)]
+pub struct Node {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// Spec.
+    #[serde(default)]
+    pub spec: NodeSpecView,
+    /// Status.
+    #[serde(default)]
+    pub status: NodeStatusView,
+}
+
+/// What is read of the spec.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeSpecView {
+    /// Provider's name of the host.
+    #[serde(default, rename = "providerID")]
+    pub provider_id: Option<String>,
+    /// Taints.
+    #[serde(default)]
+    pub taints: Vec<TaintView>,
+    /// Cordoned.
+    #[serde(default)]
+    pub unschedulable: bool,
+    /// Ranges from which the Node's pods get their addresses.
+    #[serde(default, rename = "podCIDRs", deserialize_with = "cidr::list")]
+    pub pod_cidrs: Vec<IpNet>,
+}
+
+/// One taint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaintView {
+    /// Key.
+    pub key: String,
+    /// Value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// Effect.
+    pub effect: String,
+    /// When a NoExecute taint was added.
+    #[serde(default, rename = "timeAdded", skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<Time>,
+}
+
+/// What is read of the status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatusView {
+    /// Conditions.
+    #[serde(default)]
+    pub conditions: Vec<ConditionView>,
+    /// What the kubelet says of its system.
+    #[serde(default)]
+    pub node_info: NodeInfoView,
+    /// Those of the addresses that are of type InternalIP.
+    #[serde(
+        default,
+        rename = "addresses",
+        deserialize_with = "internal_ips",
+        skip_serializing
+    )]
+    pub internal_ips: Vec<IpAddr>,
+}
+
+/// Takes the IP addresses out of the list. A kubelet writes it, and what is no IP address is nobody's.
+fn internal_ips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
+    #[derive(Deserialize)]
+    struct AddressView {
+        #[serde(rename = "type")]
+        kind: String,
+        address: String,
+    }
+    let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?;
+    let internal = addresses
+        .into_iter()
+        .flatten()
+        .filter(|one| one.kind == "InternalIP");
+    Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
+}
+
+/// One condition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionView {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Status.
+    pub status: String,
+    /// Written by the kubelet only.
+    #[serde(default)]
+    pub last_heartbeat_time: Option<Time>,
+    /// When the status changed.
+    #[serde(default)]
+    pub last_transition_time: Option<Time>,
+}
+
+/// What is read of nodeInfo.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeInfoView {
+    /// Changes with every boot.
+    #[serde(default, rename = "bootID")]
+    pub boot_id: String,
+    /// SMBIOS system UUID.
+    #[serde(default, rename = "systemUUID")]
+    pub system_uuid: String,
+}
+
+impl Node {
+    /// Drops what no decision reads.
+    pub fn narrow(&mut self) {
+        let annotations = [
+            keys::NODE_MACHINE_ANNOTATION,
+            keys::NODE_CLUSTER_API_MACHINE_ANNOTATION,
+            keys::NODE_CLUSTER_NAMESPACE_ANNOTATION,
+            keys::TAINTED_BY_ANNOTATION,
+        ];
+        narrow(
+            &mut self.metadata,
+            &annotations,
+            LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS),
+        );
+        // All taints stay: whoever writes one writes the whole list.
+        self.metadata.owner_references = None;
+    }
+
+    /// What decisions are based on.
+    pub fn facts(&self) -> facts::Node {
+        let conditions = self.status.conditions.iter();
+        facts::Node {
+            name: self.name_any(),
+            uid: self.uid().unwrap_or_default(),
+            resource_version: self.resource_version().unwrap_or_default(),
+            machine_link: self.machine_link(MachineApi::OpenShift),
+            provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            system_uuid: Some(self.status.node_info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
+            boot_id: Some(self.status.node_info.boot_id.clone()).filter(|id| !id.is_empty()),
+            control_plane: keys::CONTROL_PLANE_NODE_LABELS
+                .iter()
+                .any(|role| self.labels().contains_key(*role)),
+            conditions: conditions
+                .map(|condition| NodeCondition {
+                    kind: condition.kind.clone(),
+                    status: condition.status.clone(),
+                    since: condition.last_transition_time.as_ref().map(|time| time.0),
+                })
+                .collect(),
+            out_of_service: self.out_of_service(),
+            heartbeat: self.heartbeat(),
+            lost_since: None,
+        }
+    }
+
+    /// Namespace and name of the Machine of an API that the Node says it belongs to, `namespace/name`.
+    pub fn machine_link(&self, api: MachineApi) -> Option<String> {
+        let annotation = |key| self.annotations().get(key).filter(|value| !value.is_empty());
+        match api {
+            MachineApi::OpenShift => annotation(keys::NODE_MACHINE_ANNOTATION).cloned(),
+            MachineApi::ClusterApi => {
+                let name = annotation(keys::NODE_CLUSTER_API_MACHINE_ANNOTATION)?;
+                let namespace = annotation(keys::NODE_CLUSTER_NAMESPACE_ANNOTATION)?;
+                Some(format!("{namespace}/{name}"))
+            }
+        }
+    }
+
+    /// The newest heartbeat of any condition.
+    pub fn heartbeat(&self) -> Option<Timestamp> {
+        self.status
+            .conditions
+            .iter()
+            .filter_map(|condition| condition.last_heartbeat_time.as_ref())
+            .map(|time| time.0)
+            .max()
+    }
+
+    fn out_of_service(&self) -> OutOfService {
+        if !self
+            .spec
+            .taints
+            .iter()
+            .any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT)
+        {
+            return OutOfService::No;
+        }
+        match self.annotations().get(keys::TAINTED_BY_ANNOTATION) {
+            Some(uid) => OutOfService::Ours(uid.clone()),
+            None => OutOfService::Foreign,
+        }
+    }
+
+    /// What has to be given back to a Node that was deleted. Only meaningful on a Node that was not
+    /// narrowed.
+    pub fn saved(&self) -> SavedNode {
+        let taints = self
+            .spec
+            .taints
+            .iter()
+            .filter(|taint| !is_lifecycle_taint(&taint.key));
+        SavedNode {
+            labels: self.labels().clone(),
+            annotations: kept_annotations(self.annotations()),
+            taints: taints
+                .map(|taint| SavedTaint {
+                    key: taint.key.clone(),
+                    value: taint.value.clone(),
+                    effect: taint.effect.clone(),
+                })
+                .collect(),
+            unschedulable: self.spec.unschedulable,
+        }
+    }
+}
+
+/// Taints that the control plane sets and removes by the state of the Node.
+/// Source: kubernetes `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
+fn is_lifecycle_taint(key: &str) -> bool {
+    matches!(
+        key,
+        "node.kubernetes.io/not-ready"
+            | "node.kubernetes.io/unreachable"
+            | "node.kubernetes.io/unschedulable"
+            | "node.kubernetes.io/memory-pressure"
+            | "node.kubernetes.io/disk-pressure"
+            | "node.kubernetes.io/network-unavailable"
+            | "node.kubernetes.io/pid-pressure"
+            | keys::OUT_OF_SERVICE_TAINT
+    )
+}
+
+/// Annotations without our own mark and without those that speak of the deleted object.
+fn kept_annotations(annotations: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut kept = annotations.clone();
+    kept.remove(keys::TAINTED_BY_ANNOTATION);
+    kept.remove("kubectl.kubernetes.io/last-applied-configuration");
+    kept
+}

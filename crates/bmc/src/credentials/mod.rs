@@ -1,0 +1,205 @@
+//! BMC credentials out of a Secret.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// Longest user name or password, in bytes. Redfish services end at 127 or less.
+const MAX_LENGTH: usize = 256;
+/// Longest user name over IPMI, in bytes (IPMI 2.0, section 13.20).
+const IPMI_NAME: usize = 16;
+/// Longest password and KG over IPMI 2.0, in bytes (sections 22.30 and 22.25).
+const IPMI_KEY: usize = 20;
+
+/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret
+/// they came from.
+///
+/// All are wiped when the last owner drops them, and `Debug` shows none.
+#[derive(Clone, PartialEq)]
+pub struct Credentials {
+    username: Zeroizing<String>,
+    password: Zeroizing<String>,
+    kg: Option<Zeroizing<Vec<u8>>>,
+    /// `metadata.resourceVersion` of the Secret. A version that a BMC rejected once is not tried
+    /// again, because BMCs lock accounts.
+    pub version: String,
+}
+
+/// Why a Secret holds no usable credentials. Shows keys, never values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// No such key.
+    #[error("the Secret has no key {key:?}. Add it; username and password are both needed.")]
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+    /// Nothing but white space.
+    #[error("the key {key:?} of the Secret is empty. Put a value there.")]
+    Empty {
+        /// The key.
+        key: &'static str,
+    },
+    /// Not text.
+    #[error("the key {key:?} of the Secret is not UTF-8 text. Store it as text.")]
+    NotText {
+        /// The key.
+        key: &'static str,
+    },
+    /// Control characters inside, or a colon in the user name (RFC 7617, section 2).
+    #[error(
+        "the key {key:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
+    )]
+    Characters {
+        /// The key.
+        key: &'static str,
+    },
+    /// More than IPMI can carry.
+    #[error(
+        "the key {key:?} of the Secret is longer than {limit} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
+    )]
+    TooLongForIpmi {
+        /// The key.
+        key: &'static str,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A user name of IPMI is ASCII.
+    #[error(
+        "the key {key:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
+    )]
+    NotAscii {
+        /// The key.
+        key: &'static str,
+    },
+    /// A KG that cannot be one.
+    #[error(
+        "the key {key:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
+    )]
+    BadKg {
+        /// The key.
+        key: &'static str,
+    },
+    /// More than 256 bytes.
+    #[error("the key {key:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
+    TooLong {
+        /// The key.
+        key: &'static str,
+    },
+}
+
+impl Credentials {
+    /// Reads the keys `username` and `password`, and `kg` if it is there, trimming white space around them as
+    /// metal3-io/baremetal-operator does (`pkg/hardwareutils/bmc/credentials.go`).
+    ///
+    /// # Errors
+    /// [`CredentialsError`] names the key.
+    pub fn from_secret<Bytes: AsRef<[u8]>>(
+        data: &BTreeMap<String, Bytes>,
+        version: impl Into<String>,
+    ) -> Result<Self, CredentialsError> {
+        let username = value(data, "username")?;
+        if username.contains(':') {
+            return Err(CredentialsError::Characters { key: "username" });
+        }
+        Ok(Self {
+            username,
+            password: value(data, "password")?,
+            kg: kg(data)?,
+            version: version.into(),
+        })
+    }
+
+    /// Whether IPMI can carry them.
+    pub(crate) fn check_for_ipmi(&self) -> Result<(), CredentialsError> {
+        let fits = |text: &str, key, limit| {
+            if text.len() > limit {
+                Err(CredentialsError::TooLongForIpmi { key, limit })
+            } else {
+                Ok(())
+            }
+        };
+        fits(&self.username, "username", IPMI_NAME)?;
+        fits(&self.password, "password", IPMI_KEY)?;
+        if self.username.is_ascii() {
+            Ok(())
+        } else {
+            Err(CredentialsError::NotAscii { key: "username" })
+        }
+    }
+
+    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
+    pub(crate) fn kg(&self) -> Option<&[u8]> {
+        self.kg.as_deref().map(Vec::as_slice)
+    }
+
+    pub(crate) fn username(&self) -> &str {
+        &self.username
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        &self.password
+    }
+}
+
+/// Reads KG as ipmitool's `-k` and `-y` together do: text, or hexadecimal after `0x`.
+fn kg<Bytes: AsRef<[u8]>>(
+    data: &BTreeMap<String, Bytes>,
+) -> Result<Option<Zeroizing<Vec<u8>>>, CredentialsError> {
+    const KEY: &str = "kg";
+    if !data.contains_key(KEY) {
+        return Ok(None);
+    }
+    let text = value(data, KEY)?;
+    let bytes = match text.strip_prefix("0x") {
+        None => Zeroizing::new(text.as_bytes().to_vec()),
+        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg { key: KEY })?,
+    };
+    if (1..=IPMI_KEY).contains(&bytes.len()) {
+        Ok(Some(bytes))
+    } else {
+        Err(CredentialsError::BadKg { key: KEY })
+    }
+}
+
+fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len()));
+    for pair in digits.as_bytes().chunks(2) {
+        let [high, low] = pair else { return None };
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        bytes.push(u8::try_from((digit(high)? << 4) | digit(low)?).ok()?);
+    }
+    Some(bytes)
+}
+
+fn value<Bytes: AsRef<[u8]>>(
+    data: &BTreeMap<String, Bytes>,
+    key: &'static str,
+) -> Result<Zeroizing<String>, CredentialsError> {
+    let bytes = data.get(key).ok_or(CredentialsError::Missing { key })?;
+    let text = std::str::from_utf8(bytes.as_ref())
+        .map_err(|_| CredentialsError::NotText { key })?
+        .trim();
+    if text.is_empty() {
+        Err(CredentialsError::Empty { key })
+    } else if text.len() > MAX_LENGTH {
+        Err(CredentialsError::TooLong { key })
+    } else if text.contains(char::is_control) {
+        Err(CredentialsError::Characters { key })
+    } else {
+        Ok(Zeroizing::new(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Credentials")
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,148 @@
+//! What a BMC says in words: Redfish error objects (DSP0266, "Error responses"), in all the shapes
+//! in which they are met.
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::redact::Redactor;
+
+/// "Not ready yet", said in a 400: Dell (`SYS518`, `SWC0700`) and HPE after a power operation
+/// (openstack/sushy `connector.py`, quadsproject/badfish issue 129).
+const NOT_READY: [&str; 3] = ["SYS518", "SWC0700", "InvalidOperationForSystemState"];
+/// The table of sessions is full: DMTF Base registry, and Dell (stmcginnis/gofish issue 75).
+const SESSIONS_FULL: [&str; 2] = ["SessionLimitExceeded", "RAC0218"];
+/// HPE answers a wrong password with a 400 of this message.
+const BAD_LOGIN: &str = "UnauthorizedLoginAttempt";
+
+/// The messages in a body.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Messages {
+    /// Whether the body has an `error` object.
+    is_error: bool,
+    /// Message identifiers and texts.
+    messages: Vec<(String, String)>,
+    /// For want of messages.
+    fallback: String,
+}
+
+impl Messages {
+    /// Reads a body of any kind.
+    pub(super) fn of(body: &[u8]) -> Self {
+        let start = body.trim_ascii_start();
+        let plain = |fallback: &str| Self {
+            fallback: fallback.to_owned(),
+            ..Self::default()
+        };
+        if start.is_empty() {
+            return plain("no explanation");
+        }
+        if start.starts_with(b"<") {
+            return plain("an HTML or XML page");
+        }
+        let Ok(body) = serde_json::from_slice::<Value>(start) else {
+            return plain("no JSON");
+        };
+        let error = body.get("error");
+        let holder = error.unwrap_or(&body);
+        let messages = holder.get("@Message.ExtendedInfo").map(messages);
+        let fallback = match error {
+            Some(error) => format!("{} {}", word(error, "code"), word(error, "message")),
+            None => "no explanation".to_owned(),
+        };
+        Self {
+            is_error: error.is_some(),
+            messages: messages.unwrap_or_default(),
+            fallback,
+        }
+    }
+
+    /// The messages of a task that failed (DSP0268 `Task.Messages`).
+    pub(super) fn of_messages(list: &Value) -> Self {
+        Self {
+            is_error: true,
+            messages: messages(list),
+            fallback: "no explanation".to_owned(),
+        }
+    }
+
+    /// Whether a Redfish error was said.
+    pub(super) fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// Whether a body that came with a good status is an error after all.
+    ///
+    /// HPE wraps success in an `error` object, with the one message `Base.*.Success`
+    /// (HPE server management portal, "Redfish error responses and messages"); this is no error.
+    pub(super) fn denies_success(&self) -> bool {
+        let good = |(id, _): &(String, String)| id.ends_with(".Success") || id.ends_with(".NoOperation");
+        self.is_error && (self.messages.is_empty() || !self.messages.iter().all(good))
+    }
+
+    /// Whether the BMC says that nothing had to be done.
+    pub(super) fn says_already(&self) -> bool {
+        self.messages
+            .iter()
+            .any(|(id, text)| id.ends_with(".NoOperation") || text.to_ascii_lowercase().contains("already"))
+            || self.fallback.to_ascii_lowercase().contains("already")
+    }
+
+    /// Whether the BMC says that it is not ready.
+    pub(super) fn says_not_ready(&self) -> bool {
+        self.mentions(&NOT_READY)
+    }
+
+    /// Whether the BMC has no session left to give.
+    pub(super) fn says_sessions_full(&self) -> bool {
+        self.mentions(&SESSIONS_FULL)
+    }
+
+    /// Whether the BMC rejects user name or password.
+    pub(super) fn says_bad_login(&self) -> bool {
+        self.mentions(&[BAD_LOGIN])
+    }
+
+    fn mentions(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| {
+            self.messages
+                .iter()
+                .any(|(id, text)| id.contains(word) || text.contains(word))
+                || self.fallback.contains(word)
+        })
+    }
+
+    /// The words, fit to be shown.
+    pub(super) fn text(&self, redactor: &Redactor) -> String {
+        let spoken: Vec<String> = self
+            .messages
+            .iter()
+            .take(4)
+            .map(|(id, text)| format!("{id} {text}").trim().to_owned())
+            .filter(|text| !text.is_empty())
+            .collect();
+        let text = if spoken.is_empty() {
+            self.fallback.clone()
+        } else {
+            spoken.join("; ")
+        };
+        redactor.clean(text.trim().trim_end_matches('.'))
+    }
+}
+
+/// Identifiers and texts of messages.
+fn messages(said: &Value) -> Vec<(String, String)> {
+    let message = |value: &Value| (word(value, "MessageId"), word(value, "Message"));
+    match said {
+        Value::Array(list) => list.iter().map(message).collect(),
+        // iDRAC sends one object where a list belongs.
+        single @ Value::Object(_) => vec![message(single)],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![],
+    }
+}
+
+fn word(value: &Value, key: &str) -> String {
+    let word = value.get(key).and_then(Value::as_str);
+    word.unwrap_or_default().to_owned()
+}

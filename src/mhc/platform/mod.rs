@@ -1,0 +1,113 @@
+//! Reads what tells whether the platform's controller runs.
+
+#[cfg(test)]
+mod tests;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
+use kube::api::{Api, ListParams};
+use remediator_api::views::FeatureGate;
+use remediator_api::views::feature_gate::{FEATURE_GATE_NAME, NO_HEALTH_CHECK_CONTROLLER};
+use remediator_core::checker::platform::{LeaseRead, LeaseRecord};
+use remediator_core::machine_api::MachineApi;
+
+use crate::api_call::{list, within};
+use crate::watch::caches::Guarded;
+
+/// Namespace of the Lease: that of the controller's own ServiceAccount, for none is named when it is
+/// started. Source: machine-api-operator `pkg/operator/sync.go`, `cmd/machine-healthcheck/main.go`.
+const LEASE_NAMESPACE: &str = "openshift-machine-api";
+
+/// Name of the Lease. Source: machine-api-operator `cmd/machine-healthcheck/main.go`, `LeaderElectionID`.
+const LEASE_NAME: &str = "cluster-api-provider-healthcheck-leader";
+
+/// Name of the Lease of Cluster API's manager, in whichever namespace that was installed.
+/// Source: cluster-api `main.go`, `LeaderElectionID`.
+const MANAGER_LEASE_NAME: &str = "controller-leader-election-capi";
+
+/// Reads the Lease of the leader of the platform's controller.
+pub(crate) async fn lease(client: &Client, api: MachineApi) -> LeaseRead {
+    match api {
+        MachineApi::OpenShift => lease_of_openshift(client).await,
+        MachineApi::ClusterApi => lease_of_cluster_api(client).await,
+    }
+}
+
+/// The Leases of that name, as one: an installation that is gone leaves its own behind, and its clock tells
+/// nothing. Whichever of them is renewed, it changes.
+async fn lease_of_cluster_api(client: &Client) -> LeaseRead {
+    let leases = Api::<Guarded<Lease>>::all(client.clone());
+    let named = ListParams::default().fields(&format!("metadata.name={MANAGER_LEASE_NAME}"));
+    let call = "listing the Leases of Cluster API's manager";
+    match list(call, &leases, &named, |_| true).await {
+        Ok(leases) => as_one(leases),
+        Err(error) => LeaseRead::Unreadable(crate::report::chain(&error)),
+    }
+}
+
+fn as_one(leases: Vec<Guarded<Lease>>) -> LeaseRead {
+    let mut records = Vec::new();
+    for lease in leases {
+        match lease.0 {
+            Ok(lease) => records.push(record(lease)),
+            Err(invalid) => {
+                let namespace = invalid.metadata.namespace.unwrap_or_default();
+                return LeaseRead::Unreadable(format!(
+                    "Lease {namespace}/{MANAGER_LEASE_NAME} cannot be read: {}",
+                    invalid.error
+                ));
+            }
+        }
+    }
+    if records.is_empty() {
+        return LeaseRead::Absent;
+    }
+    records.sort_by(|one, other| one.uid.cmp(&other.uid));
+    LeaseRead::Present(LeaseRecord {
+        duration: records.iter().filter_map(|one| one.duration).max(),
+        renewed: records.iter().filter_map(|one| one.renewed).max(),
+        holder: Some(format!("{records:?}")),
+        ..LeaseRecord::default()
+    })
+}
+
+async fn lease_of_openshift(client: &Client) -> LeaseRead {
+    let leases = Api::<Guarded<Lease>>::namespaced(client.clone(), LEASE_NAMESPACE);
+    let call = "reading the Lease of the platform's health checker";
+    match within(call, leases.get_opt(LEASE_NAME)).await {
+        Ok(None) => LeaseRead::Absent,
+        Ok(Some(Guarded(Ok(lease)))) => LeaseRead::Present(record(lease)),
+        Ok(Some(Guarded(Err(invalid)))) => LeaseRead::Unreadable(format!(
+            "Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be read: {}",
+            invalid.error
+        )),
+        Err(error) => LeaseRead::Unreadable(crate::report::chain(&error)),
+    }
+}
+
+fn record(lease: Lease) -> LeaseRecord {
+    let spec = lease.spec.unwrap_or_default();
+    let seconds = spec.lease_duration_seconds;
+    LeaseRecord {
+        uid: lease.metadata.uid,
+        holder: spec.holder_identity,
+        renewed: spec.renew_time.map(|time| time.0),
+        duration: seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+    }
+}
+
+/// Whether the feature gate that removes the platform's controller is on; none where that cannot be read.
+pub(crate) async fn is_switched_off(client: &Client) -> Option<bool> {
+    let gates = Api::<Guarded<FeatureGate>>::all(client.clone());
+    match within("reading the FeatureGate", gates.get_opt(FEATURE_GATE_NAME)).await {
+        Ok(None) => Some(false),
+        Ok(Some(gate)) => gate.0.ok().map(|gate| gate.is_on(NO_HEALTH_CHECK_CONTROLLER)),
+        // The kind is not served: not OpenShift.
+        Err(error) if error.is_not_found() => Some(false),
+        Err(error) => {
+            tracing::debug!(error = %crate::report::chain(&error), "the FeatureGate cannot be read");
+            None
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the intake made and is over is the history of a Machine. The newest are kept; older ones go,
+//! one at a time, because nobody else would ever delete them.
+
+#[cfg(test)]
+mod tests;
+
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, Preconditions};
+use remediator_api::target_ref::about;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::facts::Origin;
+
+use crate::api_call::{ShellError, within};
+use crate::snapshot::{Sources, cached};
+use crate::watch::caches::Guarded;
+
+/// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
+/// that did not. The newest says whether the Machine is in quarantine, and what number the next one gets.
+const KEPT: usize = 3;
+
+/// A finished remediation that the intake made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finished {
+    name: String,
+    uid: String,
+    resource_version: String,
+    /// By which the intake counts them.
+    number: u32,
+    /// Whether it powered its host off: its evidence is not pushed out by those that only looked.
+    acted: bool,
+    /// Whether something is still to be done about its host, or what its Node carried is saved here only.
+    owes: bool,
+}
+
+/// Deletes the oldest surplus remediation of a Machine, if there is one. That it goes is a change that
+/// brings the next look, and with it the next one.
+///
+/// # Errors
+/// When the server refuses; nothing depends on it.
+pub(crate) async fn prune(sources: &Sources, machine: &Machine) -> Result<(), ShellError> {
+    let carries_taint_of = |uid: &str| {
+        // Also on a Node that cannot be read.
+        let of = |node: &Guarded<Node>| {
+            let tainted_by = node.annotations().get(keys::TAINTED_BY_ANNOTATION);
+            tainted_by.is_some_and(|by| by == uid)
+        };
+        // A cluster that cannot be asked may have such a Node.
+        let nodes = sources.clusters.nodes_of_machine(machine);
+        nodes.map_or(true, |nodes| nodes.nodes.find(of).is_some())
+    };
+    let Some(surplus) = surplus(finished_of(sources, machine), carries_taint_of) else {
+        return Ok(());
+    };
+    let namespace = machine.namespace().unwrap_or_default();
+    let api = Api::<PowerCycleRemediation>::namespaced(sources.client.clone(), &namespace);
+    let exactly = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some(surplus.uid),
+            resource_version: Some(surplus.resource_version),
+        }),
+        ..DeleteParams::default()
+    };
+    let name = surplus.name;
+    match within("deleting an old remediation", api.delete(&name, &exactly)).await {
+        Ok(_) => {
+            tracing::info!(remediation = %format_args!("{namespace}/{name}"), "deleted; newer finished ones are kept");
+            Ok(())
+        }
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The oldest that may go: more than enough newer ones of its sort are there, and it owes nothing.
+fn surplus(mut finished: Vec<Finished>, carries_taint_of: impl Fn(&str) -> bool) -> Option<Finished> {
+    finished.sort_by_key(|one| std::cmp::Reverse(one.number));
+    let (acted, looked): (Vec<Finished>, Vec<Finished>) = finished.into_iter().partition(|one| one.acted);
+    let surplus = acted.into_iter().skip(KEPT).chain(looked.into_iter().skip(KEPT));
+    surplus
+        .filter(|one| !one.owes && !carries_taint_of(&one.uid))
+        .min_by_key(|one| one.number)
+}
+
+fn finished_of(sources: &Sources, machine: &Machine) -> Vec<Finished> {
+    let (namespace, name) = (machine.namespace(), machine.name_any());
+    let readable = sources.caches.readable_remediations();
+    let of_machine = readable
+        .iter()
+        // Most are of other Machines, and this is asked at every change of every Machine.
+        .filter(|one| {
+            one.metadata
+                .name
+                .as_deref()
+                .is_some_and(|other| other.starts_with(&name))
+        })
+        .filter(|one| one.namespace() == namespace && about(one).machine.as_ref() == Some(&name));
+    of_machine.filter_map(|one| finished(one, &name)).collect()
+}
+
+/// A remediation as it matters here; `None` for one that is none of our business: not made by the
+/// intake, at work, or being deleted.
+fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finished> {
+    let journal = &remediation.status.as_ref()?.journal;
+    let is_over = journal.phase.is_final() && remediation.metadata.deletion_timestamp.is_none();
+    if cached::origin(remediation) != Origin::Annotation || !is_over {
+        return None;
+    }
+    let name = remediation.name_any();
+    // A name that was cut short for its length has no number here: such remediations are all kept.
+    let number = name.strip_prefix(machine)?.strip_prefix('-')?.parse().ok()?;
+    let uid = remediation.uid()?;
+    let saved_node = journal
+        .release
+        .as_ref()
+        .and_then(|release| release.saved_node.as_ref());
+    let owes = journal.may_have_left_off()
+        || saved_node.is_some()
+        || journal.held_node_lease().is_some()
+        || journal.open_escalation().is_some();
+    Some(Finished {
+        name,
+        uid,
+        resource_version: remediation.resource_version()?,
+        number,
+        acted: journal.attempt > 0,
+        owes,
+    })
+}
