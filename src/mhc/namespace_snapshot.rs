@@ -23,7 +23,7 @@ use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{cached, remediation_history};
+use crate::snapshot::{cached, facts, remediation_history};
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::{caches, lookup};
 
@@ -143,8 +143,8 @@ impl NamespaceSnapshot {
             return Some((remediation_history::may_be_at_work(unreadable, Some(name)), None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let facts = cached::machine_facts(machine, cluster.as_ref());
-        let cluster = cached::cluster_state(cluster);
+        let machine_facts = facts::machine_facts(machine, cluster.as_ref());
+        let cluster = facts::cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
         let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
@@ -156,7 +156,7 @@ impl NamespaceSnapshot {
             node_cluster: node_cluster.as_ref(),
             cluster: Input::Given(&cluster),
             host: Input::Given(&host),
-            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
+            ..Candidate::of_trigger(Lookup::Present(&machine_facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;

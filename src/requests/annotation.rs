@@ -23,7 +23,7 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::retention;
-use crate::snapshot::{Sources, cached, remediation_history};
+use crate::snapshot::{Sources, facts, remediation_history};
 use crate::watch::caches::Guarded;
 use crate::watch::machine_key::machine_key;
 use crate::watch::{caches, lookup};
@@ -164,7 +164,7 @@ fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let is_taken =
         |name: &str| caches::find(&sources.caches.remediations, namespace.as_deref(), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
-    let machine = cached::machine_facts(machine, cluster.as_ref());
+    let machine = facts::machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,
         node: &node,

@@ -2,19 +2,19 @@
 
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, begun};
-use remediator_api::views::cluster_api::{Cluster, ClusterKey};
-use remediator_api::views::{Machine, Node};
+use remediator_api::views::Node;
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
-use remediator_core::facts::{self, Host, Lookup, Obstacle, Origin, OutOfService, World};
-use remediator_core::health::target::ClusterState;
+use remediator_core::facts::{self, Host, Lookup, Obstacle, Origin, World};
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
-use crate::snapshot::producers;
+use crate::snapshot::facts::{OfNodes, Snapshot, is_at_work, not_looked_for};
 use crate::snapshot::sources::Sources;
+use crate::snapshot::{self, producers};
 use crate::watch::machine_key::{machine_key, machine_link};
 use crate::watch::{caches, lookup};
 
@@ -100,80 +100,36 @@ pub(crate) fn world(
     } else {
         not_looked_for()
     };
-    World {
-        policy: lookup::policy(
-            caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME).as_deref(),
-        ),
-        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
-        node,
-        node_of_host,
-        node_cluster,
-        cluster: cluster_state(cluster),
+    let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
+    let snapshot = Snapshot {
+        policy: policy.as_deref(),
+        machine: machine.as_ref(),
+        cluster: cluster.as_ref(),
+        nodes: OfNodes {
+            node,
+            node_of_host,
+            obstacle: node_cluster,
+        },
         health_checks,
-    }
-}
-
-/// For a host whose Machine has a Node.
-pub(crate) fn not_looked_for() -> Lookup<facts::Node> {
-    Lookup::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
-}
-
-/// What decides about the Machines of a Cluster.
-pub(crate) fn cluster_state(cluster: Option<Lookup<Cluster>>) -> Lookup<ClusterState> {
-    cluster.map_or(Lookup::Absent, |cluster| cluster.map(|cluster| cluster.state))
-}
-
-/// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is
-/// new, as its own controllers stop.
-pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Lookup<Cluster>>) -> facts::Machine {
-    let facts = machine.facts();
-    let name = machine.cluster().unwrap_or_default();
-    let of_cluster = match cluster {
-        None => None,
-        Some(Lookup::Present(cluster)) => {
-            let paused = cluster.state.paused;
-            paused.then(|| format!("is of Cluster {name}, whose spec.paused is true"))
-        }
-        Some(Lookup::Absent) => Some(format!("is of Cluster {name}, which does not exist")),
-        Some(Lookup::Unreadable(detail)) => Some(format!("is of a Cluster that stops it: {detail}")),
     };
-    facts::Machine {
-        pause: of_cluster.or(facts.pause.clone()),
-        ..facts
-    }
+    snapshot.world()
 }
 
-/// What decisions about a remediation are based on. The taint of another remediation that is still at
-/// work is not ours to remove.
+/// What decisions about a Node are based on, with what the caches know of it.
 pub(crate) fn node_facts(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     nodes: &NodeCluster,
     node: &Node,
 ) -> facts::Node {
-    let lost_since = nodes.lost_nodes.since(node);
     let machine_link = match machine_key(&sources.caches, remediation).and_then(|key| key.api) {
         // The Node of a migrated Machine may speak of both.
         Some(MachineApi::ClusterApi) => node.machine_link(MachineApi::ClusterApi),
         Some(MachineApi::OpenShift) | None => machine_link(&sources.caches, node).map(|key| key.to_string()),
     };
-    let mut node = facts::Node {
-        machine_link,
-        lost_since,
-        ..node.facts()
-    };
-    if let OutOfService::Ours(uid) = &node.out_of_service
-        && remediation.uid().as_ref() != Some(uid)
-        && sources.caches.readable_remediations().any(|other| {
-            let phase = other
-                .status
-                .as_ref()
-                .map(|status| status.journal.phase)
-                .unwrap_or_default();
-            other.uid().as_ref() == Some(uid) && !phase.is_final()
-        })
-    {
-        node.out_of_service = OutOfService::Foreign;
-    }
-    node
+    let known = (machine_link, nodes.lost_nodes.since(node));
+    snapshot::facts::node_facts(node, known, remediation.uid().as_deref(), |uid| {
+        let others = sources.caches.readable_remediations();
+        others.any(|other| is_at_work(other, uid))
+    })
 }

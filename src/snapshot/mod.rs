@@ -1,6 +1,7 @@
-//! The picture of the world that decisions are made on: from the caches, or read live.
+//! The state of everything that a decision depends on: from the caches, read live, or listed by a command.
 
 pub(crate) mod cached;
+pub(crate) mod facts;
 pub(crate) mod host;
 pub(crate) mod live;
 pub(crate) mod machine_lists;

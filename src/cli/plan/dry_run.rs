@@ -12,7 +12,7 @@ use remediator_api::views::{Machine, Node};
 use remediator_bmc::{AllowedNetworks, Host as BmcHost};
 use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Observation};
-use remediator_core::facts::{Facts, Host, Leadership, Lookup, Obstacle, Origin, World as Known};
+use remediator_core::facts::{Facts, Host, Leadership, Lookup, Obstacle, Origin};
 use remediator_core::health::HealthCheck;
 use remediator_core::intake::{self, Intake, Remediation, Triggered};
 use remediator_core::journal::Journal;
@@ -27,8 +27,9 @@ use crate::cli::plan::nodes::Nodes;
 use crate::cli::plan::world::{PlanSnapshot, within_namespace};
 use crate::clusters::node_match::Marks;
 use crate::clusters::node_of_host;
+use crate::snapshot::facts::{OfNodes, Snapshot, is_at_work, node_facts};
 use crate::snapshot::producers::of_machine;
-use crate::snapshot::{cached, remediation_history};
+use crate::snapshot::remediation_history;
 use crate::watch::lookup;
 
 /// What a remediation would come to.
@@ -96,22 +97,41 @@ fn facts(
     asked: &PlannedRequest,
 ) -> Facts {
     let cluster = ClusterKey::of(machine).map(|key| world.cluster(&key));
-    let mut known = cached::machine_facts(machine, cluster.as_ref());
-    known.state.triggered = asked.origin == Origin::Annotation;
     let name = machine.node_name().unwrap_or_default();
     let nodes = world.nodes_of(machine);
     let host = host.as_ref().map(|host| host.host.clone()).map_err(Clone::clone);
-    let (node, node_cluster) = match &nodes {
+    let (node, obstacle) = match &nodes {
         Ok(nodes) => {
             let node = lookup::of(nodes.by_name.get(name), "Node", name);
-            (node.map(|node| facts_of(machine, &node)), None)
+            let link = |node: &Node| (node.machine_link(machine.api()), None);
+            let is_other_at_work = |uid: &str| {
+                let mut others = world.remediations.iter().filter_map(|one| one.0.as_ref().ok());
+                others.any(|other| is_at_work(other, uid))
+            };
+            let facts = |node: Node| node_facts(&node, link(&node), None, is_other_at_work);
+            (node.map(facts), None)
         }
         Err(obstacle) => (
             Lookup::Unreadable(obstacle.detail.clone()),
             Some(obstacle.clone()),
         ),
     };
-    let node_of_host = node_of_host(world, machine, &nodes, &host);
+    let snapshot = Snapshot {
+        policy: world.policy.as_ref(),
+        machine: Lookup::Present(machine),
+        cluster: cluster.as_ref(),
+        nodes: OfNodes {
+            node,
+            node_of_host: node_of_host(world, machine, &nodes, &host),
+            obstacle,
+        },
+        health_checks: health_checks(world, machine, asked),
+    };
+    let mut known = snapshot.world();
+    // As if the trigger were there, where it is what asks.
+    if let Lookup::Present(machine) = &mut known.machine {
+        machine.state.triggered = asked.origin == Origin::Annotation;
+    }
     Facts {
         strategy: Ok(asked.strategy.clone()),
         origin: asked.origin,
@@ -125,15 +145,7 @@ fn facts(
             epoch: 1,
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
-        world: Known {
-            policy: lookup::policy(world.policy.as_ref()),
-            machine: Lookup::Present(known),
-            node_of_host,
-            node,
-            node_cluster,
-            cluster: cached::cluster_state(cluster),
-            health_checks: health_checks(world, machine, asked),
-        },
+        world: known,
         live_check: None,
         host,
         admission: Reply::NotAsked,
@@ -186,14 +198,6 @@ fn node_of_host(
     };
     let is_witness = |node: &Node| key.as_ref().is_none_or(|key| is_of_cluster(node, key).is_some());
     node_of_host::among(nodes.by_name.values(), marks, is_witness)
-}
-
-/// What decisions about a Node are based on, with the Machine of the right API that it speaks of.
-fn facts_of(machine: &Machine, node: &Node) -> remediator_core::facts::Node {
-    remediator_core::facts::Node {
-        machine_link: node.machine_link(machine.api()),
-        ..node.facts()
-    }
 }
 
 /// Who holds the Lease on a Node. With nobody, whether others agree by Leases at all makes no difference yet.

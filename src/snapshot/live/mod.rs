@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin, World};
+use remediator_core::facts::{LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
 use remediator_core::observed::ReportRead;
@@ -21,6 +21,7 @@ pub(crate) use without_node::without_node;
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
+use crate::snapshot::facts::{OfNodes, Snapshot, not_looked_for};
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{cached, host, machines, node_lease, producers};
@@ -62,8 +63,8 @@ pub(crate) async fn look(
     };
     let of_nodes = OfNodes {
         node,
-        node_of_host: cached::not_looked_for(),
-        node_cluster: nodes.as_ref().err().cloned(),
+        node_of_host: not_looked_for(),
+        obstacle: nodes.as_ref().err().cloned(),
     };
     let report = NodeReport {
         heartbeat,
@@ -98,19 +99,12 @@ async fn around(sources: &Sources, remediation: &PowerCycleRemediation) -> Resul
     Ok(Around { policy, live })
 }
 
-/// What a look says of Nodes.
-struct OfNodes {
-    node: Lookup<facts::Node>,
-    node_of_host: Lookup<facts::Node>,
-    node_cluster: Option<Obstacle>,
-}
-
 /// A look, with what depends on the Machine that was read; without the Node's own words.
 async fn joined(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     Around { policy, live }: Around,
-    of_nodes: OfNodes,
+    nodes: OfNodes,
 ) -> Result<LiveCheck, ShellError> {
     let Live {
         machine,
@@ -127,23 +121,16 @@ async fn joined(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
-    let OfNodes {
-        node,
-        node_of_host,
-        node_cluster,
-    } = of_nodes;
-    let world = World {
-        policy: lookup::policy(policy.as_ref()),
-        machine: machine.map(|machine| cached::machine_facts(&machine, cluster.as_ref())),
-        node,
-        node_of_host,
-        node_cluster,
-        cluster: cached::cluster_state(cluster),
+    let snapshot = Snapshot {
+        policy: policy.as_ref(),
+        machine: machine.as_ref(),
+        cluster: cluster.as_ref(),
+        nodes,
         health_checks,
     };
     Ok(LiveCheck {
         began: sources.clock.now(),
-        world,
+        world: snapshot.world(),
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),

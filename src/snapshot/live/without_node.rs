@@ -12,7 +12,8 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::{Marks, Searched};
 use crate::clusters::node_of_host;
 use crate::snapshot::cached;
-use crate::snapshot::live::{OfNodes, around, endpoints, joined};
+use crate::snapshot::facts::OfNodes;
+use crate::snapshot::live::{around, endpoints, joined};
 use crate::snapshot::sources::Sources;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
@@ -57,7 +58,7 @@ pub(crate) async fn without_node(
     let of_nodes = OfNodes {
         node,
         node_of_host: searched.found,
-        node_cluster: nodes.as_ref().err().cloned(),
+        obstacle: nodes.as_ref().err().cloned(),
     };
     let look = joined(sources, remediation, around, of_nodes).await?;
     Ok(LiveCheck {

@@ -130,7 +130,7 @@ fn spawn(
         name: "kube-apiserver",
         program,
         arguments: &arguments,
-        environment: &[],
+        environment: &super::rarely_collecting(),
         stdout: Stdio::from(writer),
         stderr: Stdio::from(file),
         remove_at_end: None,

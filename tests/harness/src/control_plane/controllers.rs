@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 
-use super::{ControllerManagerOptions, go_duration};
+use super::{ControllerManagerOptions, go_duration, rarely_collecting};
 use crate::Cluster;
 use crate::cluster::admin_kubeconfig_text;
 use crate::folders::{self, RunFolders};
@@ -18,9 +18,26 @@ use crate::namespaces::exists;
 use crate::pki::{Pki, private};
 use crate::process::{Launch, Supervised};
 
-/// All but those that need a cloud, or addresses to hand out.
-const CONTROLLERS: &str = "*,-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller,\
-                           -node-ipam-controller,-certificatesigningrequest-signing-controller";
+/// Those that act when a Node dies, and those that make and clear away what stories make. Each controller watches
+/// what it controls, which costs the API server as much as it costs here.
+const CONTROLLERS: [&str; 16] = [
+    "clusterrole-aggregation-controller",
+    "daemonset-controller",
+    "deployment-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "node-lifecycle-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-protection-controller",
+    "pod-garbage-collector-controller",
+    "replicaset-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "statefulset-controller",
+    "taint-eviction-controller",
+];
 
 fn log(folders: &RunFolders) -> PathBuf {
     folders.logs.join("kube-controller-manager.log")
@@ -38,7 +55,7 @@ pub(super) fn start(
     let kubeconfig = private(&folders.scratch, "controller-manager.json", &text)?;
     let mut arguments: Vec<OsString> = [
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--controllers={CONTROLLERS}"),
+        format!("--controllers={}", CONTROLLERS.join(",")),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
         format!(
@@ -68,7 +85,7 @@ pub(super) fn start(
         name: "kube-controller-manager",
         program,
         arguments: &arguments,
-        environment: &[],
+        environment: &rarely_collecting(),
         stdout: Stdio::null(),
         stderr: Stdio::from(file),
         remove_at_end: None,

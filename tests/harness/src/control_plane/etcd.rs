@@ -46,7 +46,7 @@ pub(super) fn start(program: &Path, folders: &RunFolders) -> anyhow::Result<Supe
         name: "etcd",
         program,
         arguments: &arguments,
-        environment: &[],
+        environment: &super::rarely_collecting(),
         stdout: Stdio::null(),
         stderr: Stdio::from(file),
         remove_at_end: Some(&folders.scratch),

@@ -230,6 +230,12 @@ fn still_running(process: &Supervised, log: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Go collects garbage when its heap has doubled. There is memory enough to do it at five times, which saves a
+/// fifth of what a control plane computes.
+fn rarely_collecting() -> [(OsString, OsString); 1] {
+    [("GOGC".into(), "400".into())]
+}
+
 /// A duration as Kubernetes' flags take it.
 fn go_duration(duration: Duration) -> String {
     format!("{}ms", duration.as_millis())

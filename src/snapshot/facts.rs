@@ -1,0 +1,107 @@
+//! The facts that decisions are made on, from what a source says: the caches, a live read, or a list.
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, Node};
+use remediator_api::{PowerCycleRemediation, RemediationPolicy};
+use remediator_core::facts::{self, Lookup, Obstacle, OutOfService, World};
+use remediator_core::health::HealthCheck;
+use remediator_core::health::target::ClusterState;
+
+use crate::watch::lookup;
+
+/// What one source says of everything that a remediation depends on.
+pub(crate) struct Snapshot<'a> {
+    pub(crate) policy: Option<&'a Guarded<RemediationPolicy>>,
+    pub(crate) machine: Lookup<&'a Machine>,
+    /// None where the Machine is of no Cluster.
+    pub(crate) cluster: Option<&'a Lookup<Cluster>>,
+    pub(crate) nodes: OfNodes,
+    pub(crate) health_checks: Vec<Lookup<HealthCheck>>,
+}
+
+/// What the cluster of a Machine's Node says.
+pub(crate) struct OfNodes {
+    pub(crate) node: Lookup<facts::Node>,
+    pub(crate) node_of_host: Lookup<facts::Node>,
+    /// Why that cluster cannot be asked, where it cannot.
+    pub(crate) obstacle: Option<Obstacle>,
+}
+
+impl Snapshot<'_> {
+    /// As the core takes it.
+    pub(crate) fn world(self) -> World {
+        World {
+            policy: lookup::policy(self.policy),
+            machine: self.machine.map(|machine| machine_facts(machine, self.cluster)),
+            node: self.nodes.node,
+            node_of_host: self.nodes.node_of_host,
+            node_cluster: self.nodes.obstacle,
+            cluster: cluster_state(self.cluster),
+            health_checks: self.health_checks,
+        }
+    }
+}
+
+/// For a host whose Machine has a Node.
+pub(crate) fn not_looked_for() -> Lookup<facts::Node> {
+    Lookup::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
+}
+
+/// What decides about the Machines of a Cluster.
+pub(crate) fn cluster_state(cluster: Option<&Lookup<Cluster>>) -> Lookup<ClusterState> {
+    cluster.map_or(Lookup::Absent, |cluster| {
+        cluster.as_ref().map(|cluster| cluster.state.clone())
+    })
+}
+
+/// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is
+/// new, as its own controllers stop.
+pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Lookup<Cluster>>) -> facts::Machine {
+    let facts = machine.facts();
+    let name = machine.cluster().unwrap_or_default();
+    let of_cluster = match cluster {
+        None => None,
+        Some(Lookup::Present(cluster)) => {
+            let paused = cluster.state.paused;
+            paused.then(|| format!("is of Cluster {name}, whose spec.paused is true"))
+        }
+        Some(Lookup::Absent) => Some(format!("is of Cluster {name}, which does not exist")),
+        Some(Lookup::Unreadable(detail)) => Some(format!("is of a Cluster that stops it: {detail}")),
+    };
+    facts::Machine {
+        pause: of_cluster.or(facts.pause.clone()),
+        ..facts
+    }
+}
+
+/// What decisions about a Node are based on. `machine_link`: the Machine of the right API that it speaks of.
+/// `own`: the UID of the remediation that asks. The taint of another one that is still at work is not its to remove.
+pub(crate) fn node_facts(
+    node: &Node,
+    (machine_link, lost_since): (Option<String>, Option<Timestamp>),
+    own: Option<&str>,
+    is_at_work: impl Fn(&str) -> bool,
+) -> facts::Node {
+    let mut node = facts::Node {
+        machine_link,
+        lost_since,
+        ..node.facts()
+    };
+    if let OutOfService::Ours(uid) = &node.out_of_service
+        && own != Some(uid)
+        && is_at_work(uid)
+    {
+        node.out_of_service = OutOfService::Foreign;
+    }
+    node
+}
+
+/// Whether this is the remediation of that UID, and has not ended.
+pub(crate) fn is_at_work(remediation: &PowerCycleRemediation, uid: &str) -> bool {
+    let status = remediation.status.as_ref();
+    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
+    remediation.uid().as_deref() == Some(uid) && !phase.is_final()
+}
