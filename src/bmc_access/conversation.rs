@@ -36,7 +36,9 @@ pub(crate) struct Conversation {
     /// Whether the BMC took the login in this talk.
     logged_in: AtomicBool,
     /// Namespace and name.
+    /// `namespace/name`.
     secret: String,
+    secret_name: String,
     /// Session of the journal, until it is known to have ended.
     predecessor: Option<String>,
     version: String,
@@ -131,6 +133,7 @@ impl Conversation {
                 service,
                 logged_in: AtomicBool::new(false),
                 secret: login.secret,
+                secret_name: host.secret.clone(),
                 version: login.version,
                 predecessor: asker.predecessor,
             }),
@@ -234,10 +237,7 @@ impl Conversation {
             return Ok(());
         }
         match access.rejected.holds(&self.secret, &self.version, &self.service) {
-            Some(latched) => {
-                let (_, name) = self.secret.split_once('/').unwrap_or_default();
-                Err(rejected_before(name, latched))
-            }
+            Some(latched) => Err(rejected_before(&self.secret_name, latched)),
             None => Ok(()),
         }
     }

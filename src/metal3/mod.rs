@@ -206,6 +206,7 @@ fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle
         reference,
         bmc: address.to_string(),
         stated_uuid: None,
+        can_state_uuid: false,
     };
     let trust = if view.unverified {
         HostTrust::Stated(ServerTrust::Unverified)

@@ -14,12 +14,12 @@ use remediator_core::phase::Reason;
 use crate::api_call::list;
 use crate::mhc::event_publisher::reference;
 use crate::mhc::state::MhcController;
-use crate::mhc::unserved_checks::Unserved;
+use crate::mhc::unserved_checks::{NamespacedName, Unserved};
 use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
 
 /// The readable MachineHealthChecks of an API that ask for power cycles in this way.
-pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<String> {
+pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<NamespacedName> {
     let is_asking = |check: &MachineHealthCheck| match asks {
         Asks::ByAnnotation => check.asks_for_power_cycles(),
         Asks::ByTemplate => check.asks_by_template(),
@@ -28,7 +28,7 @@ pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<S
     let asking = checks.state_filter(|check| check.0.as_ref().is_ok_and(is_asking));
     asking
         .iter()
-        .map(|check| format!("{}/{}", check.namespace().unwrap_or_default(), check.name_any()))
+        .map(|check| (check.namespace().unwrap_or_default(), check.name_any()))
         .collect()
 }
 
@@ -76,10 +76,7 @@ pub(super) async fn tell(context: &MhcController, api: MachineApi, before: &Unse
     let strangers = after.strangers.difference(&before.strangers);
     let stranger = "Cluster API's manager, which evaluates it, does not know that annotation";
     let strangers = strangers.map(|name| (name, Reason::StrategyNotKnown, stranger));
-    for (name, reason, why) in unserved.chain(strangers) {
-        let Some((namespace, name)) = name.split_once('/') else {
-            continue;
-        };
+    for ((namespace, name), reason, why) in unserved.chain(strangers) {
         if let Some(check) = caches::find(
             &context.sources.caches.of(api).health_checks,
             Some(namespace),

@@ -8,13 +8,16 @@ use remediator_core::phase::Reason;
 /// Names in one message.
 const NAMED: usize = 5;
 
+/// Namespace and name of a MachineHealthCheck.
+pub(super) type NamespacedName = (String, String);
+
 /// Health checks that ask for power cycles in vain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unserved {
-    /// MachineHealthChecks that nobody evaluates, whichever way they ask, `namespace/name`.
-    pub(super) machine_checks: BTreeSet<String>,
+    /// MachineHealthChecks that nobody evaluates, whichever way they ask.
+    pub(super) machine_checks: BTreeSet<NamespacedName>,
     /// Those that a controller evaluates which does not know the strategy.
-    pub(super) strangers: BTreeSet<String>,
+    pub(super) strangers: BTreeSet<NamespacedName>,
     /// NodeHealthChecks.
     pub(super) node_checks: BTreeSet<String>,
     /// Why nobody knows of some MachineHealthCheck that asks for power cycles whether it is evaluated.
@@ -36,25 +39,25 @@ impl Unserved {
     pub(crate) fn obstacles(&self) -> Vec<Obstacle> {
         let table = [
             (
-                &self.strangers,
+                names(&self.strangers),
                 Reason::StrategyNotKnown,
                 "Cluster API's manager evaluates these MachineHealthChecks and does not know the annotation by \
                  which they ask for power cycles, so it asks the owners of unhealthy Machines to replace them",
             ),
             (
-                &self.machine_checks,
+                names(&self.machine_checks),
                 Reason::HealthChecksUnserved,
                 "MachineHealthChecks that ask for power cycles are evaluated by nobody",
             ),
             (
-                &self.node_checks,
+                self.node_checks.iter().cloned().collect(),
                 Reason::DisabledByMachineHealthChecks,
                 "NodeHealthChecks with our template are disabled because of MachineHealthChecks",
             ),
         ];
         let unserved = table.into_iter().filter(|(names, ..)| !names.is_empty());
         unserved
-            .map(|(names, reason, what)| Obstacle::new(reason, format!("{what}: {}", listed(names))))
+            .map(|(names, reason, what)| Obstacle::new(reason, format!("{what}: {}", listed(&names))))
             .collect()
     }
 
@@ -73,7 +76,14 @@ impl Unserved {
     }
 }
 
-fn listed(names: &BTreeSet<String>) -> String {
+fn names(checks: &BTreeSet<NamespacedName>) -> Vec<String> {
+    let names = checks
+        .iter()
+        .map(|(namespace, name)| format!("{namespace}/{name}"));
+    names.collect()
+}
+
+fn listed(names: &[String]) -> String {
     let mut shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
     if names.len() > NAMED {
         shown.push("and others");

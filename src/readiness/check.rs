@@ -100,14 +100,8 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
         },
         Err(obstacle) => obstacle.clone().into(),
     };
-    let place = |host: &ResolvedHost| format!("{} at {}", host.host.reference, host.host.bmc);
     Ok(CheckResult::Found(Box::new(CheckFindings {
-        verdict: seen.verdict.map_err(|obstacle| match &subject.host {
-            Ok(host) if !obstacle.detail.contains(&host.host.reference) => {
-                Obstacle::new(obstacle.reason, format!("{}: {}", place(host), obstacle.detail))
-            }
-            Ok(_) | Err(_) => obstacle,
-        }),
+        verdict: seen.verdict,
         certificate_expiry: seen.certificate_expiry,
         secret: subject
             .host

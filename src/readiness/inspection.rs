@@ -44,7 +44,7 @@ pub(super) async fn ask(
     let expected = expected.or_else(|| host.host.stated_uuid.clone());
     let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
         Ok(conversation) => conversation,
-        Err(obstacle) => return Ok(Ok(obstacle.into())),
+        Err(obstacle) => return Ok(Ok(at(host, obstacle).into())),
     };
     let asked = converse(context, key, subject, host, &conversation).await;
     conversation.close().await;
@@ -72,9 +72,10 @@ async fn converse(
         &expected,
         host.host.stated_uuid.as_ref(),
         context.sources.clock.now(),
-    );
+    )
+    .map_err(|obstacle| at(host, obstacle));
     if verdict.is_ok() && found.power == PowerState::Off {
-        match believe(context, key, subject, conversation).await? {
+        match believe(context, key, (subject, host), conversation).await? {
             Ok(Ok(())) => {}
             Ok(Err(obstacle)) => verdict = Err(obstacle),
             Err(left) => return Ok(Err(left)),
@@ -86,12 +87,21 @@ async fn converse(
     }))
 }
 
+/// An obstacle that does not say of which host it is, with the host.
+fn at(host: &ResolvedHost, obstacle: Obstacle) -> Obstacle {
+    let detail = format!(
+        "{} at {}: {}",
+        host.host.reference, host.host.bmc, obstacle.detail
+    );
+    Obstacle::new(obstacle.reason, detail)
+}
+
 /// Whether a BMC can be believed that said Off. A Node that is Ready is watched for a report that is
 /// newer than that; if there is one, the BMC is asked again.
 async fn believe(
     context: &Readiness,
     key: &HostKey,
-    subject: &Subject,
+    (subject, host): (&Subject, &ResolvedHost),
     conversation: &Conversation,
 ) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
     let Some((nodes, node)) = ready_node(context, subject) else {
@@ -105,7 +115,9 @@ async fn believe(
         return Ok(Err(UNDER_WAY.unsigned_abs()));
     }
     Ok(match conversation.inspect(&context.bmc).await {
-        Ok(again) => Ok(again.and_then(|found| off_is_believable(node, &earlier, &later, found.power))),
+        Ok(again) => Ok(again.and_then(|found| {
+            off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, obstacle))
+        })),
         Err(left) => Err(left),
     })
 }

@@ -73,6 +73,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
             reference: format!("BareMetalHost/{}", told(&reference.name)),
             bmc: String::new(),
             stated_uuid: None,
+            can_state_uuid: false,
         }),
         None => through_endpoint(
             sources,
@@ -207,6 +208,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         reference,
         bmc: address.to_string(),
         stated_uuid,
+        can_state_uuid: true,
     };
     Ok(ResolvedHost {
         host,

@@ -12,9 +12,6 @@ use crate::identity::SystemUuid;
 use crate::journal::NoNode;
 use crate::phase::Reason;
 
-/// How the object is named that cannot state a system UUID.
-const BARE_METAL_HOST: &str = "BareMetalHost/";
-
 /// The verdict of a health check changes strictly after its time.
 const PAST: SignedDuration = SignedDuration::from_millis(100);
 
@@ -117,7 +114,7 @@ pub(super) fn missed<'a>(
 pub fn stated_uuid<'a>(machine: &Machine, why: &NoNode, host: &'a Host) -> Result<&'a SystemUuid, Obstacle> {
     let (told, reference) = (why.told_of(&machine.name), &host.reference);
     host.stated_uuid.as_ref().ok_or_else(|| {
-        if reference.starts_with(BARE_METAL_HOST) {
+        if !host.can_state_uuid {
             let detail = format!("{told}, and {reference} cannot state the system UUID of the host");
             return Obstacle::new(Reason::NodeMissing, detail);
         }

@@ -232,6 +232,8 @@ pub struct Host {
     pub bmc: String,
     /// The system UUID an administrator stated for it.
     pub stated_uuid: Option<SystemUuid>,
+    /// Whether the object behind `reference` has a place for it: a BareMetalHost has none.
+    pub can_state_uuid: bool,
 }
 
 #[cfg(test)]

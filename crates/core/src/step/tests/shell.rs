@@ -139,6 +139,7 @@ impl Sim {
                 reference: "BMCEndpoint/worker-1".to_owned(),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
+                can_state_uuid: true,
             }),
             another_at_work: None,
             admitted: Reply::NotAsked,

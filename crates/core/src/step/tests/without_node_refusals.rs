@@ -47,6 +47,7 @@ fn of_the_host() -> Vec<Case> {
                 let host = sim.host.as_mut().expect("valid");
                 host.stated_uuid = None;
                 host.reference = "BareMetalHost/worker-1".to_owned();
+                host.can_state_uuid = false;
             },
             Reason::NodeMissing,
             "BareMetalHost/worker-1 cannot state the system UUID",
