@@ -1,4 +1,4 @@
-//! The talk with one BMC during one remediation: one login, one connection, closed at the end.
+//! The conversation with one BMC during one remediation: one login, one connection, closed at the end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::bmc_access::rejected_credentials::Rejection;
 use crate::bmc_access::{BmcAccess, login as bmc_access};
 use crate::watch::caches;
 
-/// An open talk with a BMC.
+/// An open conversation with a BMC.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     line: BmcHandle,
@@ -33,7 +33,7 @@ pub(crate) struct Conversation {
     bmc: String,
     /// What its logins are counted by.
     service: String,
-    /// Whether the BMC took the login in this talk.
+    /// Whether the BMC took the login in this conversation.
     logged_in: AtomicBool,
     /// Namespace and name.
     /// `namespace/name`.
@@ -44,7 +44,7 @@ pub(crate) struct Conversation {
     version: String,
 }
 
-/// Who wants to talk.
+/// Who opens a conversation.
 struct Asker {
     urgency: Urgency,
     /// Whether something was begun that has to be ended, whatever became of the policy.
@@ -54,7 +54,7 @@ struct Asker {
 }
 
 impl Conversation {
-    /// Prepares a talk: reads the Secret now, checks address and policy. Nothing is sent yet.
+    /// Prepares a conversation: reads the Secret now, checks address and policy. Nothing is sent yet.
     ///
     /// # Errors
     /// The outer error is a failed call to the API server, the inner one what stands in the way.
@@ -105,9 +105,9 @@ impl Conversation {
         };
         access.note_secret(&login.secret, &login.version);
         let service = host.address.service();
-        let latched = access.rejected.holds(&login.secret, &login.version, &service);
-        if let Some(latched) = latched {
-            return Ok(Err(rejected_before(&host.secret, latched)));
+        let rejection = access.rejected.holds(&login.secret, &login.version, &service);
+        if let Some(rejection) = rejection {
+            return Ok(Err(rejected_before(&host.secret, rejection)));
         }
         let rules = match rules(access, asker.begun) {
             Ok(rules) => rules,
@@ -210,7 +210,7 @@ impl Conversation {
         })
     }
 
-    /// Ends the talk; a session is deleted at the BMC. Answers whether one was.
+    /// Ends the conversation; a session is deleted at the BMC. Answers whether one was.
     pub(crate) async fn close(self) -> bool {
         match self.line.close().await {
             Ok(had_session) => had_session,
@@ -230,14 +230,14 @@ impl Conversation {
         obstacle
     }
 
-    /// Whether the login may still be offered that was read when the talk was opened: others may have been
+    /// Whether the login may still be offered that was read when the conversation was opened: others may have been
     /// rejected with it since.
     fn may_log_in(&self, access: &BmcAccess) -> Result<(), Obstacle> {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
         }
         match access.rejected.holds(&self.secret, &self.version, &self.service) {
-            Some(latched) => Err(rejected_before(&self.secret_name, latched)),
+            Some(rejection) => Err(rejected_before(&self.secret_name, rejection)),
             None => Ok(()),
         }
     }
@@ -249,8 +249,8 @@ impl Conversation {
 }
 
 /// Why a Secret is not offered.
-pub(crate) fn rejected_before(secret: &str, latched: Rejection) -> Obstacle {
-    let detail = match latched {
+pub(crate) fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
+    let detail = match rejection {
         Rejection::ByThisBmc => {
             format!(
                 "the BMC rejected Secret {secret} before; this version is not tried again. Correct the Secret; after \

@@ -82,7 +82,7 @@ pub(crate) async fn login(
     }
 }
 
-/// Puts everything together that a talk with the BMC needs. `allowed`: where it may be.
+/// Puts everything together that a conversation with the BMC needs. `allowed`: where it may be.
 ///
 /// # Errors
 /// The outer error is a failed call, the inner one what is wrong with Secret or trust settings.

@@ -81,7 +81,7 @@ async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemed
     context.reporter.warn_of(remediation, &obstacle).await;
 }
 
-/// Whether the health checker stands in depends on the policy.
+/// Whether the health checker is active depends on the policy.
 async fn policies(
     caches: Caches,
     checker: Arc<Checker>,

@@ -141,7 +141,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         ended = tasks.join_next() => Some(name(ended)),
     };
     tracing::info!("stopping");
-    // First those who talk to BMCs, so that no talk is begun after the last one was ended.
+    // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
     tasks.shutdown().await;
     shutdown::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
     match ended {

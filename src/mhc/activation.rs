@@ -1,4 +1,4 @@
-//! Looks whether the health checker stands in for the controller of each API.
+//! Decides for each API whether the health checker is active, in place of the platform's controller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) async fn watch_activation(
         keep_connected(&context);
         tokio::select! {
             () = tokio::time::sleep(pause(&context)) => {}
-            () = context.checker.bell.notified() => {}
+            () = context.checker.activation_due.notified() => {}
         }
     }
 }

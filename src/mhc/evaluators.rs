@@ -30,7 +30,7 @@ pub(crate) fn statements(
     statements
 }
 
-/// Whether our checker stands in for that of an API.
+/// Whether our checker is active for an API.
 fn checker(api: MachineApi, activation: &Activation, generation: Option<i64>) -> Statement {
     let kind = match api {
         MachineApi::OpenShift => HEALTH_CHECKER,

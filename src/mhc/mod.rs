@@ -1,4 +1,4 @@
-//! Our own health checker. Where it stands in for the platform's controller, it evaluates the MachineHealthChecks, of
+//! Our own health checker. Where it is active, it evaluates the MachineHealthChecks, of
 //! OpenShift and of Cluster API, that ask for power cycles, by [`remediator_core::health`], and puts the trigger on
 //! unhealthy Machines. From there on it is the path of every trigger, so nothing is lost when it dies anywhere.
 

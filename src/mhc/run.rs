@@ -1,4 +1,4 @@
-//! Runs the health checker: looks whether it stands in, and drives the passes.
+//! Runs the health checker: decides whether it is active, and drives the passes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::watch::machine_stores::MachineStores;
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// Starts it in `tasks`. `changed` is told when there is something else to say on the policy.
+/// Starts it in `tasks`. `mode_changed` is told when there is something else to say on the policy.
 pub(crate) fn run(
     context: &Arc<MhcController>,
-    (changes, woken): (ChangeSender, mpsc::UnboundedReceiver<MhcChange>),
-    changed: stream::UnboundedSender<()>,
+    (sender, changes): (ChangeSender, mpsc::UnboundedReceiver<MhcChange>),
+    mode_changed: stream::UnboundedSender<()>,
     tasks: &mut JoinSet<&'static str>,
 ) {
     let dues = MachineApi::ALL.map(|api| (api, passes(context, api, tasks)));
-    tasks.spawn(hear(Arc::clone(context), woken, dues));
-    tasks.spawn(watch_activation(Arc::clone(context), changes, changed));
+    tasks.spawn(handle_changes(Arc::clone(context), changes, dues));
+    tasks.spawn(watch_activation(Arc::clone(context), sender, mode_changed));
 }
 
 /// What takes the checks of one API that are to be looked at.
@@ -61,20 +61,20 @@ fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'s
     due
 }
 
-/// Hears what has changed, and has the health checks looked at that it concerns.
-async fn hear(
+/// Enqueues the health checks that a change concerns.
+async fn handle_changes(
     context: Arc<MhcController>,
-    mut woken: mpsc::UnboundedReceiver<MhcChange>,
+    mut changes: mpsc::UnboundedReceiver<MhcChange>,
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
     let all_asking = || {
         MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.sources.caches, api, asks)))
     };
     let mut asking = Default::default();
-    while let Some(first) = woken.recv().await {
+    while let Some(first) = changes.recv().await {
         tokio::time::sleep(TOGETHER).await;
-        let more = std::iter::from_fn(|| woken.try_recv().ok());
-        let woken: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
+        let more = std::iter::from_fn(|| changes.try_recv().ok());
+        let changed: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
         forget(&context);
         let asked = all_asking();
         if asked != asking {
@@ -84,14 +84,14 @@ async fn hear(
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
         let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
         for (api, due) in seen {
-            for check in concerned(context.sources.caches.of(*api), &woken) {
+            for check in concerned(context.sources.caches.of(*api), &changed) {
                 if due.unbounded_send(check).is_err() {
-                    return "health checker's ears";
+                    return "health checker's event loop";
                 }
             }
         }
     }
-    "health checker's ears"
+    "health checker's event loop"
 }
 
 /// Forgets the checks that are gone or ask for something else by now.
@@ -109,12 +109,12 @@ fn forget(context: &MhcController) {
 /// The health checks of one API that a change concerns.
 fn concerned(
     stores: &MachineStores,
-    woken: &BTreeSet<MhcChange>,
+    changed: &BTreeSet<MhcChange>,
 ) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
-    let all = woken.contains(&MhcChange::All);
+    let all = changed.contains(&MhcChange::All);
     let mut namespaces = BTreeSet::new();
     let mut nodes = BTreeSet::new();
-    for one in woken {
+    for one in changed {
         match one {
             MhcChange::Namespace(name) => drop(namespaces.insert(name.clone())),
             MhcChange::Node(name) => drop(nodes.insert(name.as_str())),

@@ -52,7 +52,7 @@ impl std::fmt::Display for CheckKey {
 pub(crate) struct Checker {
     state: Mutex<State>,
     /// Notified when the activation has to be decided anew.
-    pub(super) bell: Notify,
+    pub(super) activation_due: Notify,
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct State {
     policy: Option<(Option<String>, Option<i64>)>,
 }
 
-/// Whether it stands in for the controller of one API, and for whom nobody does.
+/// Whether it is active for one API, and which checks nobody evaluates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mode {
     pub(crate) activation: Activation,
@@ -81,7 +81,7 @@ struct Remembered {
 }
 
 impl Checker {
-    /// Whether it stands in, and for whom nobody does; nothing before that was looked at, or where the API is
+    /// Whether it is active, and which checks nobody evaluates; nothing before that was looked at, or where the API is
     /// not served.
     pub(crate) fn mode(&self, api: MachineApi) -> Option<Mode> {
         self.state().modes.get(&api).cloned()
@@ -89,7 +89,7 @@ impl Checker {
 
     /// Has the activation decided anew, soon.
     pub(crate) fn decide_activation(&self) {
-        self.bell.notify_one();
+        self.activation_due.notify_one();
     }
 
     /// Hears of the policy, of which the field about it may have changed.
@@ -101,7 +101,7 @@ impl Checker {
         }
     }
 
-    /// Whether it stands in.
+    /// Whether it is active.
     pub(super) fn is_in(&self, api: MachineApi) -> bool {
         let state = self.state();
         let mode = state.modes.get(&api);

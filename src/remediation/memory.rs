@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     /// The health check that made the request.
     pub(crate) asked_by: Option<ProducerRead>,
-    /// The talk with the BMC.
+    /// The conversation with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,

@@ -229,7 +229,7 @@ async fn write_journal(
     Ok(written)
 }
 
-/// Ends the talk with the BMC where it is not needed any more, and gives the Machine back at the end.
+/// Ends the conversation with the BMC where it is not needed any more, and gives the Machine back at the end.
 async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memory: &mut Memory) {
     let journal = remediation
         .status

@@ -9,19 +9,19 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::remediation::memory::Memories;
 
-/// The longest that all talks together may take to end. The process is killed when it takes too long to
+/// The longest that all conversations together may take to end. The process is killed when it takes too long to
 /// stop (`terminationGracePeriodSeconds` in `deploy/base/deployment.yaml`).
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Ends every talk with a BMC, all at once. Whoever may begin one has to be stopped before.
+/// Ends every conversation with a BMC, all at once. Whoever may begin one has to be stopped before.
 pub(crate) async fn end_talks(memories: &Memories, bmcs: &Bmcs) {
     let now = Instant::now();
     let deadline = now.checked_add(DEADLINE).unwrap_or(now);
     let endings = memories.all().into_iter().map(|memory| async move {
         let end = async {
             // A reconciliation that was stopped holds its memory until it has been dropped.
-            let talk = memory.lock().await.conversation.take()?;
-            Some(talk.close().await)
+            let conversation = memory.lock().await.conversation.take()?;
+            Some(conversation.close().await)
         };
         timeout_at(deadline, end).await
     });

@@ -15,7 +15,7 @@ use crate::remediation::observing::expected_uuid;
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
-/// talk begins with that.
+/// conversation begins with that.
 pub(crate) async fn end_left_session(
     context: &Remediator,
     remediation: &PowerCycleRemediation,
@@ -32,12 +32,13 @@ pub(crate) async fn end_left_session(
     let end = async {
         // Without it a BMC with several systems could not be read, and keeps the session.
         let expected = expected_uuid(remediation, facts, host);
-        let Ok(Ok(mut talk)) = Conversation::open(&context.bmc, remediation, host, expected).await else {
+        let Ok(Ok(mut conversation)) = Conversation::open(&context.bmc, remediation, host, expected).await
+        else {
             return;
         };
         // A reading ends what a predecessor left.
-        let _ = talk.read(&context.bmc).await;
-        talk.close().await;
+        let _ = conversation.read(&context.bmc).await;
+        conversation.close().await;
     };
     // Nothing depends on it: a session ends by itself some time.
     let _ = tokio::time::timeout(LEFT_SESSION_DEADLINE, end).await;

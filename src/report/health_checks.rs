@@ -75,7 +75,7 @@ impl Reporter {
         self.metrics.remediation_success.remove(&labels(check));
     }
 
-    /// Says that our health checker stands in, or does not any more.
+    /// Reports that our health checker is active, or is not any more.
     pub fn health_checker_stands(&self, api: MachineApi, standing: &Activation) {
         let group = api.group();
         let gauge = self.metrics.standing_in.get_or_create(&[("api", group)]);

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// account that they share.
 const REJECTED_EVERYWHERE: usize = 3;
 
-/// Versions of one Secret that are remembered: a talk that began under an older one may still end in a
+/// Versions of one Secret that are remembered: a conversation that began under an older one may still end in a
 /// rejection after the next was offered, and what is known of each must stay apart.
 const VERSIONS: usize = 3;
 

@@ -99,7 +99,7 @@ impl Asker {
     pub(super) async fn of_host(&self, cluster: &Cluster, host: &ClusterHost) -> anyhow::Result<Checked> {
         let (label, bmc) = (host.label(), host.bmc());
         let target = self.stop.or(cluster.target(host)).await??;
-        let target = target.and_then(|target| match self.latched(host, &target) {
+        let target = target.and_then(|target| match self.rejection(host, &target) {
             Some(obstacle) => Err(obstacle),
             None => Ok(target),
         });
@@ -142,12 +142,12 @@ impl Asker {
     }
 
     /// A login that was rejected is not tried once more.
-    fn latched(&self, host: &ClusterHost, target: &BmcTarget) -> Option<Obstacle> {
+    fn rejection(&self, host: &ClusterHost, target: &BmcTarget) -> Option<Obstacle> {
         let secret = host.secret()?;
-        let latched = self
+        let rejection = self
             .rejected
             .holds(&secret, &target.credentials.version, &host.place()?)?;
-        Some(rejected_before(&secret, latched))
+        Some(rejected_before(&secret, rejection))
     }
 
     /// Checks a BMC.

@@ -126,7 +126,7 @@ impl Cluster {
         Ok(hosts)
     }
 
-    /// What a talk with a host's BMC needs.
+    /// What a conversation with a host's BMC needs.
     ///
     /// # Errors
     /// The obstacle, when something about host, Secret or trust settings is wrong.

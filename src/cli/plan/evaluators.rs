@@ -1,4 +1,4 @@
-//! Who evaluates health checks: what the daemon takes its stance by, read once.
+//! Who evaluates health checks: what the activation of the daemon's checker depends on, read once.
 
 use jiff::Timestamp;
 use kube::Client;

@@ -23,7 +23,7 @@ pub(crate) enum MhcChange {
     Namespace(String),
     /// The Node of this name.
     Node(String),
-    /// Whether our health checker stands in.
+    /// Whether our health checker is active.
     All,
 }
 
@@ -159,7 +159,7 @@ impl<K: Resource> ChangeHandler<K> {
             let namespace = self.namespace.clone().or(namespace);
             let woke = namespace.map_or_else(|| MhcChange::Node(name), MhcChange::Namespace);
             if self.changes.send(woke).is_err() {
-                tracing::debug!("the health checker has ended; nobody is woken");
+                tracing::debug!("the health checker has ended; nobody is told");
             }
         }
     }

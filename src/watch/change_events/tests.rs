@@ -41,14 +41,14 @@ fn listen() -> (ChangeHandlers, Heard) {
 #[test]
 fn a_heartbeat_wakes_nobody_and_a_condition_does() {
     let (mut wakes, mut heard) = listen();
-    let woken = vec![MhcChange::Node("n".to_owned())];
+    let changed = vec![MhcChange::Node("n".to_owned())];
     let mut apply = |heartbeat, status| {
         wakes.nodes.note(&Event::Apply(node_with(heartbeat, status)));
         heard.all()
     };
-    assert_eq!(apply("2026-01-01T00:00:01Z", "True"), woken);
+    assert_eq!(apply("2026-01-01T00:00:01Z", "True"), changed);
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
-    assert_eq!(apply("2026-01-01T00:00:02Z", "Unknown"), woken);
+    assert_eq!(apply("2026-01-01T00:00:02Z", "Unknown"), changed);
     assert_eq!(apply("2026-01-01T00:00:03Z", "Unknown"), []);
 }
 
@@ -77,13 +77,13 @@ fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of
 #[test]
 fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
     let (mut wakes, mut heard) = listen();
-    let woken = [MhcChange::Namespace("machines".to_owned())];
+    let changed = [MhcChange::Namespace("machines".to_owned())];
     let unchanged = |name: &str| machine_with(name, |_| {});
     wakes.openshift.machines.note(&Event::Init);
     wakes.openshift.machines.note(&Event::InitApply(unchanged("a")));
     assert_eq!(heard.all(), [], "the cache has it only when the list is complete");
     wakes.openshift.machines.note(&Event::InitDone);
-    assert_eq!(heard.all(), woken);
+    assert_eq!(heard.all(), changed);
     for (listed, expected) in [
         (vec!["a"], 0),
         (vec!["a", "b"], 1),
@@ -98,7 +98,7 @@ fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
         assert_eq!(heard.all().len(), expected, "{listed:?}");
     }
     wakes.openshift.machines.note(&Event::Delete(unchanged("b")));
-    assert_eq!(heard.all(), woken);
+    assert_eq!(heard.all(), changed);
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn cluster_with(paused: bool, version: &str) -> Guarded<Cluster> {
 #[test]
 fn a_pause_of_a_cluster_wakes_and_its_phase_does_not() {
     let (mut wakes, mut heard) = listen();
-    let woken = vec![MhcChange::Namespace("machines".to_owned())];
+    let changed = vec![MhcChange::Namespace("machines".to_owned())];
     for (paused, version, expected) in [
-        (false, "1", woken.clone()),
+        (false, "1", changed.clone()),
         (false, "2", vec![]),
-        (true, "3", woken),
+        (true, "3", changed),
     ] {
         wakes.clusters.note(&Event::Apply(cluster_with(paused, version)));
         assert_eq!(heard.all(), expected, "{version}");
@@ -225,10 +225,10 @@ fn a_node_of_a_workload_cluster_wakes_where_its_machine_is() {
         wake.note(&Event::Apply(node_with(heartbeat, status)));
         heard.all()
     };
-    let woken = vec![MhcChange::Namespace("machines".to_owned())];
-    assert_eq!(apply("2026-01-01T00:00:01Z", "True"), woken);
+    let changed = vec![MhcChange::Namespace("machines".to_owned())];
+    assert_eq!(apply("2026-01-01T00:00:01Z", "True"), changed);
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
-    assert_eq!(apply("2026-01-01T00:00:03Z", "Unknown"), woken);
+    assert_eq!(apply("2026-01-01T00:00:03Z", "Unknown"), changed);
 }
 
 fn of_cluster_api(change: impl FnOnce(&mut Value)) -> Guarded<Machine> {

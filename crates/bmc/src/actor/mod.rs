@@ -8,7 +8,7 @@
 //!
 //! An order that was begun is carried to its end, also when whoever gave it has gone: a request
 //! that is cut off in the middle leaves sessions behind. One that was not begun is dropped with its
-//! giver.
+//! caller.
 
 mod handle;
 mod pace;

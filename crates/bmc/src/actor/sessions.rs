@@ -92,18 +92,18 @@ impl Sessions {
 
     pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<PowerRead, BmcError> {
         let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
-        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        talk.last_read = Some(Instant::now());
-        let read = talk.bmc.read_with(!doubted).await;
+        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        session.last_read = Some(Instant::now());
+        let read = session.bmc.read_with(!doubted).await;
         self.note_doubt(read.as_ref());
         read
     }
 
     pub(super) async fn inspect(&mut self, target: &BmcTarget) -> Result<Inspection, BmcError> {
         let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
-        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        talk.last_read = Some(Instant::now());
-        let found = talk.bmc.inspect_with(!doubted).await;
+        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        session.last_read = Some(Instant::now());
+        let found = session.bmc.inspect_with(!doubted).await;
         self.note_doubt(found.as_ref().map(|found| &found.reading));
         found
     }
@@ -119,8 +119,8 @@ impl Sessions {
     }
 
     pub(super) async fn end_session(&mut self, target: &BmcTarget, path: &str) -> Result<bool, BmcError> {
-        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        talk.bmc.end_session(path).await
+        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        session.bmc.end_session(path).await
     }
 
     pub(super) async fn command(
@@ -129,10 +129,10 @@ impl Sessions {
         command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
-        let talk = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
         match command {
-            Verb::PowerOff => talk.bmc.power_off(not_after).await,
-            Verb::PowerOn => talk.bmc.power_on(not_after).await,
+            Verb::PowerOff => session.bmc.power_off(not_after).await,
+            Verb::PowerOn => session.bmc.power_on(not_after).await,
         }
     }
 
@@ -172,14 +172,14 @@ impl Sessions {
     }
 
     fn find(&self, target: &BmcTarget) -> Option<usize> {
-        self.open.iter().position(|talk| *talk.target == *target)
+        self.open.iter().position(|session| *session.target == *target)
     }
 
     /// Moves a conversation to the end of the list.
     fn turn_to(&mut self, target: &BmcTarget) -> Option<&mut Talk> {
         let index = self.find(target)?;
-        let talk = self.open.remove(index);
-        self.open.push(talk);
+        let session = self.open.remove(index);
+        self.open.push(session);
         self.open.last_mut()
     }
 }

@@ -171,7 +171,7 @@ async fn an_order_whose_giver_has_gone_is_not_begun() {
         bmcs.line(target(&host), Urgency::Remediation),
     );
     first.read().await.unwrap();
-    // Both are given, and the command behind the read loses its giver, before the actor has its turn.
+    // Both are given, and the command behind the read loses its caller, before the actor has its turn.
     let mut reading = Box::pin(first.read());
     let mut commanding = Box::pin(second.command(Verb::PowerOff, in_a_minute()));
     assert!(futures::poll!(&mut reading).is_pending());
@@ -193,7 +193,7 @@ async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
     );
     first.read().await.unwrap();
     first.command(Verb::PowerOff, in_a_minute()).await.unwrap();
-    // The next turn is not before its giver has gone, however slow this machine is.
+    // The next turn is not before its caller has gone, however slow this machine is.
     let pace = bmcs.pace(&target(&host));
     pace.with(|pace, now| pace.note_command(now + Duration::from_secs(30)));
     let mut reading = Box::pin(first.read());

@@ -1,4 +1,4 @@
-//! Whether our health checker stands in for the platform's.
+//! Whether our health checker is active in place of the platform's.
 
 use super::platform::Platform;
 use crate::facts::{Lookup, Obstacle};
@@ -15,7 +15,7 @@ pub enum Wanted {
     Never,
 }
 
-/// Whether our health checker stands in, and why.
+/// Whether our health checker is active, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// It evaluates the checks, and writes triggers and status; the text says why it does.

@@ -1,4 +1,4 @@
-//! Our own health checker: whether it stands in for the platform's, and what it does when it does.
+//! Our own health checker: whether it is active in place of the platform's, and what it does then.
 //!
 //! It does what machine-api-operator's controller does with the strategy external-baremetal, also for the
 //! MachineHealthChecks of Cluster API: it puts the trigger on Machines. Everything after that is the path of any trigger, so it may be stopped, and the

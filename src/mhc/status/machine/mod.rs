@@ -15,7 +15,7 @@ use crate::mhc::state::MhcController;
 use crate::mhc::status::conditions::{ConditionText, field, listed, stands};
 use crate::snapshot::machines::merge_status;
 
-/// For how long one pass writes conditions. Where thousands are owed, as when the daemon begins to stand in, a Node
+/// For how long one pass writes conditions. Where thousands are owed, as when the daemon becomes active, a Node
 /// that dies meanwhile does not wait for them.
 const TURN: Duration = Duration::from_secs(2);
 
