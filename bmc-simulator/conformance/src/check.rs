@@ -6,7 +6,10 @@ use anyhow::Result;
 use futures::future::BoxFuture;
 
 /// How long one tool may take for everything it is asked.
-const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Reads every resource there is, for minutes, most of which it waits.
+const SERVICE_VALIDATOR: &str = "rf_service_validator";
 
 /// How often a tool was content, and what it complained of.
 #[derive(Debug, Default)]
@@ -43,6 +46,11 @@ pub(crate) struct Outcome {
 }
 
 impl Check {
+    /// Whether it takes minutes, and may run beside others.
+    pub(crate) fn is_long(&self) -> bool {
+        self.tool.starts_with(SERVICE_VALIDATOR)
+    }
+
     /// Runs it; an error, or too much time, counts as one failure.
     pub(crate) async fn run(&self) -> Outcome {
         let started = Instant::now();

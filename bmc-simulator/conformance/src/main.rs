@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Parser;
+use futures::future::join_all;
 
 use check::{Check, Outcome};
 
@@ -49,6 +50,11 @@ fn wanted(checks: Vec<Check>, part: Option<&str>) -> Result<Vec<Check>, String> 
     Ok(wanted)
 }
 
+async fn run(check: &Check) -> Outcome {
+    println!("running {} ...", check.tool);
+    check.run().await
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -59,11 +65,16 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut outcomes = Vec::new();
-    for check in wanted {
-        println!("running {} ...", check.tool);
-        outcomes.push(check.run().await);
-    }
+    let (long, short): (Vec<Check>, Vec<Check>) = wanted.into_iter().partition(Check::is_long);
+    let in_turn = async {
+        let mut outcomes = Vec::new();
+        for check in &short {
+            outcomes.push(run(check).await);
+        }
+        outcomes
+    };
+    let (mut outcomes, others) = tokio::join!(join_all(long.iter().map(run)), in_turn);
+    outcomes.extend(others);
     check::print_table(&outcomes);
     if outcomes.iter().all(Outcome::is_good) {
         ExitCode::SUCCESS
