@@ -102,7 +102,7 @@ async fn passed_on(server: &Client, request: Request) -> Response {
 }
 
 #[tokio::test]
-async fn looks_at_many_hosts_at_once_share_their_lists() -> Result<()> {
+async fn looks_at_many_hosts_at_once_share_their_lists() -> world::Outcome {
     let cluster = &control_plane().await?;
     let mut policy = world::daemon::permissive_policy();
     policy["healthChecker"] = json!("Always");

@@ -30,7 +30,7 @@ async fn bmc(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<(Op
 }
 
 #[tokio::test]
-async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
+async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcome {
     let cluster = &control_plane().await?;
     let wrong_secret = HostOptions {
         secret: Box::new(|mut secret| {
@@ -57,7 +57,7 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let [good, rejected, another, hanging, lying] = &world.hosts[..] else {
-        anyhow::bail!("five hosts were asked for");
+        panic!("five hosts were asked for");
     };
     lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;
     hanging.bmc.inject(Fault::RefuseConnections)?;
@@ -97,7 +97,7 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> Result<()> {
+async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> world::Outcome {
     let cluster = &control_plane().await?;
     let world = World::new(cluster, "bmc-busy", vec![HostOptions::default()]).await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
@@ -117,7 +117,7 @@ async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> Result<()> {
+async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> world::Outcome {
     let cluster = &control_plane().await?;
     let world = World::new(cluster, "bmc-busy-node", vec![HostOptions::default()]).await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
@@ -139,7 +139,7 @@ async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> 
 
 #[tokio::test]
 async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_login_is_not_repeated()
--> Result<()> {
+-> world::Outcome {
     let cluster = &control_plane().await?;
     let wrong_secret = HostOptions {
         secret: Box::new(|mut secret| {
@@ -152,7 +152,7 @@ async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_log
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let [shared, twice] = &world.hosts[..] else {
-        anyhow::bail!("two hosts were asked for");
+        panic!("two hosts were asked for");
     };
     for blade in ["blade-2", "blade-3"] {
         let endpoint = json!({
@@ -193,7 +193,7 @@ async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_log
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> Result<()> {
+async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> world::Outcome {
     let cluster = &control_plane().await?;
     let world = World::new(
         cluster,
@@ -203,7 +203,7 @@ async fn a_host_that_cannot_be_checked_does_not_take_the_others_with_it() -> Res
     .await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let [good, lying] = &world.hosts[..] else {
-        anyhow::bail!("two hosts were asked for");
+        panic!("two hosts were asked for");
     };
     // Off of a Node that is Ready is doubted, and the Node's Lease is not for this person to read.
     lying.bmc.inject(Fault::ReportLiteral(Some("Off".to_owned())))?;

@@ -65,24 +65,24 @@ async fn is_power_cycled(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_host_that_a_provider_id_names_is_power_cycled() -> Result<()> {
+async fn the_host_that_a_provider_id_names_is_power_cycled() -> world::Outcome {
     let (world, _) = world("m3-named").await?;
     let host = &world.hosts[0];
     let metal3_machine = metal3_provider::metal3_machine(&host.name);
     let id = format!("metal3://{}/{}/{metal3_machine}", world.namespace, host.name);
     metal3_provider::provide(&world, host, Some(&id)).await?;
-    is_power_cycled(&world).await
+    Ok(is_power_cycled(&world).await?)
 }
 
 #[tokio::test]
-async fn the_host_that_a_provider_id_of_the_older_form_means_is_power_cycled() -> Result<()> {
+async fn the_host_that_a_provider_id_of_the_older_form_means_is_power_cycled() -> world::Outcome {
     let (world, uid) = world("m3-older").await?;
     metal3_provider::provide(&world, &world.hosts[0], Some(&format!("metal3://{uid}"))).await?;
-    is_power_cycled(&world).await
+    Ok(is_power_cycled(&world).await?)
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_surely_the_machines_is_left_alone_and_the_reason_is_named() -> Result<()> {
+async fn a_host_that_is_not_surely_the_machines_is_left_alone_and_the_reason_is_named() -> world::Outcome {
     let (world, uid) = world("m3-refused").await?;
     let host = &world.hosts[0];
     let (machines, hosts) = (

@@ -160,7 +160,7 @@ async fn world_of(name: &str, never_booting: bool) -> Result<World> {
 }
 
 #[tokio::test]
-async fn checks_templates_and_owners_of_v1beta1_are_served() -> Result<()> {
+async fn checks_templates_and_owners_of_v1beta1_are_served() -> world::Outcome {
     let checked = world_of("older", false).await?;
     let owned = world_of("older-owner", true).await?;
     escalation::owned_in_cluster_api(&owned, &owned.hosts[0], "blue").await?;
@@ -171,7 +171,7 @@ async fn checks_templates_and_owners_of_v1beta1_are_served() -> Result<()> {
     let _daemon = world::daemon::shared_with(cluster, DAEMON, policy, "info").await?;
 
     tokio::try_join!(is_found_and_brought_back(&checked), owner_is_asked(&owned))?;
-    an_upgrade_is_followed(&checked).await
+    Ok(an_upgrade_is_followed(&checked).await?)
 }
 
 /// Cluster API is upgraded while the daemon runs: what only the newer version knows counts from then on.

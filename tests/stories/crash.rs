@@ -78,7 +78,7 @@ async fn all_succeed(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
+async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> world::Outcome {
     let (plane, world) = own_world("crash", Boundary::ALL.map(park::options).into()).await?;
     park::refuse_writes(&world).await?;
     let daemon = world::daemon::start(&plane, DAEMON, "info")?;
@@ -99,7 +99,7 @@ async fn a_crash_at_any_boundary_changes_nothing_in_the_end() -> Result<()> {
     all_succeed(&world).await?;
     no_session_stays(&world).await?;
 
-    assert_each_power_cycled_once(&world, cursor, 2).await
+    Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
 }
 
 /// The successor ends the sessions that the daemon left when it died.
@@ -115,7 +115,7 @@ async fn no_session_stays(world: &World) -> Result<()> {
 
 /// The daemon dies whenever a power command goes out or the next phase is written, nine times.
 #[tokio::test]
-async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
+async fn crash_upon_crash_changes_nothing_in_the_end() -> world::Outcome {
     let (plane, world) = own_world("crashes", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let cursor = plane.audit_cursor()?;
@@ -163,18 +163,18 @@ async fn crash_upon_crash_changes_nothing_in_the_end() -> Result<()> {
     all_succeed(&world).await?;
     no_session_stays(&world).await?;
 
-    assert_each_power_cycled_once(&world, cursor, 3).await
+    Ok(assert_each_power_cycled_once(&world, cursor, 3).await?)
 }
 
 /// Over IPMI no connection breaks when the daemon dies: whether the host was told is found out by reading.
 #[tokio::test]
-async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> Result<()> {
+async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> world::Outcome {
     let hosts = vec![HostOptions::over_ipmi(), HostOptions::over_ipmi()];
     let (plane, world) = own_world("crash-ipmi", hosts).await?;
     let both = world::daemon::policy_for(&["Redfish", "IPMI"]);
     world::set_policy(&world.client, both).await?;
     let [untold, silent] = &world.hosts[..] else {
-        anyhow::bail!("two hosts were asked for");
+        panic!("two hosts were asked for");
     };
     let control = RequestClass::IpmiChassisControl;
     untold.bmc.inject(IpmiFault::LoseRequest.on(control))?;
@@ -215,12 +215,12 @@ async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> Resu
     }
     all_succeed(&world).await?;
 
-    assert_each_power_cycled_once(&world, cursor, 2).await
+    Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
 }
 
 /// Frozen past the end of its intent and thawed, it sends nothing late; told to end, it ends at once.
 #[tokio::test]
-async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()> {
+async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> world::Outcome {
     let (plane, world) = own_world("frozen", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let cursor = plane.audit_cursor()?;
@@ -241,13 +241,13 @@ async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> Result<()
     all_succeed(&world).await?;
 
     assert!(status.success(), "SIGTERM ended it with {status}");
-    assert_each_power_cycled_once(&world, cursor, 2).await
+    Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
 }
 
 /// Told to end while hosts go off, it gives their BMCs the sessions back, and does not wait for one
 /// that hangs.
 #[tokio::test]
-async fn told_to_end_it_leaves_no_session_behind() -> Result<()> {
+async fn told_to_end_it_leaves_no_session_behind() -> world::Outcome {
     let slowly = || {
         let mut options = HostOptions::default();
         options.delays.off = Duration::from_secs(30).into();
@@ -267,7 +267,7 @@ async fn told_to_end_it_leaves_no_session_behind() -> Result<()> {
         assert_eq!(host.bmc.snapshot().sessions.len(), 1, "sessions of {}", host.name);
     }
     let [hanging, others @ ..] = &world.hosts[..] else {
-        anyhow::bail!("three hosts were asked for");
+        panic!("three hosts were asked for");
     };
     hanging.bmc.inject(Fault::Hang)?;
 
@@ -293,5 +293,5 @@ async fn told_to_end_it_leaves_no_session_behind() -> Result<()> {
     hanging.bmc.clear_faults();
     let _successor = world::daemon::start(&plane, DAEMON, "info")?;
     all_succeed(&world).await?;
-    assert_each_power_cycled_once(&world, cursor, 2).await
+    Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
 }

@@ -43,7 +43,7 @@ fn condition(remediation: &PowerCycleRemediation, kind: &str) -> Option<String> 
 }
 
 #[tokio::test]
-async fn a_machine_that_is_owned_is_deleted_once_the_daemon_may() -> Result<()> {
+async fn a_machine_that_is_owned_is_deleted_once_the_daemon_may() -> world::Outcome {
     let world = world_of("deleted", HostOptions::default()).await?;
     let host = &world.hosts[0];
     escalation::owned_by_machine_set(&world, host).await?;
@@ -77,7 +77,7 @@ async fn a_machine_that_is_owned_is_deleted_once_the_daemon_may() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_machine_without_an_owner_stays_and_the_failure_says_so() -> Result<()> {
+async fn a_machine_without_an_owner_stays_and_the_failure_says_so() -> world::Outcome {
     let world = world_of("unowned", HostOptions::default()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
@@ -100,7 +100,7 @@ async fn a_machine_without_an_owner_stays_and_the_failure_says_so() -> Result<()
 }
 
 #[tokio::test]
-async fn the_owner_of_a_machine_of_cluster_api_is_asked_in_both_forms() -> Result<()> {
+async fn the_owner_of_a_machine_of_cluster_api_is_asked_in_both_forms() -> world::Outcome {
     let world = world_of("owner", cluster_api::options("blue")).await?;
     let host = &world.hosts[0];
     cluster_api::create_cluster(&world, "blue").await?;

@@ -31,7 +31,7 @@ fn hosts(count: usize) -> Vec<HostOptions> {
 }
 
 #[tokio::test]
-async fn invariant_8_recovery_is_never_blocked_by_a_pause() -> Result<()> {
+async fn invariant_8_recovery_is_never_blocked_by_a_pause() -> world::Outcome {
     let cluster = &control_plane().await?;
     world::daemon::shared(cluster, DAEMON).await?;
     let world = World::new(cluster, "pause", hosts(2)).await?;
@@ -117,7 +117,7 @@ async fn stored(world: &World) -> Result<Vec<(&'static str, String)>> {
 }
 
 #[tokio::test]
-async fn invariant_11_the_password_is_nowhere_but_in_its_secret() -> Result<()> {
+async fn invariant_11_the_password_is_nowhere_but_in_its_secret() -> world::Outcome {
     let cluster = &control_plane().await?;
     let daemon = world::daemon::shared(cluster, DAEMON).await?;
     let world = World::new(cluster, "canary", hosts(6)).await?;

@@ -18,7 +18,7 @@ async fn control_plane() -> Result<Cluster> {
 }
 
 #[tokio::test]
-async fn an_unhealthy_machine_is_power_cycled_and_comes_back() -> Result<()> {
+async fn an_unhealthy_machine_is_power_cycled_and_comes_back() -> world::Outcome {
     let cluster = &control_plane().await?;
     let mut world = World::new(cluster, "main", vec![HostOptions::default()]).await?;
     world.health_check().await?;

@@ -80,7 +80,7 @@ fn assert_decorated(node: &Node) {
 }
 
 #[tokio::test]
-async fn releasing_by_taint_leaves_everything_else_on_the_node() -> Result<()> {
+async fn releasing_by_taint_leaves_everything_else_on_the_node() -> world::Outcome {
     let world = world_of("by-taint", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     decorate(&world, host).await?;
@@ -102,7 +102,7 @@ async fn releasing_by_taint_leaves_everything_else_on_the_node() -> Result<()> {
 }
 
 #[tokio::test]
-async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> Result<()> {
+async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> world::Outcome {
     let world = world_of("by-deletion", vec![HostOptions::default()]).await?;
     let cursor = world.cluster.audit_cursor()?;
     let host = &world.hosts[0];
@@ -143,7 +143,7 @@ async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> Result<
 }
 
 #[tokio::test]
-async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() -> Result<()> {
+async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() -> world::Outcome {
     // The BMCEndpoint names the Machine, and only the Node, which is gone, said that it has that Machine.
     let world = world_of("named-node", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
@@ -169,7 +169,7 @@ async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() 
 }
 
 #[tokio::test]
-async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
+async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> world::Outcome {
     let slow = |off: u64, boot: u64| {
         let mut options = HostOptions::default();
         options.delays.off = Duration::from_secs(off).into();
@@ -183,7 +183,7 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
     .await?;
     let cursor = world.cluster.audit_cursor()?;
     let [pending, powering_off, fencing, booting] = &world.hosts[..] else {
-        anyhow::bail!("four hosts were asked for");
+        panic!("four hosts were asked for");
     };
     let busy = Fault::http_status(503).on(RequestClass::SessionCreate);
     pending.bmc.inject(busy)?;
@@ -236,7 +236,7 @@ async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_taint_that_a_deleted_remediation_left_behind_goes_when_the_node_is_ready() -> Result<()> {
+async fn a_taint_that_a_deleted_remediation_left_behind_goes_when_the_node_is_ready() -> world::Outcome {
     let world = world_of("leftover", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     decorate(&world, host).await?;

@@ -62,7 +62,7 @@ async fn written(world: &World, host: &WorldHost) -> Result<Vec<(String, Value)>
 }
 
 #[tokio::test]
-async fn a_host_under_the_hands_of_another_is_left_alone_until_it_is_given_back() -> Result<()> {
+async fn a_host_under_the_hands_of_another_is_left_alone_until_it_is_given_back() -> world::Outcome {
     let world = world_of("lease-held").await?;
     let host = &world.hosts[0];
     node_lease::hold(&world, host, "node-maintenance", 3_600).await?;
@@ -106,7 +106,7 @@ async fn a_host_under_the_hands_of_another_is_left_alone_until_it_is_given_back(
 }
 
 #[tokio::test]
-async fn a_lease_that_ran_out_is_taken_over_and_a_request_taken_back_leaves_none() -> Result<()> {
+async fn a_lease_that_ran_out_is_taken_over_and_a_request_taken_back_leaves_none() -> world::Outcome {
     let world = world_of("lease-old").await?;
     let host = &world.hosts[0];
     node_lease::hold(&world, host, "node-maintenance", 3_600).await?;
@@ -132,11 +132,11 @@ async fn a_lease_that_ran_out_is_taken_over_and_a_request_taken_back_leaves_none
     world.remediation_gone(&name, LONG).await?;
 
     assert_eq!(host.transitions(), (1, 1));
-    node_lease::is_free(&world, host).await
+    Ok(node_lease::is_free(&world, host).await?)
 }
 
 #[tokio::test]
-async fn what_the_node_health_check_behind_a_request_holds_is_left_to_it() -> Result<()> {
+async fn what_the_node_health_check_behind_a_request_holds_is_left_to_it() -> world::Outcome {
     let world = world_of("lease-nhc").await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
@@ -160,7 +160,8 @@ async fn what_the_node_health_check_behind_a_request_holds_is_left_to_it() -> Re
 /// Source: node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`,
 /// `internal/controller/resources/manager.go`.
 #[tokio::test]
-async fn what_the_machine_health_check_behind_a_request_of_the_operator_holds_is_left_to_it() -> Result<()> {
+async fn what_the_machine_health_check_behind_a_request_of_the_operator_holds_is_left_to_it() -> world::Outcome
+{
     let cluster = &control_plane().await?;
     let world = World::new(cluster, "lease-mhc", vec![HostOptions::default()]).await?;
     node_lease::agree_by_leases(&world.client).await?;

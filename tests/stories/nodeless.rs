@@ -68,7 +68,7 @@ async fn cell(world: &World, column: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> Result<()> {
+async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> world::Outcome {
     let world = world_of("never-joined", never_joined()).await?;
     let host = &world.hosts[0];
     nodeless::state_uuid(&world, host).await?;
@@ -112,7 +112,7 @@ async fn a_host_that_never_joined_is_power_cycled_once_and_joins() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> Result<()> {
+async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> world::Outcome {
     let world = world_of("node-deleted", HostOptions::default()).await?;
     let host = &world.hosts[0];
     nodeless::state_uuid(&world, host).await?;
@@ -140,7 +140,7 @@ async fn a_host_whose_node_was_deleted_is_power_cycled_and_registers_again() -> 
 }
 
 #[tokio::test]
-async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
+async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> world::Outcome {
     let world = world_of("not-stated", never_joined()).await?;
     let host = &world.hosts[0];
     nodeless::check(&world).await?;
@@ -165,7 +165,7 @@ async fn a_host_of_which_nobody_stated_the_uuid_is_left_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_whose_uuid_a_node_has_is_left_alone() -> Result<()> {
+async fn a_host_whose_uuid_a_node_has_is_left_alone() -> world::Outcome {
     let world = world_of("taken", never_joined()).await?;
     let host = &world.hosts[0];
     nodeless::state_uuid(&world, host).await?;
@@ -188,7 +188,7 @@ async fn a_host_whose_uuid_a_node_has_is_left_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_that_is_being_provisioned_is_not_even_asked_for() -> Result<()> {
+async fn a_host_that_is_being_provisioned_is_not_even_asked_for() -> world::Outcome {
     let world = world_of("provisioning", never_joined()).await?;
     let host = &world.hosts[0];
     nodeless::state_uuid(&world, host).await?;

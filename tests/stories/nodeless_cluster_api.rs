@@ -25,7 +25,7 @@ async fn control_plane() -> Result<Cluster> {
 }
 
 #[tokio::test]
-async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> Result<()> {
+async fn a_deleted_node_is_believed_only_of_the_right_cluster() -> world::Outcome {
     let cluster = &control_plane().await?;
     let workload = ControlPlane::start(Options::default()).await?;
     let options = vec![cluster_api::options(CLUSTER), cluster_api::options(CLUSTER)];

@@ -102,7 +102,7 @@ async fn says_that_it_cannot_be_read(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_once() -> Result<()> {
+async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_once() -> world::Outcome {
     let cluster = &control_plane().await?;
     let daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
     let mut cases = [Case::new("policy", Reason::PolicyMissing, &[])];
@@ -134,7 +134,7 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
     .await?;
     tokio::time::timeout(SOONER, refusal::goes_on(&world, host)).await??;
 
-    what_triggers_do(cluster, &daemon).await
+    Ok(what_triggers_do(cluster, &daemon).await?)
 }
 
 async fn is_in_force(world: &World) -> Result<()> {

@@ -116,7 +116,7 @@ async fn written(cluster: &Cluster, since: Cursor) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn a_template_that_nothing_can_be_made_from_says_so_once_and_says_when_it_is_well() -> Result<()> {
+async fn a_template_that_nothing_can_be_made_from_says_so_once_and_says_when_it_is_well() -> world::Outcome {
     let cluster = &control_plane().await?;
     let cursor = cluster.audit_cursor()?;
     let world = World::new(cluster, "templates", Vec::new()).await?;

@@ -32,7 +32,7 @@ fn request(name: &str) -> Result<PowerCycleRemediation> {
 }
 
 #[tokio::test]
-async fn a_machine_whose_kind_is_not_served_is_not_taken_for_one_that_is_gone() -> Result<()> {
+async fn a_machine_whose_kind_is_not_served_is_not_taken_for_one_that_is_gone() -> world::Outcome {
     let cluster = &control_plane().await?;
     let client = cluster.client().await?;
     let namespace = cluster.namespace("unserved").await?;

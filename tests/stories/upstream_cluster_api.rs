@@ -54,7 +54,8 @@ fn is_on_again(journal: &Journal) -> bool {
 }
 
 #[tokio::test]
-async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> Result<()> {
+async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> world::Outcome
+{
     let workload = ControlPlane::start(Options::default()).await?;
     let world = world_across(&workload, "capi-clone", vec![cluster_api_manager::host()]).await?;
     let host = &world.hosts[0];
@@ -89,7 +90,7 @@ async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_
 }
 
 #[tokio::test]
-async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
+async fn a_clone_goes_when_the_node_recovers_by_itself() -> world::Outcome {
     let without_a_bmc = HostOptions {
         endpoint: Box::new(|_| Value::Null),
         ..cluster_api_manager::host()
@@ -117,7 +118,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
 
 /// The last rung, where the template asks for it.
 #[tokio::test]
-async fn the_owner_replaces_a_machine_whose_host_does_not_come_back() -> Result<()> {
+async fn the_owner_replaces_a_machine_whose_host_does_not_come_back() -> world::Outcome {
     let world = world_of("capi-owner", vec![never_boots(cluster_api_manager::host())]).await?;
     let host = &world.hosts[0];
     let manager = ClusterApiManager::manages(&world, &world.cluster).await?;
@@ -137,7 +138,7 @@ async fn the_owner_replaces_a_machine_whose_host_does_not_come_back() -> Result<
 }
 
 #[tokio::test]
-async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
+async fn too_many_unhealthy_machines_are_left_alone() -> world::Outcome {
     let world = world_of(
         "capi-limit",
         vec![cluster_api_manager::host(), cluster_api_manager::host()],

@@ -109,7 +109,7 @@ fn is_on_again(journal: &Journal) -> bool {
 }
 
 #[tokio::test]
-async fn a_template_is_cloned_for_a_node_and_the_clone_goes_when_the_node_is_healthy() -> Result<()> {
+async fn a_template_is_cloned_for_a_node_and_the_clone_goes_when_the_node_is_healthy() -> world::Outcome {
     let world = world_of("nhc-clone", vec![host()]).await?;
     let host = &world.hosts[0];
     let template = create_template(&world, "reboot", Value::Null, patient()).await?;
@@ -133,7 +133,7 @@ async fn a_template_is_cloned_for_a_node_and_the_clone_goes_when_the_node_is_hea
 }
 
 #[tokio::test]
-async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
+async fn a_step_whose_time_is_over_is_followed_by_the_next() -> world::Outcome {
     let world = world_of("nhc-late", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
     let (steps, [first, second]) = ladder(&world, patient(), patient()).await?;
@@ -166,7 +166,7 @@ async fn a_step_whose_time_is_over_is_followed_by_the_next() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_step_that_failed_is_followed_by_the_next_at_once() -> Result<()> {
+async fn a_step_that_failed_is_followed_by_the_next_at_once() -> world::Outcome {
     let world = world_of("nhc-failed", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
     let mut impatient = patient();
@@ -194,7 +194,7 @@ async fn a_step_that_failed_is_followed_by_the_next_at_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
+async fn a_clone_goes_when_the_node_recovers_by_itself() -> world::Outcome {
     let world = world_of("nhc-recovers", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
     let template = create_template(&world, "reboot", Value::Null, patient()).await?;
@@ -214,7 +214,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
 }
 
 #[tokio::test]
-async fn too_few_healthy_nodes_are_left_alone() -> Result<()> {
+async fn too_few_healthy_nodes_are_left_alone() -> world::Outcome {
     let world = world_of("nhc-limit", vec![host(), host()]).await?;
     let host = &world.hosts[0];
     create_template(&world, "reboot", Value::Null, patient()).await?;

@@ -80,7 +80,7 @@ fn is_on_again(journal: &Journal) -> bool {
 }
 
 #[tokio::test]
-async fn a_machine_is_marked_and_power_cycled_and_the_mark_does_not_come_back() -> Result<()> {
+async fn a_machine_is_marked_and_power_cycled_and_the_mark_does_not_come_back() -> world::Outcome {
     let (world, producer) = world_of("mhc-mark", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     world.health_check().await?;
@@ -99,7 +99,8 @@ async fn a_machine_is_marked_and_power_cycled_and_the_mark_does_not_come_back() 
 }
 
 #[tokio::test]
-async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> Result<()> {
+async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_is_healthy() -> world::Outcome
+{
     let (world, producer) = world_of("mhc-clone", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let template = health_check_with_a_template(&world).await?;
@@ -124,7 +125,7 @@ async fn a_template_is_cloned_for_a_machine_and_the_clone_goes_when_the_machine_
 }
 
 #[tokio::test]
-async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
+async fn too_many_unhealthy_machines_are_left_alone() -> world::Outcome {
     let hosts = vec![HostOptions::default(), HostOptions::default()];
     let (world, producer) = world_of("mhc-limit", hosts).await?;
     // 40 % of two Machines is none.
@@ -155,7 +156,7 @@ async fn too_many_unhealthy_machines_are_left_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mark_goes_when_the_node_recovers_by_itself() -> Result<()> {
+async fn a_mark_goes_when_the_node_recovers_by_itself() -> world::Outcome {
     let (world, producer) = world_of("mhc-recovers", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
     world.health_check().await?;
@@ -178,7 +179,7 @@ async fn a_mark_goes_when_the_node_recovers_by_itself() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
+async fn a_clone_goes_when_the_node_recovers_by_itself() -> world::Outcome {
     let (world, producer) = world_of("mhc-clone-recovers", vec![without_a_bmc()]).await?;
     let host = &world.hosts[0];
     let template = health_check_with_a_template(&world).await?;
@@ -197,7 +198,7 @@ async fn a_clone_goes_when_the_node_recovers_by_itself() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_daemons_own_health_checker_stands_aside_for_the_platforms() -> Result<()> {
+async fn the_daemons_own_health_checker_stands_aside_for_the_platforms() -> world::Outcome {
     let plane = pool::lease(&LED).await?;
     let client = plane.client().await?;
     let mut policy = world::daemon::permissive_policy();

@@ -1,6 +1,6 @@
 //! BMCEndpoints.
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::Kinds;
@@ -81,7 +81,7 @@ fn bad_endpoints() -> Vec<(Value, Vec<&'static str>)> {
 }
 
 #[tokio::test]
-async fn a_bad_endpoint_is_refused_by_field() -> Result<()> {
+async fn a_bad_endpoint_is_refused_by_field() -> world::Outcome {
     let kinds = Kinds::new().await?;
     kinds
         .try_out("BMCEndpoint", "good", &endpoint(|_| {}))

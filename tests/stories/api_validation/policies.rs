@@ -1,12 +1,12 @@
 //! The RemediationPolicy.
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use serde_json::json;
 
 use super::Kinds;
 
 #[tokio::test]
-async fn there_is_one_policy_and_its_networks_are_networks() -> Result<()> {
+async fn there_is_one_policy_and_its_networks_are_networks() -> world::Outcome {
     let kinds = Kinds::new().await?;
     let kind = "RemediationPolicy";
     let only = "there is exactly one policy, and it is named default";

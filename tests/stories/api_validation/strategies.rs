@@ -1,6 +1,6 @@
 //! What a remediation and a template share.
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::Kinds;
@@ -57,7 +57,7 @@ fn bad_strategies() -> Vec<(Value, Vec<&'static str>)> {
 }
 
 #[tokio::test]
-async fn a_bad_strategy_is_refused_by_field_in_remediations_and_templates() -> Result<()> {
+async fn a_bad_strategy_is_refused_by_field_in_remediations_and_templates() -> world::Outcome {
     let kinds = Kinds::new().await?;
     for (strategy, says) in bad_strategies() {
         let (first, rest) = says.split_first().context("names a field")?;

@@ -123,7 +123,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_leads_nowhere_is_named_and_a_corrected_one_is_used() -> Result<()> {
+async fn an_endpoint_that_leads_nowhere_is_named_and_a_corrected_one_is_used() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases();
     let world = refusal::make(&daemon.cluster, "endpoint", &mut cases).await?;

@@ -123,7 +123,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_host_that_metal3_has_in_hand_is_refused_by_name() -> Result<()> {
+async fn a_host_that_metal3_has_in_hand_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases();
     let world = refusal::make(&daemon.cluster, "metal3", &mut cases).await?;
@@ -137,7 +137,7 @@ async fn a_host_that_metal3_has_in_hand_is_refused_by_name() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> Result<()> {
+async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = [managed("direct", Reason::HostManagedByMetal3, &[], |_| {})];
     let world = refusal::make(&daemon.cluster, "direct", &mut cases).await?;
@@ -159,7 +159,7 @@ async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> Re
 }
 
 #[tokio::test]
-async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> Result<()> {
+async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = [managed(
         "off by wish",
@@ -182,5 +182,5 @@ async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> Result<()> {
     world
         .remediation_until(&host.remediation(), refusal::PATIENCE, is_managed)
         .await?;
-    refusal::never_contacted(&host.bmc)
+    Ok(refusal::never_contacted(&host.bmc)?)
 }

@@ -71,7 +71,7 @@ fn cases() -> [Case; 6] {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_fit_its_machine_is_refused_by_name() -> Result<()> {
+async fn a_node_that_does_not_fit_its_machine_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases();
     let world = refusal::make(&daemon.cluster, "node", &mut cases).await?;
@@ -85,7 +85,7 @@ async fn a_node_that_does_not_fit_its_machine_is_refused_by_name() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_node_without_a_machine_is_not_remediated() -> Result<()> {
+async fn a_node_without_a_machine_is_not_remediated() -> world::Outcome {
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
     let world = World::new(cluster, "lonely", Vec::new()).await?;
@@ -104,7 +104,7 @@ async fn a_node_without_a_machine_is_not_remediated() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_remediation_waits_for_the_node_and_goes_on_when_it_is_linked() -> Result<()> {
+async fn a_remediation_waits_for_the_node_and_goes_on_when_it_is_linked() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = [
         Case::new("no nodeRef", Reason::WithinGracePeriod, &[]).machine(|machine| {
@@ -128,8 +128,7 @@ async fn a_remediation_waits_for_the_node_and_goes_on_when_it_is_linked() -> Res
         )
         .await?;
 
-    join_all(refused.iter().map(|one| refusal::goes_on(&world, one.host)))
-        .await
-        .into_iter()
-        .collect()
+    let go_on = refused.iter().map(|one| refusal::goes_on(&world, one.host));
+    let went_on: Result<()> = join_all(go_on).await.into_iter().collect();
+    Ok(went_on?)
 }

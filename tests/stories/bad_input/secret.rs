@@ -1,6 +1,5 @@
 //! Secrets that cannot be used, and logins that the BMC rejects.
 
-use anyhow::Result;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::objects;
@@ -9,7 +8,7 @@ use world::refusal::{self, Case};
 use super::daemon;
 
 #[tokio::test]
-async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> Result<()> {
+async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = [
         Case::new(
@@ -68,7 +67,7 @@ async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> 
 }
 
 #[tokio::test]
-async fn a_rejected_login_is_tried_once_and_again_when_the_secret_changes() -> Result<()> {
+async fn a_rejected_login_is_tried_once_and_again_when_the_secret_changes() -> world::Outcome {
     let daemon = &daemon().await?;
     let wrong = "Wr0ng-canary-Pa55word";
     let mut cases = [Case::new(

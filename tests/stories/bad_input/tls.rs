@@ -129,7 +129,7 @@ async fn correct(world: &World, one: &Refused<'_>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn invariant_11_an_unverified_bmc_gets_no_credentials_and_a_verified_one_is_used() -> Result<()> {
+async fn invariant_11_an_unverified_bmc_gets_no_credentials_and_a_verified_one_is_used() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases(&another_ca()?);
     let world = refusal::make(&daemon.cluster, "tls", &mut cases).await?;

@@ -81,7 +81,7 @@ async fn planned(world: &World, machine: &str) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
+async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> world::Outcome {
     let world = world_of("capi", cluster_api::options("blue")).await?;
     leads_to_the_workload(&world, "blue").await?;
     let template = checked(&world).await?;
@@ -150,7 +150,7 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_paused_cluster_is_left_alone_until_it_is_not_paused_any_more() -> Result<()> {
+async fn a_paused_cluster_is_left_alone_until_it_is_not_paused_any_more() -> world::Outcome {
     let world = world_of("capi-paused", cluster_api::options("blue")).await?;
     leads_to_the_workload(&world, "blue").await?;
     let template = checked(&world).await?;
@@ -177,7 +177,7 @@ async fn a_paused_cluster_is_left_alone_until_it_is_not_paused_any_more() -> Res
 
 #[tokio::test]
 async fn a_control_plane_host_is_refused_until_quorum_is_judged_whether_its_cluster_answers_or_not()
--> Result<()> {
+-> world::Outcome {
     let world = world_of("capi-control-plane", cluster_api::of_the_control_plane("blue")).await?;
     let template = checked(&world).await?;
     let host = &world.hosts[0];

@@ -41,7 +41,7 @@ async fn leads_there_as(world: &World, account: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn credentials_that_are_revoked_while_the_host_is_off_are_waited_for_and_taken_up() -> Result<()> {
+async fn credentials_that_are_revoked_while_the_host_is_off_are_waited_for_and_taken_up() -> world::Outcome {
     let world = world_of("capi-rotated", cluster_api::options("blue")).await?;
     leads_there_as(&world, "before").await?;
     let host = &world.hosts[0];

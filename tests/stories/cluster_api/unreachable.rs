@@ -1,6 +1,6 @@
 //! Workload clusters that cannot be asked, or are the wrong ones, before and while a host is off.
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use bmc_simulator::Change;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::Signal;
@@ -16,7 +16,7 @@ use super::{LONG, checked, is_being_released, leads_to_the_workload, planned, wo
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 #[tokio::test]
-async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() -> Result<()> {
+async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() -> world::Outcome {
     let world = world_of("capi-lost", cluster_api::options("blue")).await?;
     let template = checked(&world).await?;
     let host = &world.hosts[0];
@@ -54,7 +54,7 @@ async fn a_cluster_that_cannot_be_asked_is_waited_for_and_holds_up_no_other() ->
 }
 
 #[tokio::test]
-async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> Result<()> {
+async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> world::Outcome {
     let workload = ControlPlane::start(Options::default()).await?;
     let world = world_across(workload.cluster(), "capi-hangs", cluster_api::options("blue")).await?;
     cluster_api::connect(&world, "blue", workload.cluster()).await?;
@@ -83,7 +83,7 @@ fn lists_nodes(user: &str) -> impl Fn(&AuditEvent) -> bool {
 }
 
 #[tokio::test]
-async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> Result<()> {
+async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> world::Outcome {
     let world = world_of("capi-blind", cluster_api::options("blue")).await?;
     let workload = harness::workload_cluster().await?;
     let (from, user) = (workload.audit_cursor()?, format!("blind-{}", world.namespace));
@@ -110,7 +110,7 @@ async fn a_cluster_that_does_not_show_its_nodes_is_asked_at_pauses() -> Result<(
 
 #[tokio::test]
 async fn a_kubeconfig_that_leads_elsewhere_while_the_host_is_off_keeps_nothing_off_and_ends_nothing()
--> Result<()> {
+-> world::Outcome {
     let world = world_of("capi-swapped", cluster_api::options("blue")).await?;
     leads_to_the_workload(&world, "blue").await?;
     let template = checked(&world).await?;

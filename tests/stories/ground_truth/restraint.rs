@@ -9,7 +9,7 @@ use world::{HostOptions, WorldHost, objects, record, truth};
 use super::{LONG, good, world_of};
 
 #[tokio::test]
-async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> Result<()> {
+async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> world::Outcome {
     let world = world_of("recovers", vec![good()]).await?;
     let host = &world.hosts[0];
     let not_yet: Injection = Fault::http_status(503).into();
@@ -36,7 +36,7 @@ async fn invariant_6_a_node_that_recovers_in_time_is_not_powered_off() -> Result
 }
 
 #[tokio::test]
-async fn invariant_6_the_last_thing_before_a_power_off_is_a_live_read() -> Result<()> {
+async fn invariant_6_the_last_thing_before_a_power_off_is_a_live_read() -> world::Outcome {
     let world = world_of("last-look", vec![good()]).await?;
     let host = &world.hosts[0];
     let cursor = world.cluster.audit_cursor()?;
@@ -79,7 +79,7 @@ async fn invariant_6_the_last_thing_before_a_power_off_is_a_live_read() -> Resul
 }
 
 #[tokio::test]
-async fn invariant_9_what_is_unknown_stops() -> Result<()> {
+async fn invariant_9_what_is_unknown_stops() -> world::Outcome {
     let unnamed = HostOptions {
         node: Box::new(|mut node| {
             node.system_uuid = String::new();

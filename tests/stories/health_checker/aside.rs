@@ -71,7 +71,7 @@ async fn renew(world: &World, second: u8) -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_stands_aside_while_the_lease_of_the_platforms_controller_is_renewed() -> Result<()> {
+async fn it_stands_aside_while_the_lease_of_the_platforms_controller_is_renewed() -> world::Outcome {
     let _cluster = CLUSTER.write().await;
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -123,7 +123,7 @@ async fn it_stands_aside_while_the_lease_of_the_platforms_controller_is_renewed(
     triggered(&world, &host.name, true).await?;
     policy_says(&world, "HealthChecker", "True", "StandingIn").await?;
     status(&world, "workers", |status| status.current_healthy == Some(0)).await?;
-    beside_the_platforms_controller(&world).await
+    Ok(beside_the_platforms_controller(&world).await?)
 }
 
 /// Where the policy wants ours beside the platform's controller, the status is that one's to write.
@@ -168,7 +168,7 @@ async fn beside_the_platforms_controller(world: &World) -> Result<()> {
 }
 
 #[tokio::test]
-async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
+async fn health_checks_that_nobody_evaluates_are_reported() -> world::Outcome {
     let _cluster = CLUSTER.write().await;
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -212,5 +212,5 @@ async fn health_checks_that_nobody_evaluates_are_reported() -> Result<()> {
     let checks = objects::health_checks(&world);
     checks.delete("with-template", &DeleteParams::default()).await?;
     daemon.metric_becomes(&of_machines, Some("0")).await?;
-    world::set_policy(&world.client, policy("Auto")).await
+    Ok(world::set_policy(&world.client, policy("Auto")).await?)
 }

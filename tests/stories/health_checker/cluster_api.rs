@@ -37,7 +37,7 @@ pub(crate) fn healthy(number: u32) -> impl Fn(&Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_dead_node_of_a_workload_cluster_is_found_and_brought_back() -> Result<()> {
+async fn a_dead_node_of_a_workload_cluster_is_found_and_brought_back() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi", 2).await?;
     let host = &world.hosts[0];
@@ -81,7 +81,7 @@ async fn a_dead_node_of_a_workload_cluster_is_found_and_brought_back() -> Result
 }
 
 #[tokio::test]
-async fn a_pause_is_said_and_what_was_not_judged_meanwhile_is_judged_after_it() -> Result<()> {
+async fn a_pause_is_said_and_what_was_not_judged_meanwhile_is_judged_after_it() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-paused", 1).await?;
     let host = &world.hosts[0];
@@ -107,7 +107,7 @@ async fn a_pause_is_said_and_what_was_not_judged_meanwhile_is_judged_after_it() 
 }
 
 #[tokio::test]
-async fn a_person_who_asks_for_a_remediation_gets_one() -> Result<()> {
+async fn a_person_who_asks_for_a_remediation_gets_one() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-asked", 1).await?;
     let host = &world.hosts[0];
@@ -134,7 +134,7 @@ async fn a_person_who_asks_for_a_remediation_gets_one() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_range_and_a_cluster_that_is_not_there_forbid() -> Result<()> {
+async fn a_range_and_a_cluster_that_is_not_there_forbid() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-range", 2).await?;
     let range = json!({"triggerIf": {"unhealthyInRange": "[2-2]"}});
@@ -172,7 +172,8 @@ async fn renew(world: &World, second: u8) -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_stands_aside_for_the_manager_and_says_that_this_one_does_not_know_the_annotation() -> Result<()> {
+async fn it_stands_aside_for_the_manager_and_says_that_this_one_does_not_know_the_annotation()
+-> world::Outcome {
     let _cluster = CLUSTER.write().await;
     let world = world_of("capi-aside", 1).await?;
     world::ensure_namespace(&world.client, LEASE_NAMESPACE).await?;

@@ -49,7 +49,7 @@ async fn writes(world: &World, since: harness::Cursor) -> Result<Vec<usize>> {
 
 #[tokio::test]
 async fn machines_say_in_both_forms_whether_they_have_passed_and_are_written_to_when_that_changes()
--> Result<()> {
+-> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-said", 2).await?;
     let (dead, well) = (&world.hosts[0].name, &world.hosts[1].name);

@@ -1,6 +1,5 @@
 //! Where nobody else evaluates health checks.
 
-use anyhow::Result;
 use remediator_core::phase::Phase;
 use serde_json::json;
 use world::{HostOptions, World, objects, truth};
@@ -11,7 +10,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> Result<()> {
+async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -69,7 +68,7 @@ async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> Resu
 }
 
 #[tokio::test]
-async fn too_many_unhealthy_machines_are_left_alone_until_they_are_few() -> Result<()> {
+async fn too_many_unhealthy_machines_are_left_alone_until_they_are_few() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -130,7 +129,7 @@ async fn too_many_unhealthy_machines_are_left_alone_until_they_are_few() -> Resu
     checks
         .delete("workers", &kube::api::DeleteParams::default())
         .await?;
-    daemon
+    Ok(daemon
         .metric_becomes(&metric(&world, "nodes_covered", "workers"), None)
-        .await
+        .await?)
 }

@@ -22,7 +22,7 @@ async fn annotate(world: &World, node: &str, annotations: Value) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_node_has_to_speak_of_its_machine_of_cluster_api_and_of_no_other_api() -> Result<()> {
+async fn a_node_has_to_speak_of_its_machine_of_cluster_api_and_of_no_other_api() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-linked", 1).await?;
     let host = &world.hosts[0];
@@ -47,8 +47,8 @@ async fn a_node_has_to_speak_of_its_machine_of_cluster_api_and_of_no_other_api()
 }
 
 #[tokio::test]
-async fn a_machine_without_a_node_is_marked_when_that_has_lasted_too_long_and_for_nothing_else() -> Result<()>
-{
+async fn a_machine_without_a_node_is_marked_when_that_has_lasted_too_long_and_for_nothing_else()
+-> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-starting", 1).await?;
     let host = &world.hosts[0];
@@ -95,7 +95,7 @@ async fn a_machine_without_a_node_is_marked_when_that_has_lasted_too_long_and_fo
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<()> {
+async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-connected", 1).await?;
     let none = json!({"triggerIf": {"unhealthyLessThanOrEqualTo": 0}});
@@ -108,7 +108,7 @@ async fn a_cluster_that_is_being_connected_to_is_no_cause_for_alarm() -> Result<
 }
 
 #[tokio::test]
-async fn a_cluster_that_cannot_be_asked_is_told_on_the_check_and_judged_once_it_can() -> Result<()> {
+async fn a_cluster_that_cannot_be_asked_is_told_on_the_check_and_judged_once_it_can() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let (world, workload) = unconnected("capi-lost", 2).await?;
     cluster_api::create_health_check(&world, "workers", "blue", Value::Null).await?;
@@ -130,7 +130,7 @@ async fn a_cluster_that_cannot_be_asked_is_told_on_the_check_and_judged_once_it_
 }
 
 #[tokio::test]
-async fn a_cluster_that_no_check_is_for_is_not_connected_to() -> Result<()> {
+async fn a_cluster_that_no_check_is_for_is_not_connected_to() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-near", 1).await?;
     let since = world.cluster.audit_cursor()?;
@@ -184,7 +184,7 @@ fn webhook_that_nobody_serves(world: &World) -> Result<ValidatingWebhookConfigur
 }
 
 #[tokio::test]
-async fn a_trigger_that_a_webhook_holds_up_is_told_and_tried_again() -> Result<()> {
+async fn a_trigger_that_a_webhook_holds_up_is_told_and_tried_again() -> world::Outcome {
     let _cluster = CLUSTER.read().await;
     let world = world_of("capi-webhook", 1).await?;
     let host = &world.hosts[0];

@@ -61,7 +61,7 @@ async fn told_on_the_node(world: &World, node: &str) -> Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn a_person_names_a_node_that_has_no_machine() -> Result<()> {
+async fn a_person_names_a_node_that_has_no_machine() -> world::Outcome {
     let world = world_of("node-by-hand", without_a_machine()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
@@ -88,7 +88,7 @@ async fn a_person_names_a_node_that_has_no_machine() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions() -> Result<()> {
+async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions() -> world::Outcome {
     let world = world_of("node-mhc-disk", HostOptions::default()).await?;
     let host = &world.hosts[0];
     objects::create_health_check(&world, "disks", |check| {
@@ -131,8 +131,8 @@ async fn a_machine_health_check_with_a_template_is_judged_by_its_own_conditions(
 }
 
 #[tokio::test]
-async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_does_not_say_so() -> Result<()>
-{
+async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_does_not_say_so()
+-> world::Outcome {
     // As before the annotation is written, and when a Node has registered anew.
     let options = HostOptions {
         node: Box::new(|node| NodeTemplate {
@@ -157,7 +157,7 @@ async fn a_machine_that_says_that_the_node_is_its_own_counts_although_the_node_d
 
 /// What has failed for one is not begun anew for who waited meanwhile.
 #[tokio::test]
-async fn several_requests_for_one_host_fail_together() -> Result<()> {
+async fn several_requests_for_one_host_fail_together() -> world::Outcome {
     let world = world_of("node-merged-failure", HostOptions::default()).await?;
     let host = &world.hosts[0];
     host.bmc.inject(Fault::AcceptAndIgnore)?;
@@ -183,7 +183,7 @@ async fn several_requests_for_one_host_fail_together() -> Result<()> {
 }
 
 #[tokio::test]
-async fn several_requests_for_one_host_are_one_power_cycle() -> Result<()> {
+async fn several_requests_for_one_host_are_one_power_cycle() -> world::Outcome {
     let world = world_of("node-merged", HostOptions::default()).await?;
     let host = &world.hosts[0];
     world.health_check().await?;

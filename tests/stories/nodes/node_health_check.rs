@@ -1,6 +1,6 @@
 //! Requests of a NodeHealthCheck, as the medik8s operator makes them.
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use remediator_core::phase::{Phase, Reason};
@@ -11,7 +11,7 @@ use world::{HostOptions, conditions};
 use super::{LONG, without_a_machine, world_of};
 
 #[tokio::test]
-async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()> {
+async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> world::Outcome {
     let world = world_of("node-nhc", without_a_machine()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
@@ -34,7 +34,7 @@ async fn a_node_health_check_asks_for_a_node_that_has_no_machine() -> Result<()>
 }
 
 #[tokio::test]
-async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> Result<()> {
+async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> world::Outcome {
     let world = world_of("node-nhc-machine", HostOptions::default()).await?;
     let host = &world.hosts[0];
     world.falls_silent(host).await?;
@@ -51,7 +51,7 @@ async fn a_node_health_check_asks_for_a_node_that_has_a_machine() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_node_that_is_well_again_is_no_failure_to_its_node_health_check() -> Result<()> {
+async fn a_node_that_is_well_again_is_no_failure_to_its_node_health_check() -> world::Outcome {
     let world = world_of("node-nhc-well", without_a_machine()).await?;
     let host = &world.hosts[0];
     let check = NodeHealthCheck::create(&world, not_ready()).await?;
@@ -69,7 +69,7 @@ async fn a_node_that_is_well_again_is_no_failure_to_its_node_health_check() -> R
 }
 
 #[tokio::test]
-async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_touched() -> Result<()> {
+async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_touched() -> world::Outcome {
     // Nothing says where the BMC is, so the request waits.
     let options = HostOptions {
         endpoint: Box::new(|_| Value::Null),
@@ -110,7 +110,7 @@ async fn a_node_health_check_whose_time_is_over_is_obeyed_before_the_host_was_to
 }
 
 #[tokio::test]
-async fn a_node_that_is_ready_is_power_cycled_for_a_condition_of_its_node_health_check() -> Result<()> {
+async fn a_node_that_is_ready_is_power_cycled_for_a_condition_of_its_node_health_check() -> world::Outcome {
     let world = world_of("node-nhc-disk", without_a_machine()).await?;
     let host = &world.hosts[0];
     let corrupt = json!([{"type": "DiskCorrupt", "status": "True", "duration": "2s"}]);

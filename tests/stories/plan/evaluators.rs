@@ -13,7 +13,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_trigger_is_set_only_where_somebody_evaluates_the_check() -> Result<()> {
+async fn a_trigger_is_set_only_where_somebody_evaluates_the_check() -> world::Outcome {
     let _alone = CLUSTER.lock().await;
     let cluster = &super::control_plane().await?;
     let world = World::new(cluster, "plan-evaluators", vec![HostOptions::default()]).await?;
@@ -64,11 +64,11 @@ async fn a_trigger_is_set_only_where_somebody_evaluates_the_check() -> Result<()
         "{both}"
     );
 
-    rights::has_only_read(&world, cursor).await
+    Ok(rights::has_only_read(&world, cursor).await?)
 }
 
 #[tokio::test]
-async fn cluster_apis_manager_does_not_know_the_annotation() -> Result<()> {
+async fn cluster_apis_manager_does_not_know_the_annotation() -> world::Outcome {
     let _alone = CLUSTER.lock().await;
     let cluster = &super::control_plane().await?;
     let world = World::new(cluster, "plan-stranger", vec![cluster_api::options("blue")]).await?;
@@ -93,7 +93,7 @@ async fn cluster_apis_manager_does_not_know_the_annotation() -> Result<()> {
     assert!(why.contains("would have the Machine replaced"), "{why}");
     assert_eq!(stranger["checks"][0]["evaluatedBy"]["who"], "PlatformController");
     assert!(remediation["next"].is_null(), "{stranger}");
-    rights::has_only_read(&world, cursor).await
+    Ok(rights::has_only_read(&world, cursor).await?)
 }
 
 /// Whoever plans may read the Secret that leads to a workload cluster.

@@ -52,7 +52,7 @@ async fn names(world: &World, check: &NodeHealthCheck, templates: Value) -> Resu
 }
 
 #[tokio::test]
-async fn what_its_operator_says_of_a_node_health_check_is_shown_with_its_template() -> Result<()> {
+async fn what_its_operator_says_of_a_node_health_check_is_shown_with_its_template() -> world::Outcome {
     let _alone = CLUSTER.lock().await;
     let cluster = &super::control_plane().await?;
     let options = vec![HostOptions::default(), HostOptions::default()];
@@ -138,7 +138,7 @@ async fn what_its_operator_says_of_a_node_health_check_is_shown_with_its_templat
     node_health_checks(&world)
         .delete(&later.name_any(), &DeleteParams::default())
         .await?;
-    rights::has_only_read(&world, cursor).await
+    Ok(rights::has_only_read(&world, cursor).await?)
 }
 
 /// What the daemon does about a request of the check is said of the Machine of its Node.

@@ -83,7 +83,7 @@ fn used(events: &[AuditEvent]) -> Grants {
 }
 
 #[tokio::test]
-async fn the_shipped_role_is_exactly_what_is_used() -> Result<()> {
+async fn the_shipped_role_is_exactly_what_is_used() -> world::Outcome {
     let cluster = &control_plane().await?;
     let options = vec![
         trusted_by_config_map(),

@@ -11,7 +11,7 @@ use super::findings::faulty;
 use super::{Daemon, POLICY, daemon, is_not_ready, is_ready, ready_metric};
 
 #[tokio::test]
-async fn a_pinned_certificate_may_expire_and_that_is_said() -> Result<()> {
+async fn a_pinned_certificate_may_expire_and_that_is_said() -> world::Outcome {
     let _policy = POLICY.read().await;
     let daemon = &daemon().await?;
     let mut cases = [faulty(
@@ -34,7 +34,7 @@ async fn a_pinned_certificate_may_expire_and_that_is_said() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_certificate_that_expires_within_the_month_is_reported_with_its_date() -> Result<()> {
+async fn a_certificate_that_expires_within_the_month_is_reported_with_its_date() -> world::Outcome {
     let _policy = POLICY.read().await;
     let daemon = &daemon().await?;
     let mut cases = [faulty(

@@ -1,6 +1,6 @@
 //! What is found: each failure by its reason, and the recovery once it is corrected.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use bmc_simulator::{CertificateDefect, DecoySpec, Fault, Injection, RequestClass};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
@@ -219,17 +219,18 @@ async fn all_found_and_corrected(name: &str, mut cases: Vec<Case>) -> Result<()>
 }
 
 #[tokio::test]
-async fn what_people_got_wrong_is_found_before_it_is_needed_and_its_correction_is_noticed() -> Result<()> {
-    all_found_and_corrected("mistakes", mistakes()).await
+async fn what_people_got_wrong_is_found_before_it_is_needed_and_its_correction_is_noticed() -> world::Outcome
+{
+    Ok(all_found_and_corrected("mistakes", mistakes()).await?)
 }
 
 #[tokio::test]
-async fn what_bmcs_get_wrong_is_found_before_it_is_needed_and_their_recovery_is_noticed() -> Result<()> {
-    all_found_and_corrected("defects", defects()).await
+async fn what_bmcs_get_wrong_is_found_before_it_is_needed_and_their_recovery_is_noticed() -> world::Outcome {
+    Ok(all_found_and_corrected("defects", defects()).await?)
 }
 
 #[tokio::test]
-async fn a_ready_host_says_what_was_seen_where_people_look() -> Result<()> {
+async fn a_ready_host_says_what_was_seen_where_people_look() -> world::Outcome {
     let _policy = POLICY.read().await;
     let _daemon = daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -261,7 +262,7 @@ async fn a_ready_host_says_what_was_seen_where_people_look() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rejected_credentials_are_tried_once_however_often_the_host_is_checked() -> Result<()> {
+async fn rejected_credentials_are_tried_once_however_often_the_host_is_checked() -> world::Outcome {
     let _policy = POLICY.read().await;
     let daemon = &daemon().await?;
     let mut cases = [Case::new("wrong password", Reason::BmcCredentialsRejected, &[])
@@ -276,7 +277,7 @@ async fn rejected_credentials_are_tried_once_however_often_the_host_is_checked()
     });
     let latched = latched.await?;
 
-    ensure!(latched.last_transition_time == condition.last_transition_time);
+    assert!(latched.last_transition_time == condition.last_transition_time);
     assert_eq!(refusal::logins(&host.bmc), 1, "{:?}", host.bmc.journal());
     // And so does that of another host behind the same BMC, which counts its logins together.
     let (service, _) = host.bmc_address.split_once("/redfish/").context("has a path")?;

@@ -1,6 +1,5 @@
 //! Hosts that a BareMetalHost describes have no object of ours: they are reported by event and metric.
 
-use anyhow::Result;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::{HostOptions, World, objects, refusal};
@@ -19,7 +18,7 @@ fn behind_metal3() -> HostOptions {
 }
 
 #[tokio::test]
-async fn a_host_behind_metal3_is_reported_on_its_machine() -> Result<()> {
+async fn a_host_behind_metal3_is_reported_on_its_machine() -> world::Outcome {
     let _policy = POLICY.read().await;
     let daemon = &daemon().await?;
     let cluster = &super::control_plane().await?;
@@ -39,5 +38,5 @@ async fn a_host_behind_metal3_is_reported_on_its_machine() -> Result<()> {
     objects::patch_secret(&world, &host.name, right).await?;
     daemon.metric_becomes(&metric, Some("1")).await?;
     objects::event(&world, &host.name, Reason::BmcReady.as_str()).await?;
-    refusal::untouched(&host.bmc)
+    Ok(refusal::untouched(&host.bmc)?)
 }

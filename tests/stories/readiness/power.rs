@@ -1,6 +1,5 @@
 //! Power states: a host that is off is no contradiction to a Node that is silent.
 
-use anyhow::Result;
 use bmc_simulator::Power;
 use remediator_core::phase::Reason;
 use world::{HostOptions, World, objects};
@@ -8,7 +7,7 @@ use world::{HostOptions, World, objects};
 use super::{POLICY, daemon, is_ready};
 
 #[tokio::test]
-async fn a_host_that_is_off_and_whose_node_is_silent_contradicts_nobody() -> Result<()> {
+async fn a_host_that_is_off_and_whose_node_is_silent_contradicts_nobody() -> world::Outcome {
     let _policy = POLICY.read().await;
     let _daemon = daemon().await?;
     let cluster = &super::control_plane().await?;

@@ -23,7 +23,7 @@ async fn control_plane() -> Result<Cluster> {
 const LONG: Duration = Duration::from_mins(2);
 
 #[tokio::test]
-async fn a_system_behind_sushy_emulator_is_power_cycled_and_the_others_are_not() -> Result<()> {
+async fn a_system_behind_sushy_emulator_is_power_cycled_and_the_others_are_not() -> world::Outcome {
     let emulator = Sushy::start(4).await?;
     let cluster = &control_plane().await?;
     world::daemon::shared(cluster, DAEMON).await?;

@@ -21,6 +21,7 @@ pub mod daemon;
 pub mod definitions;
 pub mod escalation;
 pub mod events;
+pub mod failure;
 pub mod host;
 pub mod install;
 pub mod leader;
@@ -59,6 +60,7 @@ use remediator_core::phase::{Phase, Reason};
 
 #[allow(unused_imports)]
 pub use daemon::set_policy;
+pub use failure::{Failure, Outcome};
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::mount::Mount;
 use super::schedule::Pool;
 use super::told;
+use crate::failure;
 
 /// Ends when it is dropped, which is when the last clone of its [`harness::Cluster`] is.
 pub struct Lease {
@@ -35,7 +36,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         told::time(&self.name, self.mount.setting(), self.since.elapsed());
-        if thread::panicking() {
+        if failure::story_fails() {
             told::logs(&self.mount.logs());
         }
         Pool::of_this_process().give_back(self.story, &self.mount);
