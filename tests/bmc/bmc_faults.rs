@@ -99,10 +99,13 @@ fn answers() -> Vec<Case> {
             Refused("redirects"),
         ),
         case(Fault::NoSessionService, Cycled),
-        case(Fault::TruncatedJson, Refused("")),
+        case(Fault::TruncatedJson, Refused("not Redfish: broken JSON")),
         case(Fault::EndlessBody, Refused("not Redfish")),
-        case(Fault::DeepJson { depth: 10_000 }, Refused("")),
-        case(Fault::ErrorIn200, Refused("")),
+        case(
+            Fault::DeepJson { depth: 10_000 },
+            Refused("a login without X-Auth-Token"),
+        ),
+        case(Fault::ErrorIn200, Refused("a login without X-Auth-Token")),
         case(Fault::GatewayTimeoutHtml, Refused("504")),
         case(Fault::SessionTableFull, Cycled),
         case(
@@ -111,10 +114,13 @@ fn answers() -> Vec<Case> {
             },
             Cycled,
         ),
-        case(status(403), Refused("")),
+        case(status(403), Refused("rejected the credentials (HTTP 403")),
         case(status(500), Refused("500")),
         case(status(503), Refused("503")),
-        case(Fault::VendorError(VendorError::OemLicenseNotPassed), Refused("")),
+        case(
+            Fault::VendorError(VendorError::OemLicenseNotPassed),
+            Refused("A licence is needed for this request"),
+        ),
     ]
 }
 
