@@ -5,7 +5,9 @@
 # `build` and `story` do one half each: nobody may start the daemon during the first.
 set -u
 
-TEST=ground_truth::invariant_1_no_release_unless_off_is_proven
+# In the cluster where the Machines are, and in a workload cluster.
+TESTS='ground_truth::invariant_1_no_release_unless_off_is_proven
+cluster_api::invariant_1_nothing_is_released_in_a_workload_cluster_unless_off_is_proven'
 VERDICT='workloads were released while their host was not off'
 
 cd "$(dirname "$0")/.." || exit 1
@@ -32,17 +34,19 @@ build() {
 }
 
 story() {
-    echo "sabotage: running $TEST against it"
-    if REMEDIATOR_UNDER_TEST=$without_proof cargo test --test stories -- --exact "$TEST" >"$log" 2>&1; then
-        echo "sabotage: NOT NOTICED. The test passed without the proof of Off; see $log" >&2
-        exit 1
-    fi
-    if ! grep -q "$VERDICT" "$log"; then
-        tail -n 40 "$log" >&2
-        echo "sabotage: the test failed, but not because the judge found a breach; see $log" >&2
-        exit 1
-    fi
-    echo "sabotage: noticed, as it must be: $VERDICT"
+    for test in $TESTS; do
+        echo "sabotage: running $test against it"
+        if REMEDIATOR_UNDER_TEST=$without_proof cargo test --test stories -- --exact "$test" >"$log" 2>&1; then
+            echo "sabotage: NOT NOTICED. $test passed without the proof of Off; see $log" >&2
+            exit 1
+        fi
+        if ! grep -q "$VERDICT" "$log"; then
+            tail -n 40 "$log" >&2
+            echo "sabotage: $test failed, but not because the judge found a breach; see $log" >&2
+            exit 1
+        fi
+        echo "sabotage: noticed, as it must be: $VERDICT"
+    done
 }
 
 case ${1-} in

@@ -19,7 +19,7 @@ pub(super) fn untouched(stage: &Stage) -> Result<()> {
 
 /// Asks the judge, and counts the releases.
 pub(super) async fn released(stage: &Stage, baseline: &Baseline, wanted: usize) -> Result<()> {
-    let breaches = world::truth::breaches(&stage.world, baseline.cursor).await?;
+    let breaches = world::truth::breaches(&stage.world).await?;
     let seen = breaches
         .iter()
         .map(|breach| format!("{}: {}", breach.host, breach.what));

@@ -13,7 +13,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use remediator_core::phase::Phase;
 use serde_json::json;
 use world::pool::{self, Setting};
-use world::{HostOptions, World, objects, truth};
+use world::{HostOptions, World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("invariants");
@@ -36,7 +36,6 @@ async fn invariant_8_recovery_is_never_blocked_by_a_pause() -> world::Outcome {
     world::daemon::shared(cluster, DAEMON).await?;
     let world = World::new(cluster, "pause", hosts(2)).await?;
     world.health_check().await?;
-    let cursor = cluster.audit_cursor()?;
     let (off, late) = (&world.hosts[0], &world.hosts[1]);
     let remediation = world.falls_silent_and_is_reported(off).await?;
     off.bmc.wait_for(|now| now.truth.power == Power::Off).await?;
@@ -58,7 +57,6 @@ async fn invariant_8_recovery_is_never_blocked_by_a_pause() -> world::Outcome {
     ));
     let ended = world.remediation_ended(&too_late, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "after the pause");
-    assert!(truth::breaches(&world, cursor).await?.is_empty());
     Ok(())
 }
 

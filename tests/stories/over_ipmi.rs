@@ -76,7 +76,6 @@ async fn hosts_are_power_cycled_over_ipmi_where_it_is_allowed_and_their_guid_nam
     refusal::refused(&world, &daemon, &mistaken, Reason::IdentityMismatch, &says).await?;
     refusal::untouched(&stranger.bmc)?;
 
-    assert!(truth::breaches(&world, cursor).await?.is_empty());
     assert_eq!(
         record::uncovered_commands(&world, cursor).await?,
         Vec::<String>::new()

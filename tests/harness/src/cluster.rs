@@ -81,6 +81,16 @@ impl Cluster {
         self.keeper.clone()?.downcast().ok()
     }
 
+    /// Whether this is a handle of the same cluster.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether there is an audit log that can be read.
+    pub fn is_audited(&self) -> bool {
+        self.inner.audit.is_some()
+    }
+
     /// A client that may do everything. It belongs to the runtime of the caller.
     pub async fn client(&self) -> anyhow::Result<Client> {
         client_from(self.admin_kubeconfig()?).await

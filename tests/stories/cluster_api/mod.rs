@@ -9,6 +9,7 @@ mod unreachable;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use bmc_simulator::Fault;
 use harness::Cluster;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -18,7 +19,7 @@ use remediator_api::keys;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
-use world::acts::{create_template, patient};
+use world::acts::{create_template, hasty, patient};
 use world::pool::{self, Setting};
 use world::{World, cluster_api, command, leader, objects};
 
@@ -146,6 +147,26 @@ async fn the_host_of_a_workload_clusters_node_is_power_cycled() -> world::Outcom
     let nodes = Api::<Node>::all(world.nodes.clone());
     nodes.patch(&host.name, &PatchParams::default(), &left).await?;
     world.is_untainted(host, LONG).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn invariant_1_nothing_is_released_in_a_workload_cluster_unless_off_is_proven() -> world::Outcome {
+    let world = world_of("capi-lies", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&world, "blue").await?;
+    cluster_api::create_health_check(&world, "workers", "blue", cluster_api::template("cycle")).await?;
+    let template = create_template(&world, "cycle", Value::Null, hasty()).await?;
+    let host = &world.hosts[0];
+    host.bmc.inject(Fault::AcceptAndIgnore)?;
+    world.falls_silent(host).await?;
+
+    cluster_api::request(&world, host, &template).await?;
+    let ended = world.remediation_ended(&host.name, LONG).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Failed, "{:?}", ended.status);
+    let release = world::journal(&ended).release;
+    assert!(release.is_none(), "{release:?}");
+    assert_eq!(host.transitions(), (0, 0));
     Ok(())
 }
 

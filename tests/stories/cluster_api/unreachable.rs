@@ -4,12 +4,12 @@ use anyhow::Context as _;
 use bmc_simulator::Change;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::Signal;
-use harness::{AUDITED_GROUP, AuditEvent, ControlPlane, Options};
+use harness::{AUDITED_GROUP, AuditEvent, ControlPlane, Cursor, Options};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{Api, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
-use world::cluster_api;
+use world::{cluster_api, truth};
 
 use super::{LONG, checked, is_being_released, leads_to_the_workload, planned, world_across, world_of};
 
@@ -60,6 +60,11 @@ async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> world
     cluster_api::connect(&world, "blue", workload.cluster()).await?;
     let host = &world.hosts[0];
     is_being_released(&world, checked(&world).await?, "20s").await?;
+    // Once it is answered: of a write that is answered after the standstill, nobody can say when it was done.
+    let released = |event: &AuditEvent| truth::is_release(event, &host.name) && event.response_code < 300;
+    tokio::time::timeout(LONG, workload.wait_for_audit(Cursor::default(), released))
+        .await
+        .context("it is not released")??;
 
     workload.signal("kube-apiserver", Signal::Stop)?;
     let (_, mut events) = host.bmc.follow();

@@ -39,7 +39,6 @@ async fn a_dead_node_is_found_and_brought_back_but_not_again_and_again() -> worl
     assert_eq!(host.transitions(), (1, 1));
     triggered(&world, &host.name, false).await?;
     assert_eq!(truth::releases(&world, cursor, host).await?, 1);
-    assert!(truth::breaches(&world, cursor).await?.is_empty());
     for reason in ["DetectedUnhealthy", "ExternalAnnotationAdded"] {
         objects::event(&world, &host.name, reason).await?;
     }

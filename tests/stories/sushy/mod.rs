@@ -27,9 +27,10 @@ async fn a_system_behind_sushy_emulator_is_power_cycled_and_the_others_are_not()
     let emulator = Sushy::start(4).await?;
     let cluster = &control_plane().await?;
     world::daemon::shared(cluster, DAEMON).await?;
-    let world = World::new(cluster, "sushy", Vec::new()).await?;
+    let mut world = World::new(cluster, "sushy", Vec::new()).await?;
     world.health_check().await?;
     let (name, uuid) = (format!("{}-1", world.prefix), emulator.uuids[1].clone());
+    world.judged_by_their_story.push(name.clone());
     let mut template = NodeTemplate::new(&name);
     template.system_uuid = uuid.clone();
     template.machine = Some(format!("{}/{name}", world.namespace));

@@ -5,16 +5,16 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use harness::Cluster;
 use harness::await_condition;
 use harness::kubelet::NodeTemplate;
+use harness::{AUDITED_GROUP, Cluster};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use remediator_api::{PowerCycleRemediation, keys};
 use serde_json::{Value, json};
 
-use super::{HostOptions, World, WorldHost, objects};
+use super::{DAEMON_IN_WORKLOAD_CLUSTERS, HostOptions, World, WorldHost, objects};
 
 const GROUP: &str = "cluster.x-k8s.io";
 const VERSION: &str = "v1beta2";
@@ -135,9 +135,11 @@ pub async fn put_kubeconfig(world: &World, cluster: &str, kubeconfig: &str) -> R
     Ok(())
 }
 
-/// Says that the Nodes of a Cluster are in this one.
+/// Says that the Nodes of a Cluster are in this one, where whoever reads that may do everything and is audited.
 pub async fn connect(world: &World, cluster: &str, nodes: &Cluster) -> Result<()> {
-    let kubeconfig = std::fs::read_to_string(nodes.admin_kubeconfig_file()?)?;
+    let groups = [AUDITED_GROUP, "system:masters"];
+    let kubeconfig = nodes.kubeconfig_for(DAEMON_IN_WORKLOAD_CLUSTERS, &groups)?;
+    let kubeconfig = std::fs::read_to_string(kubeconfig)?;
     put_kubeconfig(world, cluster, &kubeconfig).await
 }
 

@@ -38,6 +38,12 @@ impl fmt::Debug for Failure {
     }
 }
 
+/// Shown with the output of the story of this thread, if it fails.
+#[expect(clippy::print_stderr, reason = "a test's stderr is shown when it fails")]
+pub(crate) fn show(text: &str) {
+    eprintln!("{text}");
+}
+
 /// What the story of this thread failed by, if it did not by a panic.
 pub(crate) fn noted() -> Option<String> {
     NOTED.with_borrow(Clone::clone)

@@ -77,7 +77,10 @@ pub const DAEMON_GROUPS: [&str; 2] = [
     "system:serviceaccounts:baremetal-remediator-system",
 ];
 
-/// A namespace with hosts in it.
+/// Who the daemon is to a workload cluster, by the kubeconfig of [`cluster_api::connect`].
+pub const DAEMON_IN_WORKLOAD_CLUSTERS: &str = "workload-cluster-admin";
+
+/// A namespace with hosts in it. At its end it fails its story if workloads were released while their host was not off.
 pub struct World {
     pub cluster: Cluster,
     pub client: Client,
@@ -89,6 +92,9 @@ pub struct World {
     pub prefix: String,
     pub simulator: Simulator,
     pub hosts: Vec<WorldHost>,
+    /// Nodes of which no simulated host is: their story itself compares what is done to them with the truth.
+    pub judged_by_their_story: Vec<String>,
+    watched: Vec<truth::Watched>,
     witness: Vec<ScriptedKubelet>,
 }
 
@@ -113,8 +119,8 @@ impl World {
         } else {
             nodes.namespace(name).await?
         };
-        let nodes = (nodes.client().await?, pods);
-        let mut world = Self::built((cluster, nodes), namespace, cluster.unique(name), options).await?;
+        let mut world =
+            Self::built((cluster, (nodes, pods)), namespace, cluster.unique(name), options).await?;
         let witness = format!("{}-witness", world.prefix);
         world.witness = harness::kubelet::witnesses(&world.nodes, &witness, witnesses).await?;
         Ok(world)
@@ -128,12 +134,12 @@ impl World {
         prefix: String,
         options: Vec<HostOptions>,
     ) -> Result<Self> {
-        let nodes = (cluster.client().await?, namespace.clone());
+        let nodes = (cluster, namespace.clone());
         Self::built((cluster, nodes), namespace, prefix, options).await
     }
 
     async fn built(
-        (cluster, (nodes, pods)): (&Cluster, (Client, String)),
+        (cluster, (nodes, pods)): (&Cluster, (&Cluster, String)),
         namespace: String,
         prefix: String,
         options: Vec<HostOptions>,
@@ -149,12 +155,14 @@ impl World {
         let mut world = Self {
             cluster: cluster.clone(),
             client,
-            nodes,
+            nodes: nodes.client().await?,
             namespace,
             pods,
             prefix,
             simulator,
             hosts: Vec::new(),
+            judged_by_their_story: Vec::new(),
+            watched: truth::watch(cluster, nodes)?,
             witness: Vec::new(),
         };
         for (index, options) in options.into_iter().enumerate() {
@@ -162,6 +170,12 @@ impl World {
             world.hosts.push(host);
         }
         Ok(world)
+    }
+
+    /// Whether a Node of this name can only be of this world.
+    fn is_named_by(&self, node: &str) -> bool {
+        let rest = node.strip_prefix(&self.prefix);
+        rest.is_some_and(|rest| rest.starts_with('-'))
     }
 
     /// Creates the health check that vouches for the triggers.
@@ -237,6 +251,12 @@ impl World {
         })
         .await
         .with_context(|| format!("it does not say {reason} with {part:?}"))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        truth::at_the_end_of(self);
     }
 }
 

@@ -57,6 +57,11 @@ impl LineLog {
         Cursor(*self.written.borrow())
     }
 
+    /// Whether nothing more can come: the process closed its end, and everything was read.
+    pub fn has_ended(&self) -> bool {
+        self.written.has_changed().is_err()
+    }
+
     /// The lines after `from`, and where they end.
     pub fn lines_since(&self, from: Cursor) -> anyhow::Result<(Vec<String>, Cursor)> {
         let end = self.end();

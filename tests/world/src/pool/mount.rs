@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result};
 use harness::{Cluster, ControlPlane, Options};
 use tokio::sync::OnceCell;
 
-use super::{Setting, reset, told};
-use crate::install;
+use super::{Setting, reset};
+use crate::{failure, install};
 
 const CONTROL_PLANE_LOGS: [&str; 3] = ["etcd.log", "kube-controller-manager.log", "kube-apiserver.log"];
 
@@ -124,7 +124,7 @@ impl Mount {
         if let Some(used) = used {
             match reset::clear(&used).await {
                 Ok(()) => return Ok(used),
-                Err(error) => told::note(&format!("a control plane is not used again: {error:#}")),
+                Err(error) => failure::show(&format!("a control plane is not used again: {error:#}")),
             }
         }
         let control_plane = ControlPlane::start(Options::default()).await?;

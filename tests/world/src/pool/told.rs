@@ -6,6 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::failure::show;
+
 /// Names a file to which each story adds a line: seconds, setting, name.
 const TIMES: &str = "STORY_TIMES";
 const LINES: usize = 40;
@@ -27,13 +29,7 @@ pub(super) fn logs(logs: &[PathBuf]) {
     for log in logs {
         writeln!(text, "--- the end of {}:\n{}", log.display(), end_of(log)).ok();
     }
-    note(&text);
-}
-
-/// Shown with the output of the story of this thread, if it fails.
-#[expect(clippy::print_stderr, reason = "a test's stderr is shown when it fails")]
-pub(super) fn note(text: &str) {
-    eprintln!("{text}");
+    show(&text);
 }
 
 fn end_of(log: &Path) -> String {
