@@ -1,13 +1,13 @@
 //! What one remediation cost: counted by the BMC itself and by the API server's audit log.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Change, Command, Counters, Entry, Event};
+use bmc_simulator::{Counters, Event};
 use harness::{AuditEvent, Cursor};
 use world::DAEMON_USER;
+use world::conversation::Conversation;
 
 use crate::stage::Stage;
 
@@ -51,71 +51,12 @@ impl Baseline {
     }
 }
 
-/// Reads of the power state by their purpose, and the commands.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conversation {
-    pub(crate) identity: u64,
-    pub(crate) force_off: u64,
-    pub(crate) off_polls: u64,
-    pub(crate) off_proof: u64,
-    pub(crate) watch: u64,
-    pub(crate) on: u64,
-    pub(crate) on_reads: u64,
-    /// From the accepted power-off to power off in truth.
-    pub(crate) off_took: Duration,
-}
-
-impl Conversation {
-    /// Sorts the journal's entries; `proof` is how many reads the evidence of Off holds.
-    pub(crate) fn of(entries: &[Arc<Entry>], proof: usize) -> Self {
-        let proof = u64::try_from(proof).unwrap_or(u64::MAX);
-        let mut this = Self::default();
-        let mut told = None;
-        for entry in entries {
-            if let Event::Command { command, .. } = &entry.event {
-                match command {
-                    Command::On => this.on = this.on.saturating_add(1),
-                    Command::ForceOff => {
-                        this.force_off = this.force_off.saturating_add(1);
-                        told.get_or_insert(entry.elapsed);
-                    }
-                    Command::GracefulShutdown
-                    | Command::GracefulRestart
-                    | Command::ForceRestart
-                    | Command::PowerCycle => {}
-                }
-            } else if let Event::Changed {
-                change: Change::PoweredOff,
-                ..
-            } = &entry.event
-            {
-                this.off_took = told
-                    .map(|told| entry.elapsed.saturating_sub(told))
-                    .unwrap_or_default();
-            } else if let Event::Observed { reported, .. } = &entry.event {
-                this.read(reported.as_deref(), proof);
-            }
-        }
-        this
-    }
-
-    fn read(&mut self, reported: Option<&str>, proof: u64) {
-        let kind = match (self.force_off, self.on) {
-            (0, _) => &mut self.identity,
-            (_, 0) if self.off_proof >= proof => &mut self.watch,
-            (_, 0) if reported == Some("Off") => &mut self.off_proof,
-            (_, 0) => &mut self.off_polls,
-            _ => &mut self.on_reads,
-        };
-        *kind = kind.saturating_add(1);
-    }
-}
-
 /// What the daemon asked of the API server.
 #[derive(Debug, Default)]
 pub(crate) struct ApiCalls {
     /// Writes by kind, without events.
     pub(crate) writes: BTreeMap<String, u64>,
+    /// Writes that came after those of others.
     pub(crate) refused: u64,
     pub(crate) events: u64,
     pub(crate) gets: BTreeMap<String, u64>,
@@ -152,14 +93,16 @@ impl ApiCalls {
                 self.events = self.events.saturating_add(1);
                 return;
             }
+            // Somebody wrote first: it is decided on anew.
+            _ if event.response_code == 409 => {
+                self.refused = self.refused.saturating_add(1);
+                return;
+            }
             verb => {
                 what = format!("{verb} {what}");
                 &mut self.writes
             }
         };
-        if event.response_code >= 400 && event.verb != "get" {
-            self.refused = self.refused.saturating_add(1);
-        }
         let count = counts.entry(what).or_default();
         *count = count.saturating_add(1);
     }

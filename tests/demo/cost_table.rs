@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
+use world::conversation::watch_allowed;
 
 use crate::cost::{Baseline, Cost};
 use crate::narrate::print;
 use crate::stage::Stage;
+
+/// What the protocol needs at the API server, as counted in `tests/counting/cost`.
+const WRITES: u64 = 9;
+const LIVE_READS: u64 = 7;
 
 /// One line: what, how much, and how much it may be.
 struct Row {
@@ -52,17 +57,18 @@ fn limited(what: &str, measured: u64, limit: u64) -> Row {
     }
 }
 
-fn timed(what: &str, measured: Duration, limit: Duration) -> Row {
+/// What this run took. It is a debug build beside everything else that the demo runs: that is nothing to judge by.
+fn told(what: &str, measured: String) -> Row {
     Row {
         what: what.to_owned(),
-        measured: format!("{} ms", measured.as_millis()),
-        goal: Some((format!("{} ms", limit.as_millis()), measured <= limit)),
+        measured,
+        goal: None,
     }
 }
 
 fn bmc(cost: &Cost) -> Vec<Row> {
     let (counters, talk) = (&cost.counters, &cost.conversation);
-    let apart = talk.off_polls.saturating_add(talk.watch);
+    let apart = talk.apart();
     // With a session there are two more than with Basic: opening and closing it.
     let floor = if counters.session_create > 0 { 8 } else { 6 };
     let sorted = [
@@ -96,7 +102,7 @@ fn bmc(cost: &Cost) -> Vec<Row> {
                 talk.off_took.as_secs_f64()
             ),
             talk.off_polls,
-            polls_allowed(talk.off_took),
+            talk.polls_allowed(),
         ),
         limited(
             &format!(
@@ -104,33 +110,27 @@ fn bmc(cost: &Cost) -> Vec<Row> {
                 cost.fencing.as_secs_f64()
             ),
             talk.watch,
-            cost.fencing.as_secs().div_ceil(5).max(1),
+            watch_allowed(cost.fencing),
         ),
         limited("TLS handshakes", counters.tls_handshakes, 1),
     ]
 }
 
-/// 4 + log2(T_off / 0.5 s).
-fn polls_allowed(off_took: Duration) -> u64 {
-    let halves = u64::try_from(off_took.as_millis()).unwrap_or(u64::MAX) / 500;
-    u64::from(halves.max(1).ilog2()).saturating_add(4)
-}
-
 fn api(cost: &Cost) -> Vec<Row> {
     let calls = &cost.calls;
-    let mut rows = vec![limited("API writes", calls.writes.values().sum(), 6)];
+    let mut rows = vec![limited("API writes", calls.writes.values().sum(), WRITES)];
     rows.extend(calls.writes.iter().map(|(what, count_of)| count(what, *count_of)));
-    if calls.refused > 0 {
-        rows.push(count("of these refused by the API server", calls.refused));
-    }
+    let refused = "API writes apart: refused, as others wrote first";
+    rows.push(told(refused, calls.refused.to_string()));
     rows.push(limited("API writes apart: events", calls.events, 2));
-    rows.push(limited("API reads: live GETs", calls.gets.values().sum(), 6));
+    rows.push(limited(
+        "API reads: live GETs",
+        calls.gets.values().sum(),
+        LIVE_READS,
+    ));
     rows.extend(by_kind(&calls.gets));
-    rows.push(Row {
-        what: "API reads: LISTs".to_owned(),
-        measured: calls.lists.values().sum::<u64>().to_string(),
-        goal: None,
-    });
+    let lists: u64 = calls.lists.values().sum();
+    rows.push(told("API reads: LISTs", lists.to_string()));
     rows.extend(by_kind(&calls.lists));
     rows
 }
@@ -140,26 +140,19 @@ fn by_kind(counts: &BTreeMap<String, u64>) -> impl Iterator<Item = Row> + '_ {
 }
 
 fn process(cost: &Cost) -> Vec<Row> {
-    let mut rows = Vec::new();
-    if let Some(took) = cost.trigger_to_off {
-        rows.push(timed(
-            "trigger written to power-off accepted",
-            took,
-            Duration::from_millis(100),
-        ));
-    }
-    if let Some(took) = cost.proof_to_release {
-        rows.push(timed(
-            "Off proven to workloads released",
-            took,
-            Duration::from_millis(50),
-        ));
-    }
+    let took = |took: Duration| format!("{} ms", took.as_millis());
     let tenths = cost.peak_bytes.saturating_mul(10) / (1024 * 1024);
-    rows.push(Row {
-        what: "daemon's peak RSS (this is a debug build)".to_owned(),
-        measured: format!("{}.{} MiB", tenths / 10, tenths % 10),
-        goal: Some(("12 MiB".to_owned(), tenths <= 120)),
-    });
+    let timed = [
+        ("trigger written to power-off accepted", cost.trigger_to_off),
+        ("Off proven to workloads released", cost.proof_to_release),
+    ];
+    let mut rows = vec![told("This debug build, on this machine:", String::new())];
+    rows.extend(
+        timed
+            .into_iter()
+            .filter_map(|(what, time)| Some(told(&format!("    {what}"), took(time?)))),
+    );
+    let peak = format!("{}.{} MiB", tenths / 10, tenths % 10);
+    rows.push(told("    peak RSS", peak));
     rows
 }

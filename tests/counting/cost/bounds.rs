@@ -1,26 +1,17 @@
-//! What a remediation may cost at most.
+//! What a remediation costs, exactly: docs/design.md, "Costs". What depends on how long the host and its workloads take is
+//! counted apart, and bounded.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use bmc_simulator::{Counters, Event};
+use bmc_simulator::Counters;
+use remediator_core::journal::Journal;
 use world::WorldHost;
+use world::conversation::{Conversation, watch_allowed};
 
-/// How often a BMC was read between two of its commands, or after the last one.
-fn reads_after(host: &WorldHost, command: bmc_simulator::Command) -> (usize, usize) {
-    let (mut within, mut off) = (0, 0);
-    let mut counting = false;
-    for entry in host.bmc.journal() {
-        match &entry.event {
-            Event::Command { command: sent, .. } => counting = *sent == command,
-            Event::Observed { reported, .. } if counting => {
-                within += 1;
-                off += usize::from(reported.as_deref() == Some("Off"));
-            }
-            _ => {}
-        }
-    }
-    (within, off)
-}
+/// Identity and state, ForceOff, two reads of Off, On, a read of On; with a session also its opening and its closing.
+const FLOOR: u64 = 6;
+const FLOOR_WITH_SESSION: u64 = 8;
 
 fn expected(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
     pairs
@@ -29,75 +20,92 @@ fn expected(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// The reads during the release are one in 5 s, whatever else is going on.
-fn watch_reads(counters: &Counters, floor: u64) -> u64 {
-    counters.requests.saturating_sub(floor)
+/// How long the workloads took to go.
+fn released_for(journal: &Journal) -> Duration {
+    let release = journal.release.as_ref().expect("it was released");
+    let finished = release.finished.expect("the release is finished");
+    Duration::try_from(finished.duration_since(release.decided)).expect("it took some time")
 }
 
-pub(crate) fn assert_bmc_cost(session: &WorldHost, basic: &WorldHost, slow: &WorldHost) {
-    let (with_session, with_basic, slowly) =
-        (session.bmc.counters(), basic.bmc.counters(), slow.bmc.counters());
-    println!("BMC with session: {with_session:?}");
-    println!("BMC with Basic:   {with_basic:?}");
-    println!("BMC, T_off 5 s:   {slowly:?}");
-    // Identity, two Off reads, one On read; what goes beyond that is the watch, one read in 5 s.
-    let watched = watch_reads(&with_session, 8);
+/// What a BMC was asked, sorted; checks what is counted apart.
+fn conversation(host: &WorldHost, journal: &Journal) -> Conversation {
+    let evidence = journal.evidence.as_ref().expect("Off was proven");
+    let talk = Conversation::of(&host.bmc.journal(), evidence.reads.len());
+    println!("{}: {talk:?} {:?}", host.name, host.bmc.counters());
     assert!(
-        watched <= 3,
-        "{watched} reads while releasing, which took about 12 s"
+        talk.off_polls <= talk.polls_allowed(),
+        "polls of {}: {talk:?}",
+        host.name
     );
+    let watched = watch_allowed(released_for(journal));
+    assert!(
+        talk.watch <= watched,
+        "{} may be read {watched} times while it is released: {talk:?}",
+        host.name
+    );
+    let sorted = (
+        talk.identity,
+        talk.force_off,
+        talk.off_proof,
+        talk.on,
+        talk.on_reads,
+    );
+    assert_eq!(sorted, (1, 1, 2, 1, 1), "of {}", host.name);
+    talk
+}
+
+fn one_connection(counters: &Counters) {
+    let connections = (
+        counters.tls_handshakes,
+        counters.tcp_connections,
+        counters.tls_failures,
+    );
+    assert_eq!(connections, (1, 1, 0), "{counters:?}");
+}
+
+pub(crate) fn assert_cost_with_session(host: &WorldHost, journal: &Journal) {
+    let (talk, counters) = (conversation(host, journal), host.bmc.counters());
     assert_eq!(
-        (
-            with_session.session_create,
-            with_session.reset,
-            with_session.session_delete,
-            with_session.other
-        ),
-        (1, 2, 1, 0)
+        counters.requests - talk.apart(),
+        FLOOR_WITH_SESSION,
+        "{counters:?}"
     );
-    assert_eq!(with_session.system_get, 4 + watched);
-    assert_eq!(with_session.service_root + with_session.system_collection, 0);
-    // Learning that there are no sessions is counted apart: one refused login and the root.
-    let asked = with_basic.session_create + with_basic.other + with_basic.service_root;
-    let watched = watch_reads(&with_basic, 6 + asked);
-    assert!(
-        asked <= 2 && watched <= 1,
-        "{asked} questions for sessions, {watched} reads while releasing"
-    );
-    assert_eq!((with_basic.reset, with_basic.system_get), (2, 4 + watched));
-    for counters in [with_session, with_basic, slowly] {
-        assert_eq!((counters.tls_handshakes, counters.tcp_connections), (1, 1));
-        assert_eq!(counters.tls_failures, 0);
-    }
-    let polls = |host: &WorldHost| {
-        let (all, off) = reads_after(host, bmc_simulator::Command::ForceOff);
-        all.saturating_sub(off).saturating_add(2)
-    };
-    println!(
-        "polls until Off is proven: {} and {} (T_off 5 s)",
-        polls(session),
-        polls(slow)
-    );
-    assert_eq!(polls(session), 2, "the host was off at the first read");
-    // 4 + log2(5 s / 0.5 s) = 7.3
-    assert!(polls(slow) <= 7, "{} polls", polls(slow));
+    assert_eq!((counters.session_create, counters.session_delete), (1, 1));
+    one_connection(&counters);
 }
 
-/// `goals.md` P2: 1 claim, at most 8 writes, at most 2 events, at most 6 live reads; one more looks for Leases of medik8s.
+/// Learning that there are no sessions is counted apart: the root, and one login that is refused.
+pub(crate) fn assert_cost_with_basic(host: &WorldHost, journal: &Journal) {
+    let (talk, counters) = (conversation(host, journal), host.bmc.counters());
+    let learned = counters.session_create + counters.other + counters.service_root;
+    assert!(learned <= 2, "{learned} questions for sessions: {counters:?}");
+    assert_eq!(counters.requests - talk.apart() - learned, FLOOR, "{counters:?}");
+    assert_eq!(counters.session_delete, 0);
+    one_connection(&counters);
+}
+
+/// A host that is off at the first read is not polled.
+pub(crate) fn assert_not_polled(host: &WorldHost, journal: &Journal) {
+    assert_eq!(conversation(host, journal).off_polls, 0, "of {}", host.name);
+}
+
+/// Nine writes, two events, and of the seven live reads those that name something of the host. The other two are of the
+/// policy and of the namespace of medik8s' Leases: [`assert_shared_cost`].
 pub(crate) fn assert_api_cost(table: &BTreeMap<String, usize>) {
-    let writes: BTreeMap<String, usize> = table
-        .iter()
-        .filter(|(what, _)| {
-            !["get ", "list ", "watch ", "conflict: "]
-                .iter()
-                .any(|read| what.starts_with(read))
-        })
-        .map(|(what, count)| (what.clone(), *count))
-        .collect();
+    let of = |wanted: fn(&str) -> bool| -> BTreeMap<String, usize> {
+        let counted = table.iter().filter(|(what, _)| wanted(what));
+        counted.map(|(what, count)| (what.clone(), *count)).collect()
+    };
+    let writes = of(|what| {
+        !["get ", "list ", "watch ", "conflict: "]
+            .iter()
+            .any(|other| what.starts_with(other))
+    });
     assert_eq!(
         writes,
         expected(&[
             ("create powercycleremediations", 1),
+            // PoweringOff, Fencing, PoweringOn, Booting, Succeeded.
             ("update powercycleremediations/status", 5),
             ("patch nodes", 2),
             ("patch machines", 1),
@@ -105,22 +113,21 @@ pub(crate) fn assert_api_cost(table: &BTreeMap<String, usize>) {
         ])
     );
     // A Node that comes back is written by others, too; the write is decided on anew then.
-    let conflicts: BTreeMap<&String, &usize> = table
-        .iter()
-        .filter(|(what, _)| what.starts_with("conflict: "))
-        .collect();
-    let patches = conflicts
-        .get(&"conflict: patch nodes".to_owned())
-        .map_or(0, |count| **count);
+    let conflicts = of(|what| what.starts_with("conflict: "));
+    let patches = conflicts.get("conflict: patch nodes").copied().unwrap_or(0);
     assert!(
         conflicts.len() <= 1 && patches <= 2,
         "writes that others came before: {conflicts:?}"
     );
-    let is_read = |(what, _): &(&String, &usize)| what.starts_with("get ");
-    let reads: BTreeMap<&String, &usize> = table.iter().filter(is_read).collect();
-    let all: usize = reads.values().copied().sum();
-    // The policy and the namespace of Leases have no host's name and are counted with what is shared.
-    assert!(all <= 5, "live reads: {reads:?}");
+    assert_eq!(
+        of(|what| what.starts_with("get ")),
+        expected(&[
+            ("get leases", 2),
+            ("get machines", 1),
+            ("get nodes", 1),
+            ("get secrets", 1),
+        ])
+    );
 }
 
 /// What cannot be told apart by host: the policy, and lists.

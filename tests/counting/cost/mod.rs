@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::Fault;
-use bounds::{assert_api_cost, assert_bmc_cost, assert_shared_cost};
+use bounds::{
+    assert_api_cost, assert_cost_with_basic, assert_cost_with_session, assert_not_polled, assert_shared_cost,
+};
 use harness::{AuditEvent, Cluster};
 use remediator_core::phase::Phase;
 use world::pool::{self, Setting};
@@ -179,10 +181,13 @@ async fn a_remediation_costs_what_the_protocol_needs() -> world::Outcome {
                 && field("/regarding/name") == Some(host.name.as_str())
         });
         tokio::time::timeout(LONG, told).await??;
-        anyhow::Ok(world::phase(&ended))
+        anyhow::Ok(world::journal(&ended))
     };
     let ended = futures::future::try_join_all(world.hosts.iter().map(play)).await?;
-    assert_eq!(ended, [Phase::Succeeded; 3]);
+    assert!(
+        ended.iter().all(|journal| journal.phase == Phase::Succeeded),
+        "{ended:#?}"
+    );
     for host in &world.hosts {
         let ended = |now: &bmc_simulator::Snapshot| now.sessions.is_empty();
         tokio::time::timeout(LONG, host.bmc.wait_for(ended)).await??;
@@ -191,7 +196,11 @@ async fn a_remediation_costs_what_the_protocol_needs() -> world::Outcome {
     let events = cluster.audit_of(world::DAEMON_USER, cursor).await?;
     let tables = [session, basic, slow].map(|host| about(&events, host));
     print_table(&["session", "Basic", "T_off=5s"], &tables);
-    assert_bmc_cost(session, basic, slow);
+    assert_cost_with_session(session, &ended[0]);
+    assert_cost_with_basic(basic, &ended[1]);
+    assert_cost_with_session(slow, &ended[2]);
+    assert_not_polled(session, &ended[0]);
+    assert_not_polled(basic, &ended[1]);
     for table in &tables {
         assert_api_cost(table);
     }

@@ -17,6 +17,7 @@ pub mod cluster_api_manager;
 pub mod cluster_api_objects;
 pub mod command;
 pub mod conditions;
+pub mod conversation;
 pub mod daemon;
 pub mod definitions;
 pub mod escalation;
