@@ -8,11 +8,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::extract::Request;
+use axum::http::Method;
 use bmc_simulator::{Command, Event, Fault, IpmiFault, RequestClass};
 use harness::process::Signal;
 use harness::{Cluster, Cursor};
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
+use world::holding::Holding;
 use world::park::{self, Boundary};
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
@@ -216,21 +219,41 @@ async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> worl
     Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
 }
 
+/// A read of the policy, which is part of the live check between a journalled power-off and its command.
+fn is_of_the_live_check(request: &Request) -> bool {
+    request.method() == Method::GET && request.uri().path().ends_with("/remediationpolicies/default")
+}
+
 /// Frozen past the end of its intent and thawed, it sends nothing late; told to end, it ends at once.
 #[tokio::test]
 async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> world::Outcome {
     let (plane, world) = own_world("frozen", vec![HostOptions::default()]).await?;
     let host = &world.hosts[0];
     let cursor = plane.audit_cursor()?;
+    let holding = Holding::start(&plane, is_of_the_live_check).await?;
+    holding.answers.send_replace(false);
     let remediation = world.falls_silent_and_is_reported(host).await?;
-    let daemon = world::daemon::start(&plane, DAEMON, "info")?;
+    let daemon = holding.start_daemon(DAEMON)?;
     let intended = |journal: &Journal| journal.intent.is_some();
     let found = world.remediation_until(&remediation, LONG, intended).await?;
+    tokio::time::timeout(LONG, holding.holds_one())
+        .await
+        .context("there is no live check")??;
     daemon.signal(Signal::Stop)?;
     let intent = world::journal(&found).intent.context("it is journalled")?;
+    assert_eq!((intent.verb, intent.sends), (Verb::PowerOff, 1));
+    assert!(
+        jiff::Timestamp::now() < intent.not_after,
+        "it froze too late to send anything late"
+    );
+    let unsent = || (record::commands(host).0.len(), host.transitions());
+    assert_eq!(unsent(), (0, (0, 0)), "when it froze");
 
+    // What it was waiting for is there when it thaws, and so old that nothing may be sent on it.
+    holding.answers.send_replace(true);
     let left = intent.not_after.duration_since(jiff::Timestamp::now());
     tokio::time::sleep(Duration::try_from(left).unwrap_or_default() + Duration::from_secs(1)).await;
+    assert_eq!(unsent(), (0, (0, 0)), "while it was frozen");
     daemon.signal(Signal::Cont)?;
     world.is_tainted(host, LONG).await?;
     // It is killed if it takes longer.
@@ -239,7 +262,7 @@ async fn frozen_and_gracefully_stopped_changes_nothing_in_the_end() -> world::Ou
     all_succeed(&world).await?;
 
     assert!(status.success(), "SIGTERM ended it with {status}");
-    Ok(assert_each_power_cycled_once(&world, cursor, 2).await?)
+    Ok(assert_each_power_cycled_once(&world, cursor, 1).await?)
 }
 
 /// Told to end while hosts go off, it gives their BMCs the sessions back, and does not wait for one

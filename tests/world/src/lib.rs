@@ -23,6 +23,7 @@ pub mod definitions;
 pub mod escalation;
 pub mod events;
 pub mod failure;
+pub mod holding;
 pub mod host;
 pub mod install;
 pub mod leader;
