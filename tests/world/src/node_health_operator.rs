@@ -112,6 +112,7 @@ impl<'a> NodeHealthOperator<'a> {
                 .remediations()
                 .create(&PostParams::default(), &request)
                 .await?;
+            self.notes(host, &made).await?;
             return Ok(made.name_any());
         }
         let of = |request: &PowerCycleRemediation| {
@@ -213,11 +214,8 @@ impl<'a> NodeHealthOperator<'a> {
         Ok(())
     }
 
-    /// How many requests for a host's Node it has noted; only known of the real one.
-    pub async fn noted(&self, host: &WorldHost) -> Result<Option<usize>> {
-        if self.real.0.is_none() {
-            return Ok(None);
-        }
+    /// Which requests for a host's Node stand in the status of the NodeHealthCheck.
+    pub async fn noted(&self, host: &WorldHost) -> Result<Vec<String>> {
         let check = node_health_checks(self.world).get(&self.check.name).await?;
         let nodes = check
             .data
@@ -225,7 +223,28 @@ impl<'a> NodeHealthOperator<'a> {
             .and_then(Value::as_array);
         let of_host = nodes.and_then(|nodes| nodes.iter().find(|node| node["name"] == host.name.as_str()));
         let noted = of_host.and_then(|node| node["remediations"].as_array());
-        Ok(Some(noted.map_or(0, Vec::len)))
+        let names = noted
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["resource"]["name"].as_str());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Notes a request, but for one of a kind that is noted already.
+    async fn notes(&self, host: &WorldHost, request: &PowerCycleRemediation) -> Result<()> {
+        if !self.noted(host).await?.is_empty() {
+            return Ok(());
+        }
+        let resource = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "name": request.name_any(), "namespace": request.namespace(), "uid": request.metadata.uid,
+        });
+        let noted = json!([{"resource": resource, "started": format!("{:.0}", jiff::Timestamp::now())}]);
+        let status = json!({"status": {"unhealthyNodes": [{"name": host.name, "remediations": noted}]}});
+        node_health_checks(self.world)
+            .patch_status(&self.check.name, &PatchParams::default(), &Patch::Merge(status))
+            .await?;
+        Ok(())
     }
 
     /// Who holds the medik8s Lease of a host's Node.
