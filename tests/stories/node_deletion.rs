@@ -167,7 +167,7 @@ async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() 
 }
 
 #[tokio::test]
-async fn a_request_taken_back_in_any_phase_leaves_the_host_on() -> world::Outcome {
+async fn invariant_13_a_request_taken_back_in_any_phase_leaves_the_host_on() -> world::Outcome {
     let slow = |off: u64, boot: u64| {
         let mut options = HostOptions::default();
         options.delays.off = Duration::from_secs(off).into();

@@ -116,6 +116,33 @@ async fn a_wrong_address_hits_no_other_host_and_a_corrected_one_is_used() -> wor
     Ok(refusal::untouched(other)?)
 }
 
+/// An endpoint of one namespace that names the BMC of another's host.
+#[tokio::test]
+async fn invariant_14_what_another_namespace_says_of_a_bmc_holds_up_nobody() -> world::Outcome {
+    let daemon = &daemon().await?;
+    let mut cases = [Case::new("somebody else's BMC", Reason::IdentityMismatch, &[])];
+    let world = refusal::make(&daemon.cluster, "covets", &mut cases).await?;
+    let owner = World::new(&world.cluster, "owns", vec![HostOptions::default()]).await?;
+    owner.health_check().await?;
+    let (host, other) = (&world.hosts[0], &owner.hosts[0]);
+    let bmc = &other.bmc;
+    let address = json!({"address": format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path())});
+    objects::patch_endpoint(&world, &host.name, address).await?;
+    objects::patch_secret(&world, &host.name, json!({"ca.crt": bmc.ca_pem()})).await?;
+    refusal::all_refused(&world, daemon, &cases).await?;
+
+    let remediation = owner.falls_silent_and_is_reported(other).await?;
+    let ended = owner.remediation_ended(&remediation, refusal::PATIENCE).await?;
+
+    assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    assert_eq!(other.transitions(), (1, 1));
+    // While that was at work, nobody else could be at the same BMC.
+    world
+        .remediation_waits(&host.remediation(), Reason::IdentityMismatch.as_str())
+        .await?;
+    Ok(refusal::untouched(&host.bmc)?)
+}
+
 #[tokio::test]
 async fn among_several_systems_the_one_with_the_nodes_uuid_is_power_cycled() -> world::Outcome {
     let _daemon = daemon().await?;

@@ -123,7 +123,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_host_that_metal3_has_in_hand_is_refused_by_name() -> world::Outcome {
+async fn invariant_10_a_host_that_metal3_has_in_hand_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases();
     let world = refusal::make(&daemon.cluster, "metal3", &mut cases).await?;
