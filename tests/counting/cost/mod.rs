@@ -1,6 +1,7 @@
 //! What one remediation costs, counted where it is paid: at the BMC and at the API server.
 #![allow(
     clippy::print_stdout,
+    clippy::expect_used,
     clippy::arithmetic_side_effects,
     clippy::wildcard_enum_match_arm,
     reason = "a test that fails says so"

@@ -226,7 +226,7 @@ impl<'a> NodeHealthOperator<'a> {
         let names = noted
             .into_iter()
             .flatten()
-            .filter_map(|one| one["resource"]["name"].as_str());
+            .filter_map(|one| one.pointer("/resource/name")?.as_str());
         Ok(names.map(str::to_owned).collect())
     }
 
