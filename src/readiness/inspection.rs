@@ -44,7 +44,7 @@ pub(super) async fn ask(
     let expected = expected.or_else(|| host.host.stated_uuid.clone());
     let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
         Ok(conversation) => conversation,
-        Err(obstacle) => return Ok(Ok(at(host, obstacle).into())),
+        Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
     };
     let asked = converse(context, key, subject, host, &conversation).await;
     conversation.close().await;
@@ -73,7 +73,7 @@ async fn converse(
         host.host.stated_uuid.as_ref(),
         context.sources.clock.now(),
     )
-    .map_err(|obstacle| at(host, obstacle));
+    .map_err(|obstacle| at(host, &obstacle));
     if verdict.is_ok() && found.power == PowerState::Off {
         match believe(context, key, (subject, host), conversation).await? {
             Ok(Ok(())) => {}
@@ -88,7 +88,7 @@ async fn converse(
 }
 
 /// An obstacle that does not say of which host it is, with the host.
-fn at(host: &ResolvedHost, obstacle: Obstacle) -> Obstacle {
+fn at(host: &ResolvedHost, obstacle: &Obstacle) -> Obstacle {
     let detail = format!(
         "{} at {}: {}",
         host.host.reference, host.host.bmc, obstacle.detail
@@ -116,7 +116,7 @@ async fn believe(
     }
     Ok(match conversation.inspect(&context.bmc).await {
         Ok(again) => Ok(again.and_then(|found| {
-            off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, obstacle))
+            off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, &obstacle))
         })),
         Err(left) => Err(left),
     })

@@ -22,7 +22,7 @@ pub(super) struct Messages {
     /// Whether the body has an `error` object.
     is_error: bool,
     /// Message identifiers and texts.
-    messages: Vec<(String, String)>,
+    listed: Vec<(String, String)>,
     /// For want of messages.
     fallback: String,
 }
@@ -53,7 +53,7 @@ impl Messages {
         };
         Self {
             is_error: error.is_some(),
-            messages: messages.unwrap_or_default(),
+            listed: messages.unwrap_or_default(),
             fallback,
         }
     }
@@ -78,12 +78,12 @@ impl Messages {
     /// (HPE server management portal, "Redfish error responses and messages"); this is no error.
     pub(super) fn denies_success(&self) -> bool {
         let good = |(id, _): &(String, String)| id.ends_with(".Success") || id.ends_with(".NoOperation");
-        self.is_error && (self.messages.is_empty() || !self.messages.iter().all(good))
+        self.is_error && (self.listed.is_empty() || !self.listed.iter().all(good))
     }
 
     /// Whether the BMC says that nothing had to be done.
     pub(super) fn says_already(&self) -> bool {
-        self.messages
+        self.listed
             .iter()
             .any(|(id, text)| id.ends_with(".NoOperation") || text.to_ascii_lowercase().contains("already"))
             || self.fallback.to_ascii_lowercase().contains("already")
@@ -106,7 +106,7 @@ impl Messages {
 
     fn mentions(&self, words: &[&str]) -> bool {
         words.iter().any(|word| {
-            self.messages
+            self.listed
                 .iter()
                 .any(|(id, text)| id.contains(word) || text.contains(word))
                 || self.fallback.contains(word)
@@ -116,7 +116,7 @@ impl Messages {
     /// The words, fit to be shown.
     pub(super) fn text(&self, redactor: &Redactor) -> String {
         let spoken: Vec<String> = self
-            .messages
+            .listed
             .iter()
             .take(4)
             .map(|(id, text)| format!("{id} {text}").trim().to_owned())
