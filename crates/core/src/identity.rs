@@ -93,6 +93,13 @@ impl SystemUuid {
         }
     }
 
+    /// One value for both byte orders, by which UUIDs are found that [`Self::matches`] says are the same.
+    #[must_use]
+    pub fn in_either_order(&self) -> Self {
+        let swapped = self.byte_swapped();
+        if swapped < *self { swapped } else { self.clone() }
+    }
+
     fn byte_swapped(&self) -> Self {
         let mut bytes = self.0;
         for group in [0..4, 4..6, 6..8] {

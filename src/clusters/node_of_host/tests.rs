@@ -1,4 +1,3 @@
-use kube::runtime::reflector;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
@@ -8,6 +7,7 @@ use remediator_core::identity::SystemUuid;
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
+use crate::watch::shared_cache::SharedCache;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
@@ -85,11 +85,11 @@ fn key(name: &str) -> ClusterKey {
 
 #[test]
 fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
-    let (machines, mut writer) = reflector::store();
+    let (machines, _, mut cache) = SharedCache::new();
     let (node, stranger) = (node("w", OTHER).0.unwrap(), node("x", OTHER).0.unwrap());
     let is_witness = |of: &str, node: &Node| is_witness(Some(&key(of)), &machines, node);
     assert!(!is_witness("blue", &node), "no Machine is known");
-    writer.apply_watcher_event(&Event::Apply(Guarded(Ok(machine_of("blue")))));
+    cache.apply(&Event::Apply(Guarded(Ok(machine_of("blue")))));
     assert!(is_witness("blue", &node));
     assert!(!is_witness("green", &node));
     assert!(!is_witness("blue", &stranger));
@@ -103,9 +103,9 @@ fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
 #[tokio::test]
 async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
     let cluster = |of: Option<&str>, uid: &str| {
-        let (nodes, mut writer) = reflector::store();
+        let (nodes, _, mut cache) = SharedCache::new();
         let node = json!({"metadata": {"name": "one", "uid": uid}});
-        writer.apply_watcher_event(&Event::Apply(serde_json::from_value(node).unwrap()));
+        cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         NodeCluster {
             client: kube::Client::try_from(config).unwrap(),
