@@ -1,4 +1,5 @@
 use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::clock::Clock;
@@ -164,5 +165,47 @@ fn a_node_that_is_the_machines_in_any_other_way_is_its_host() {
         let nodes = [node];
         let found = among(nodes.iter(), &marks, |_| true);
         assert_eq!(matches!(found, Lookup::Present(_)), is_its, "{what}");
+    }
+}
+
+fn any_node() -> impl Strategy<Value = Guarded<Node>> {
+    let name = proptest::sample::select(&["a", "b", "c", "worker-1"][..]);
+    let uuid = prop_oneof![
+        6 => Just(OTHER), 1 => Just(UUID), 1 => Just(SWAPPED), 1 => Just("nonsense")
+    ];
+    let link = proptest::sample::select(&["", "metal/worker-1", "other/worker-1", "metal/worker-2"][..]);
+    let provider = proptest::sample::select(&["", "metal:///1", "metal:///2"][..]);
+    let is_unreadable = proptest::bool::weighted(0.1);
+    (name, uuid, link, provider, is_unreadable).prop_map(|(name, uuid, link, provider, is_unreadable)| {
+        let node = json!({
+            "metadata": {"name": name, "annotations": {"machine.openshift.io/machine": link}},
+            "spec": {"providerID": if is_unreadable { json!(7) } else { json!(provider) }},
+            "status": {"nodeInfo": {"systemUUID": uuid}},
+        });
+        serde_json::from_value(node).unwrap()
+    })
+}
+
+proptest! {
+    /// No index hides a Node that forbids to power a host off.
+    #[test]
+    fn by_key_the_same_is_found_as_among_all_nodes(
+        nodes in proptest::collection::vec(any_node(), 0..6),
+        has_machine in any::<bool>(),
+        has_provider in any::<bool>(),
+    ) {
+        let provider = has_provider.then_some("metal:///1");
+        let machine = json!({
+            "metadata": {"name": "worker-1", "namespace": "metal"}, "spec": {"providerID": provider},
+        });
+        let machine: Machine = serde_json::from_value(machine).unwrap();
+        let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
+        let (store, _, mut cache) = SharedCache::new();
+        for node in nodes {
+            cache.apply(&Event::Apply(node));
+        }
+        let all = store.all();
+        let scanned = among(all.iter().map(AsRef::as_ref), &marks, |_| true);
+        prop_assert_eq!(indexed(&store, &marks, !store.is_empty()), scanned);
     }
 }

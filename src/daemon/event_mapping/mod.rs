@@ -200,4 +200,6 @@ where
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
