@@ -3,7 +3,7 @@
 
 mod held;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
@@ -128,29 +128,14 @@ fn has_ended(one: &Remediation) -> bool {
     matches!(one.stage, Stage::Failed { .. } | Stage::Over)
 }
 
-/// What the caches know of the others, as far as it may matter to one: those that work on the same, and those that
-/// these wait for in turn. What they work on is looked up by key.
+/// What the caches know of the others, as far as it may matter to one: those that work on the same, or were admitted
+/// to it, found by key. Thousands may be waiting, or over, or at work elsewhere.
 fn others(caches: &Caches, own: &Remediation, held: &Held) -> Vec<Remediation> {
-    let mut found = BTreeMap::new();
-    let mut seen = own.keys.clone();
-    let mut ahead: Vec<Key> = own.keys.iter().cloned().collect();
-    while let Some(key) = ahead.pop() {
-        let admitted = held.beside(&[key.clone()].into());
-        let keys = admitted.into_iter().map(RemediationIndex::Uid);
-        let remediations = caches.remediations.by_any(keys.chain([index_of(&key)]));
-        for other in readable(&remediations).filter(|other| matters(other, own, held)) {
-            let other = of_caches(other);
-            let admitted = held.of(&other.uid).into_iter().flatten();
-            let works_on: BTreeSet<Key> = other.keys.iter().chain(admitted).cloned().collect();
-            // The index knows a Node by its name only, in whichever cluster.
-            if works_on.contains(&key) {
-                let unseen = works_on.into_iter().filter(|key| seen.insert(key.clone()));
-                ahead.extend(unseen);
-                found.insert(other.uid.clone(), other);
-            }
-        }
-    }
-    found.into_values().collect()
+    let admitted = held.beside(&own.keys).into_iter().map(RemediationIndex::Uid);
+    let keys: BTreeSet<_> = own.keys.iter().map(index_of).chain(admitted).collect();
+    let found = caches.remediations.by_any(keys);
+    let others = readable(&found).filter(|other| matters(other, own, held));
+    others.map(of_caches).collect()
 }
 
 fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> bool {
@@ -163,7 +148,7 @@ fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> boo
     may_work && own.uid != uid
 }
 
-/// Where the caches have those that work on it.
+/// Where the caches have those that work on it; the Nodes of a name in whichever cluster.
 fn index_of(key: &Key) -> RemediationIndex {
     match key {
         Key::Bmc(address) => RemediationIndex::Bmc(address.clone()),

@@ -6,15 +6,21 @@
 //!
 //! [unreadable]: IndexedStore::unreadable
 
-use std::collections::{BTreeMap, BTreeSet};
+mod content;
+mod visits;
+
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use futures::FutureExt as _;
 use kube::Resource;
 use kube::runtime::reflector::{Store, store::WriterDropped};
 use remediator_api::guarded::Guarded;
+
+use self::content::{Content, ObjectKey, Written, start_of};
+use self::visits::Visits;
 
 /// A kind whose objects are found by keys.
 pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + 'static {
@@ -35,23 +41,6 @@ pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum NoKey {}
 
-/// Namespace and name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct ObjectKey {
-    namespace: Option<String>,
-    name: String,
-}
-
-impl ObjectKey {
-    fn of(object: &impl Resource) -> Self {
-        let meta = object.meta();
-        Self {
-            namespace: meta.namespace.clone(),
-            name: meta.name.clone().unwrap_or_default(),
-        }
-    }
-}
-
 type Object<K> = Arc<Guarded<K>>;
 
 /// The objects of one kind; the reading end.
@@ -70,14 +59,6 @@ impl<K: Indexed> Clone for IndexedStore<K> {
             visits: self.visits.clone(),
         }
     }
-}
-
-struct Content<K: Indexed> {
-    objects: BTreeMap<Arc<ObjectKey>, Object<K>>,
-    /// By a number for the key, which is shorter than it; what is found has its keys compared.
-    index: BTreeMap<(u64, Arc<ObjectKey>), Object<K>>,
-    unreadable: BTreeSet<Arc<ObjectKey>>,
-    revision: u64,
 }
 
 /// One change of a cache.
@@ -115,14 +96,8 @@ impl<K> Change<K> {
 impl<K: Indexed> IndexedStore<K> {
     /// An empty one beside an empty store of kube.
     pub(super) fn new(store: Store<Guarded<K>>) -> Self {
-        let content = Content {
-            objects: BTreeMap::new(),
-            index: BTreeMap::new(),
-            unreadable: BTreeSet::new(),
-            revision: 0,
-        };
         Self {
-            content: Arc::new(RwLock::new(content)),
+            content: Arc::new(RwLock::new(Content::empty())),
             store,
             visits: Visits::default(),
         }
@@ -252,132 +227,6 @@ impl<K: Indexed> IndexedStore<K> {
 
     fn content(&self) -> RwLockReadGuard<'_, Content<K>> {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn start_of(namespace: Option<&str>) -> ObjectKey {
-    ObjectKey {
-        namespace: namespace.map(ToOwned::to_owned),
-        name: String::new(),
-    }
-}
-
-fn number<T: Hash>(key: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
-}
-
-impl<K: Indexed> Content<K> {
-    fn with_key<'a>(&'a self, key: &'a K::Key, visits: &'a Visits) -> impl Iterator<Item = Object<K>> + 'a {
-        let number = number(key);
-        let numbered = self.index.range((number, Arc::default())..);
-        let numbered = numbered.take_while(move |((of, _), _)| *of == number);
-        numbered
-            .inspect(|_| visits.add(1))
-            .filter(|(_, object)| K::keys(object).contains(key))
-            .map(|(_, object)| Arc::clone(object))
-    }
-
-    fn insert(&mut self, object: &Object<K>) -> Option<Object<K>> {
-        let key = Arc::new(ObjectKey::of(object.as_ref()));
-        let before = self.remove(&key);
-        for of in K::keys(object) {
-            self.index
-                .insert((number(&of), Arc::clone(&key)), Arc::clone(object));
-        }
-        if object.0.is_err() {
-            self.unreadable.insert(Arc::clone(&key));
-        }
-        self.objects.insert(key, Arc::clone(object));
-        before
-    }
-
-    fn remove(&mut self, key: &Arc<ObjectKey>) -> Option<Object<K>> {
-        let before = self.objects.remove(key)?;
-        for of in K::keys(&before) {
-            self.index.remove(&(number(&of), Arc::clone(key)));
-        }
-        self.unreadable.remove(key);
-        Some(before)
-    }
-}
-
-/// The content while it is written; readers wait.
-pub(super) struct Written<'a, K: Indexed>(RwLockWriteGuard<'a, Content<K>>);
-
-impl<K: Indexed> Written<'_, K> {
-    /// Takes an object; says what changed, if that is news.
-    pub(super) fn apply(&mut self, object: Object<K>) -> Option<Change<K>> {
-        self.changed();
-        let before = self.0.insert(&object);
-        change(object, before)
-    }
-
-    pub(super) fn delete(&mut self, object: Object<K>) -> Change<K> {
-        self.changed();
-        let before = self.0.remove(&Arc::new(ObjectKey::of(object.as_ref())));
-        Change {
-            object,
-            before,
-            is_gone: true,
-        }
-    }
-
-    /// Replaces all by a new list; says what of it is news, and what is gone.
-    pub(super) fn replace(&mut self, listed: Vec<Object<K>>) -> Vec<Change<K>> {
-        self.changed();
-        self.0.index.clear();
-        self.0.unreadable.clear();
-        let mut before = std::mem::take(&mut self.0.objects);
-        let mut news = Vec::new();
-        for object in listed {
-            let known = before.remove(&ObjectKey::of(object.as_ref()));
-            self.0.insert(&object);
-            news.extend(change(object, known));
-        }
-        news.extend(before.into_values().map(|object| Change {
-            before: Some(Arc::clone(&object)),
-            object,
-            is_gone: true,
-        }));
-        news
-    }
-
-    fn changed(&mut self) {
-        self.0.revision = self.0.revision.wrapping_add(1);
-    }
-}
-
-fn change<K: Indexed>(object: Object<K>, before: Option<Object<K>>) -> Option<Change<K>> {
-    let is_news = before.as_ref().is_none_or(|before| K::is_news(before, &object));
-    is_news.then_some(Change {
-        object,
-        before,
-        is_gone: false,
-    })
-}
-
-/// How many objects a store has looked at or handed out. Counted in tests only.
-#[derive(Clone, Default)]
-struct Visits {
-    #[cfg(test)]
-    count: Arc<std::sync::atomic::AtomicUsize>,
-}
-
-impl Visits {
-    #[cfg_attr(not(test), allow(clippy::unused_self, clippy::missing_const_for_fn))]
-    fn add(&self, objects: usize) {
-        #[cfg(test)]
-        self.count
-            .fetch_add(objects, std::sync::atomic::Ordering::Relaxed);
-        #[cfg(not(test))]
-        let _ = objects;
-    }
-
-    #[cfg(test)]
-    fn until_now(&self) -> usize {
-        self.count.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 

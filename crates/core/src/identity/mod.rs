@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::facts::Obstacle;
-use super::phase::Reason;
+use crate::facts::Obstacle;
+use crate::phase::Reason;
 
 /// A system UUID in canonical lower-case form, known to be usable as an identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -211,3 +211,6 @@ pub fn prove_stated(
         Some(_) | None => Ok(of_bmc),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,131 +1,34 @@
 //! What an event and a started host cost, counted: how many objects the caches look at or hand out, and how many
 //! objects are enqueued, must not depend on how many hosts there are.
 
+mod objects;
+mod parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::{Json, Router, routing};
-use futures::channel::mpsc;
 use kube::runtime::watcher::Event;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::bmc_access::BmcAccess;
-use crate::bmc_access::cluster_networks::ClusterNetworks;
-use crate::clock::Clock;
-use crate::clusters::Clusters;
-use crate::clusters::node_match::{self, Searches};
-use crate::clusters::workload::WorkloadClusters;
+use self::objects::*;
+use self::parts::parts_on;
+
 use crate::daemon::controllers::Parts;
 use crate::daemon::event_mapping::{
     Remediations, neighbours, of_endpoint, of_machine, of_node, of_other, triggered,
 };
-use crate::daemon::run::parts;
+use crate::mhc;
 use crate::readiness::{acceptance, check};
 use crate::remediation::{leftover_taints, reconcile};
-use crate::report::{Metrics, Reporter};
 use crate::requests::annotation;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
-use crate::snapshot::{Sources, host};
-use crate::test_server::served;
-use crate::watch::api_discovery::ServedClusterApi;
+use crate::snapshot::host;
 use crate::watch::caches::Caches;
 use crate::watch::caches::testing::{Writers, apply, caches, delete};
 use crate::watch::change_events::MhcChange;
-use crate::watch::lost_nodes::LostNodes;
 use crate::watch::machine_key::machine_name;
-use crate::{metal3, mhc};
-
-const NAMESPACE: &str = "metal";
-
-/// The host that has no Node, and a remediation that began so.
-const WITHOUT_NODE: usize = 2;
-
-fn uuid(host: usize) -> String {
-    format!("4c4c4544-0042-3510-8052-{:012x}", host + 1)
-}
-
-fn node(host: usize, change: impl FnOnce(&mut Value)) -> Value {
-    let mut node = json!({
-        "metadata": {
-            "name": format!("worker-{host}"), "uid": format!("node-{host}"), "resourceVersion": "1",
-            "annotations": {"machine.openshift.io/machine": format!("{NAMESPACE}/machine-{host}")},
-        },
-        "spec": {
-            "providerID": format!("metal:///{host}"),
-            "podCIDRs": [format!("10.{}.{}.0/24", host / 256, host % 256)],
-        },
-        "status": {
-            "conditions": [{
-                "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }],
-            "nodeInfo": {"systemUUID": uuid(host), "bootID": "boot"},
-            "addresses": [{"type": "InternalIP", "address": format!("172.16.{}.{}", host / 256, host % 256)}],
-        },
-    });
-    change(&mut node);
-    node
-}
-
-fn machine(host: usize, change: impl FnOnce(&mut Value)) -> Value {
-    let node = (host != WITHOUT_NODE).then(|| json!({"name": format!("worker-{host}")}));
-    let mut machine = json!({
-        "metadata": {"name": format!("machine-{host}"), "namespace": NAMESPACE, "uid": format!("machine-{host}")},
-        "spec": {"providerID": format!("metal:///{host}")}, "status": {"nodeRef": node},
-    });
-    change(&mut machine);
-    machine
-}
-
-fn endpoint(host: usize, change: impl FnOnce(&mut Value)) -> Value {
-    let mut endpoint = json!({
-        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
-        "metadata": {"name": format!("host-{host}"), "namespace": NAMESPACE, "uid": format!("endpoint-{host}")},
-        "spec": {
-            "machineName": format!("machine-{host}"), "systemUUID": uuid(host),
-            // In no allowed network, so that nobody is spoken to.
-            "address": format!("redfish+https://192.0.2.7/redfish/v1/Systems/{host}"),
-            "credentialsSecret": {"name": "bmc"},
-        },
-    });
-    change(&mut endpoint);
-    endpoint
-}
-
-fn remediation(host: usize, number: usize, phase: &str) -> Value {
-    let subject = if host == WITHOUT_NODE {
-        json!({"noNode": "NeverJoined"})
-    } else {
-        json!({"node": format!("worker-{host}"), "nodeUID": format!("node-{host}"), "bootID": "boot"})
-    };
-    let mut remediation = json!({
-        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
-        "metadata": {
-            "name": format!("machine-{host}-{number}"), "namespace": NAMESPACE,
-            "uid": format!("remediation-{host}-{number}"), "resourceVersion": "1",
-            "finalizers": [remediator_api::keys::FINALIZER],
-        },
-        "spec": {"machineName": format!("machine-{host}")},
-        "status": {"phase": phase, "attempt": i32::from(phase != "Pending"), "reason": "", "message": ""},
-    });
-    if phase != "Pending" {
-        remediation["status"]["subject"] = subject;
-        for (key, value) in [
-            ("machine", format!("machine-{host}")),
-            ("host", format!("BMCEndpoint/host-{host}")),
-            ("bmc", format!("192.0.2.{host}")),
-            ("system", "s".to_owned()),
-            ("systemUUID", uuid(host)),
-            ("identity", "i".to_owned()),
-        ] {
-            remediation["status"]["subject"][key] = json!(value);
-        }
-    }
-    remediation
-}
 
 /// A daemon without its watches and its controllers.
 struct Daemon {
@@ -168,7 +71,7 @@ impl Daemon {
     }
 
     fn count(&mut self, what: &str, before: usize, enqueued: usize) {
-        let visits = self.caches.visits() - before;
+        let visits = self.caches.visits().saturating_sub(before);
         self.counted.insert(what.to_owned(), (visits, enqueued));
     }
 
@@ -180,7 +83,7 @@ impl Daemon {
             .iter()
             .flat_map(|change| of_node(&self.caches, change))
             .collect();
-        self.count(what, before, enqueued.len() + news.len());
+        self.count(what, before, enqueued.len().saturating_add(news.len()));
         assert_eq!(named(&enqueued), names, "{what}");
     }
 
@@ -272,45 +175,6 @@ impl Daemon {
 fn named(enqueued: &Remediations) -> Vec<&str> {
     let names: BTreeSet<&str> = enqueued.iter().map(|one| one.name.as_str()).collect();
     names.into_iter().collect()
-}
-
-async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>) -> Parts {
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bmc", "resourceVersion": "1"},
-        "data": {"username": "YWRtaW4=", "password": "c2VjcmV0"},
-    });
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/bmc");
-    let not_found =
-        json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "", "code": 404});
-    let router = Router::new()
-        .route(&path, routing::get(move || async move { Json(secret) }))
-        .fallback(move || async move { (axum::http::StatusCode::NOT_FOUND, Json(not_found)) });
-    let client = kube::Client::try_from(served(router).await).unwrap();
-    let clock = Clock::start();
-    let (to_health_checker, _) = tokio::sync::mpsc::unbounded_channel();
-    let (tell, _) = mpsc::unbounded();
-    let sources = Arc::new(Sources {
-        metal3: metal3::Provider::new(client.clone()),
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
-        cluster_api: ServedClusterApi::default(),
-        clusters: Clusters {
-            client: client.clone(),
-            clock: clock.clone(),
-            caches: caches.clone(),
-            lost_nodes: LostNodes::new(clock.clone()),
-            searches: Searches::new(node_match::LISTING),
-            out_of_service_supported: true,
-            workload: WorkloadClusters::new(client.clone(), clock.clone(), vec![tell], to_health_checker),
-        },
-        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-        leases_unused: LeasesUnused::default(),
-    });
-    let networks = ClusterNetworks::start(&client, Vec::new(), tasks).await;
-    let bmc = Arc::new(BmcAccess::new(client.clone(), clock, caches.clone(), networks));
-    let reporter = Reporter::new(client, "test".to_owned(), Metrics::default());
-    parts(&sources, &bmc, &reporter)
 }
 
 /// What each event costs among so many hosts.
@@ -432,6 +296,6 @@ fn whoever_looks_at_all_objects_is_counted() {
     for scan in scans {
         let before = caches.visits();
         assert_eq!(scan(), 100);
-        assert_eq!(caches.visits() - before, 100);
+        assert_eq!(caches.visits().saturating_sub(before), 100);
     }
 }
