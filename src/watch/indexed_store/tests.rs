@@ -261,7 +261,7 @@ fn follow<K: Indexed + Debug + DeserializeOwned>(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(50))]
 
     #[test]
     fn machines_are_found_as_by_a_scan(steps in steps(any_machine())) {
