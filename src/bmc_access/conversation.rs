@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::bmc_obstacle::obstacle;
+use crate::bmc_access::cluster_networks;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::rejected_credentials::Rejection;
 use crate::bmc_access::{BmcAccess, login as bmc_access};
@@ -113,7 +114,7 @@ impl Conversation {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let nodes = access.caches.nodes.state();
+        let nodes = cluster_networks::that_matter(&access.caches.nodes, &host.address.host);
         let allowed = match access.networks.allowed(&rules, &host.address, &nodes) {
             Ok(allowed) => (rules, allowed),
             Err(obstacle) => return Ok(Err(obstacle)),

@@ -8,16 +8,15 @@ use remediator_api::target_ref::{begun, is_under_way, may_act};
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
 
-use crate::watch::caches::{Caches, Guarded};
+use crate::watch::caches::{Caches, Guarded, readable};
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::machine_key;
 
 /// The workload clusters in which remediations may still have something to see or to do. Who waits there for a time
 /// asks for its Nodes no more than once, and has to be told of them.
 pub(crate) fn clusters_in_use(caches: &Caches) -> Vec<ClusterKey> {
-    let readable = caches.readable_remediations();
-    let in_use = readable
-        .iter()
-        .filter_map(|one| cluster_in_use(one, || machine_of(caches, one)));
+    let may_act = caches.remediations.by(&RemediationIndex::MayAct);
+    let in_use = readable(&may_act).filter_map(|one| cluster_in_use(one, || machine_of(caches, one)));
     in_use.collect()
 }
 

@@ -1,13 +1,13 @@
 //! The cluster that a Node is in: the daemon's own, or a workload cluster of Cluster API.
 
 use kube::Client;
-use kube::runtime::reflector::Store;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup};
 
 use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::IndexedStore;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::{caches, lookup};
 
@@ -16,7 +16,7 @@ use crate::watch::{caches, lookup};
 pub(crate) struct NodeCluster {
     /// For everything that is in the cluster of the Node: Node, Lease, pods, VolumeAttachments.
     pub(crate) client: Client,
-    pub(crate) nodes: Store<Guarded<Node>>,
+    pub(crate) nodes: IndexedStore<Node>,
     pub(crate) lost_nodes: LostNodes,
     /// Searches of its Nodes by this client.
     pub(crate) searches: Searches,

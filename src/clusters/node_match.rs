@@ -1,5 +1,7 @@
 //! By what a Node is told that is, or may be, the Node of a host.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
@@ -11,6 +13,8 @@ use remediator_core::machine_api::MachineApi;
 
 use crate::single_flight::SingleFlight;
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes::NodeIndex;
 
 /// By what a Node is told that is, or may be, the Node of a host.
 #[derive(Clone, Debug)]
@@ -84,6 +88,23 @@ impl Marks {
             Bearing::Yes | Bearing::Unknown(_) => true,
             Bearing::No => false,
         }
+    }
+
+    /// The Nodes of a cluster that are or may be the one that is told by them; every other one is not.
+    pub(super) fn candidates(&self, nodes: &IndexedStore<Node>) -> Vec<Arc<Guarded<Node>>> {
+        let mut keys = vec![
+            NodeIndex::Uuid(self.uuid.in_either_order()),
+            NodeIndex::Unidentified,
+        ];
+        let Some(machine) = &self.machine else {
+            return nodes.by_any(keys);
+        };
+        keys.push(NodeIndex::Machine(machine.api, machine.namespaced_name.clone()));
+        keys.extend(machine.provider_id.clone().map(NodeIndex::ProviderId));
+        let mut found = nodes.by_any(keys);
+        found.extend(nodes.get(None, &machine.name));
+        found.sort_by_cached_key(|node| node.name_any());
+        found
     }
 
     fn are_on(&self, node: &Node) -> bool {

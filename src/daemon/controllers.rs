@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::clusters::workload::Change;
 use crate::daemon::event_mapping::{
-    active, neighbours, of_cluster, of_machine, of_namespace, of_node, of_other, of_workload, triggered,
+    all_active, neighbours, of_cluster, of_endpoint, of_machine, of_namespace, of_node, of_other,
+    of_workload, triggered,
 };
 use crate::daemon::on_delete;
 use crate::mhc::MhcController;
@@ -72,37 +73,40 @@ pub(crate) fn drive(
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
     });
-    let on_nodes = changes.nodes.subscribe().flat_map({
-        let mut concerned = of_node(&caches);
-        move |node| stream::iter(concerned(node))
+    let on_nodes = changes.nodes.subscribe_to_changes().flat_map({
+        let caches = caches.clone();
+        move |change| stream::iter(of_node(&caches, &change))
+    });
+    let on_endpoints = changes.endpoints.subscribe_to_changes().flat_map({
+        let caches = caches.clone();
+        move |change| stream::iter(of_endpoint(&caches, &change))
     });
     let in_clusters = changes.clusters.subscribe().flat_map({
         let concerned = of_cluster(&caches, &context.sources.clusters.workload);
         move |cluster| stream::iter(concerned(cluster))
     });
-    let remediations =
-        Controller::for_shared_stream(changes.remediations.subscribe(), caches.remediations.clone())
-            .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
-            .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
-            .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
-            .watches_shared_stream(
-                changes.openshift.health_checks.subscribe(),
-                of_namespace::<MachineHealthCheck>(&caches),
-            )
-            .watches_shared_stream(
-                changes.cluster_api.health_checks.subscribe(),
-                of_namespace::<MachineHealthCheck>(&caches),
-            )
-            .watches_shared_stream(
-                changes.endpoints.subscribe(),
-                of_namespace::<BMCEndpoint>(&caches),
-            )
-            .watches_shared_stream(changes.policies.subscribe(), {
-                let caches = caches.clone();
-                move |_| active(&caches, |_| true)
-            })
-            .reconcile_on(stream::select(on_nodes, stream::select(in_workload, in_clusters)))
-            .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
+    let remediations = Controller::for_shared_stream(
+        changes.remediations.subscribe(),
+        caches.remediations.for_controller(),
+    )
+    .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
+    .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(
+        changes.openshift.health_checks.subscribe(),
+        of_namespace::<MachineHealthCheck>(&caches),
+    )
+    .watches_shared_stream(
+        changes.cluster_api.health_checks.subscribe(),
+        of_namespace::<MachineHealthCheck>(&caches),
+    )
+    .watches_shared_stream(changes.policies.subscribe(), {
+        let caches = caches.clone();
+        move |_| all_active(&caches)
+    })
+    .reconcile_on(stream::select(on_nodes, on_endpoints))
+    .reconcile_on(stream::select(in_workload, in_clusters))
+    .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         remediations.for_each(|_| std::future::ready(())).await;
         "remediation"
@@ -130,23 +134,26 @@ fn take_in(
     tasks: &mut JoinSet<&'static str>,
 ) {
     let caches = caches.clone();
-    let triggers = Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.clone())
-        .watches_shared_stream(remediations.subscribe(), {
-            move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
-                let namespace = remediation.namespace().unwrap_or_default();
-                let readable = remediation.0.as_ref().ok();
-                let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
-                machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
-            }
-        })
-        .watches_shared_stream(of_api.health_checks.subscribe(), {
-            move |check: Arc<Guarded<MachineHealthCheck>>| triggered(&stores, check.namespace().as_deref())
-        })
-        .run(
-            annotation::reconcile,
-            annotation::error_policy,
-            Arc::clone(intakes),
-        );
+    let triggers =
+        Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.for_controller())
+            .watches_shared_stream(remediations.subscribe(), {
+                move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
+                    let namespace = remediation.namespace().unwrap_or_default();
+                    let readable = remediation.0.as_ref().ok();
+                    let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
+                    machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
+                }
+            })
+            .watches_shared_stream(of_api.health_checks.subscribe(), {
+                move |check: Arc<Guarded<MachineHealthCheck>>| {
+                    triggered(&stores, check.namespace().as_deref())
+                }
+            })
+            .run(
+                annotation::reconcile,
+                annotation::error_policy,
+                Arc::clone(intakes),
+            );
     tasks.spawn(async move {
         triggers.for_each(|_| std::future::ready(())).await;
         "intake"
@@ -161,15 +168,14 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
     );
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
-    let of_namespace = {
+    let beside = changes.endpoints.subscribe_to_changes().flat_map({
         let endpoints = endpoints.clone();
-        move |other: Arc<Guarded<BMCEndpoint>>| neighbours(&endpoints, &other)
-    };
+        move |change| stream::iter(neighbours(&endpoints, &change))
+    });
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
     let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
-    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints)
-        .watches_shared_stream(changes.endpoints.subscribe(), of_namespace)
-        .reconcile_on(one_again)
+    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints.for_controller())
+        .reconcile_on(stream::select(one_again, beside))
         .reconcile_all_on(all_again)
         .run(
             acceptance::endpoint,
@@ -185,19 +191,22 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
         endpoints.for_each(|_| std::future::ready(())).await;
         "BMCEndpoint"
     });
-    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies)
+    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies.for_controller())
         .reconcile_all_on(changes.policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         policies.for_each(|_| std::future::ready(())).await;
         "RemediationPolicy"
     });
-    let templates =
-        Controller::for_shared_stream(changes.templates, context.sources.caches.templates.clone()).run(
-            acceptance::template,
-            acceptance::error_policy,
-            Arc::clone(context),
-        );
+    let templates = Controller::for_shared_stream(
+        changes.templates,
+        context.sources.caches.templates.for_controller(),
+    )
+    .run(
+        acceptance::template,
+        acceptance::error_policy,
+        Arc::clone(context),
+    );
     tasks.spawn(async move {
         templates.for_each(|_| std::future::ready(())).await;
         "PowerCycleRemediationTemplate"
@@ -215,7 +224,7 @@ struct Judged {
 
 /// Starts the one that removes leftover taints.
 fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
-    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.clone()).run(
+    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.for_controller()).run(
         leftover_taints::reconcile,
         leftover_taints::error_policy,
         Arc::clone(context),

@@ -5,3 +5,6 @@ pub(crate) mod event_mapping;
 pub(crate) mod on_delete;
 pub(crate) mod prepare;
 pub(crate) mod run;
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,7 @@ use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
-use crate::watch::caches::Caches;
+use crate::watch::caches::{Caches, readable};
 use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
 use crate::{api_call, metal3};
@@ -159,7 +159,7 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
 }
 
 /// Who looks after what.
-fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
+pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
     let checker = Arc::new(Checker::default());
     Parts {
         remediator: Arc::new(Remediator::new(
@@ -190,7 +190,7 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
     metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
-        for remediation in caches.readable_remediations().iter() {
+        for remediation in readable(&caches.remediations.all()) {
             let status = remediation.status.as_ref();
             let phase = status.map(|status| status.journal.phase).unwrap_or_default();
             let count = counts.entry(phase.as_str()).or_default();

@@ -113,14 +113,10 @@ fn keep_connected(context: &MhcController) {
     if !context.checker.is_in(MachineApi::ClusterApi) {
         return;
     }
-    let checks = context
-        .sources
-        .caches
-        .cluster_api
-        .health_checks
-        .state_filter(check_inputs::may_ask);
+    let checks = context.sources.caches.cluster_api.health_checks.all();
     let clusters: BTreeSet<ClusterKey> = checks
         .iter()
+        .filter(|check| check_inputs::may_ask(check))
         .filter_map(|check| check_inputs::cluster_of(check))
         .collect();
     context.sources.clusters.workload.keep(clusters);

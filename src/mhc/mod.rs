@@ -20,6 +20,8 @@ pub(crate) mod unserved;
 mod unserved_checks;
 mod with_template;
 
+#[cfg(test)]
+pub(crate) use run::concerned;
 pub(crate) use run::run;
 pub(crate) use state::{Checker, MhcController, Mode};
 pub(crate) use unserved_checks::Unserved;

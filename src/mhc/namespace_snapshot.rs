@@ -12,7 +12,6 @@ use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::eligibility::{self, Candidate, Input};
 use remediator_core::facts::{Lookup, Obstacle, Origin};
 use remediator_core::health::overlap::Check;
-use remediator_core::health::rules::CLUSTER_NAME_LABEL;
 use remediator_core::health::target::{NodeState, Target};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
@@ -25,6 +24,7 @@ use crate::mhc::state::{CheckKey, MhcController, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
 use crate::snapshot::{cached, facts, remediation_history};
 use crate::watch::caches::{Caches, Guarded};
+use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
@@ -43,26 +43,26 @@ impl NamespaceSnapshot {
         let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
         let cluster = check.and_then(|check| check_inputs::cluster_of(&check));
         let cluster = cluster.as_ref().map(|cluster| cluster.name.as_str());
-        let namespace = Some(key.namespace.clone());
-        let machines = of_api.machines.state_filter(|one| {
-            let of = one.labels().get(CLUSTER_NAME_LABEL);
-            one.namespace() == namespace && cluster.is_none_or(|cluster| of.is_some_and(|of| of == cluster))
-        });
+        let namespace = Some(key.namespace.as_str());
+        let machines = match cluster {
+            None => of_api.machines.in_namespace(namespace),
+            Some(cluster) => of_api
+                .machines
+                .by(&MachineIndex::Cluster(key.namespace.clone(), cluster.to_owned())),
+        };
         // Of one that says no Cluster nobody knows.
         let is_near = |check: &Guarded<MachineHealthCheck>| {
             let of = check.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
             of.is_none() || cluster.is_none() || of == cluster
         };
-        let remediations = caches
-            .remediations
-            .state_filter(|one| one.namespace() == namespace);
+        let remediations = caches.remediations.in_namespace(namespace);
+        let mut checks = of_api.health_checks.in_namespace(namespace);
+        checks.retain(|one| is_near(one));
         let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
             api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
-            checks: of_api
-                .health_checks
-                .state_filter(|one| one.namespace() == namespace && is_near(one)),
+            checks,
             remediations,
             unreadable,
         }

@@ -22,6 +22,7 @@ use crate::mhc::{check_inputs, pass, unserved};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::change_events::{ChangeSender, MhcChange};
+use crate::watch::indexes::MachineIndex;
 use crate::watch::machine_stores::MachineStores;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
@@ -51,9 +52,12 @@ fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'s
         context: Arc::clone(context),
         api,
     };
-    let passes = Controller::for_shared_stream(silence, context.sources.caches.of(api).health_checks.clone())
-        .reconcile_on(dues)
-        .run(pass::reconcile, pass::error_policy, Arc::new(passes));
+    let passes = Controller::for_shared_stream(
+        silence,
+        context.sources.caches.of(api).health_checks.for_controller(),
+    )
+    .reconcile_on(dues)
+    .run(pass::reconcile, pass::error_policy, Arc::new(passes));
     tasks.spawn(async move {
         passes.for_each(|_| std::future::ready(())).await;
         "health checker"
@@ -67,19 +71,24 @@ async fn handle_changes(
     mut changes: mpsc::UnboundedReceiver<MhcChange>,
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
-    let all_asking = || {
-        MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(&context.sources.caches, api, asks)))
-    };
-    let mut asking = Default::default();
+    let caches = &context.sources.caches;
+    let all_asking = || MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(caches, api, asks)));
+    let revisions = || MachineApi::ALL.map(|api| caches.of(api).health_checks.revision());
+    let (mut asking, mut looked_at) = (Default::default(), None);
     while let Some(first) = changes.recv().await {
         tokio::time::sleep(TOGETHER).await;
         let more = std::iter::from_fn(|| changes.try_recv().ok());
         let changed: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
         forget(&context);
-        let asked = all_asking();
-        if asked != asking {
-            asking = asked;
-            context.checker.decide_activation();
+        // What follows from all checks is looked at when one of them has changed.
+        let now = revisions();
+        if looked_at != Some(now) {
+            looked_at = Some(now);
+            let asked = all_asking();
+            if asked != asking {
+                asking = asked;
+                context.checker.decide_activation();
+            }
         }
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
         let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
@@ -107,7 +116,7 @@ fn forget(context: &MhcController) {
 }
 
 /// The health checks of one API that a change concerns.
-fn concerned(
+pub(crate) fn concerned(
     stores: &MachineStores,
     changed: &BTreeSet<MhcChange>,
 ) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
@@ -117,21 +126,22 @@ fn concerned(
     for one in changed {
         match one {
             MhcChange::Namespace(name) => drop(namespaces.insert(name.clone())),
-            MhcChange::Node(name) => drop(nodes.insert(name.as_str())),
+            MhcChange::Node(name) => drop(nodes.insert(name.clone())),
             MhcChange::All => {}
         }
     }
-    if !all && !nodes.is_empty() {
-        let of_nodes = stores.machines.state_filter(|machine| {
-            let node = machine.0.as_ref().ok().and_then(|machine| machine.node_name());
-            node.is_some_and(|node| nodes.contains(node))
-        });
+    let checks = &stores.health_checks;
+    let in_question: Vec<_> = if all {
+        checks.all()
+    } else {
+        let of_nodes = stores.machines.by_any(nodes.into_iter().map(MachineIndex::Node));
         namespaces.extend(of_nodes.iter().filter_map(|machine| machine.namespace()));
-    }
-    let concerned = stores.health_checks.state_filter(|check| {
-        let namespace = check.namespace().unwrap_or_default();
-        (all || namespaces.contains(&namespace)) && check_inputs::is_told_of(check)
-    });
-    let references = concerned.iter().map(|check| ObjectRef::from_obj(check.as_ref()));
+        let namespaces = namespaces.iter();
+        namespaces
+            .flat_map(|namespace| checks.in_namespace(Some(namespace)))
+            .collect()
+    };
+    let concerned = in_question.iter().filter(|check| check_inputs::is_told_of(check));
+    let references = concerned.map(|check| ObjectRef::from_obj(check.as_ref()));
     references.collect()
 }

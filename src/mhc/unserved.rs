@@ -16,7 +16,7 @@ use crate::mhc::event_publisher::reference;
 use crate::mhc::state::MhcController;
 use crate::mhc::unserved_checks::{NamespacedName, Unserved};
 use crate::watch::caches;
-use crate::watch::caches::{Caches, Guarded};
+use crate::watch::caches::{Caches, Guarded, readable};
 
 /// The readable MachineHealthChecks of an API that ask for power cycles in this way.
 pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<NamespacedName> {
@@ -24,10 +24,9 @@ pub(super) fn asking(caches: &Caches, api: MachineApi, asks: Asks) -> BTreeSet<N
         Asks::ByAnnotation => check.asks_for_power_cycles(),
         Asks::ByTemplate => check.asks_by_template(),
     };
-    let checks = &caches.of(api).health_checks;
-    let asking = checks.state_filter(|check| check.0.as_ref().is_ok_and(is_asking));
-    asking
-        .iter()
+    let checks = caches.of(api).health_checks.all();
+    readable(&checks)
+        .filter(|check| is_asking(check))
         .map(|check| (check.namespace().unwrap_or_default(), check.name_any()))
         .collect()
 }

@@ -24,6 +24,8 @@ use crate::report::conditions::{ACCEPTED, READY, Statement};
 use crate::snapshot::host;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes::EndpointIndex;
 
 /// Looks at one BMCEndpoint.
 pub(crate) async fn endpoint(
@@ -151,22 +153,27 @@ pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Res
             ));
         }
     }
-    let (name, namespace) = (endpoint.name_any(), endpoint.namespace());
-    let same_host = |other: &Guarded<BMCEndpoint>| {
-        other.0.as_ref().is_ok_and(|other| {
-            other.name_any() != name
-                && other.namespace() == namespace
-                && other.spec.machine_name == endpoint.spec.machine_name
-                && other.spec.node_name == endpoint.spec.node_name
-        })
-    };
-    match context.sources.caches.endpoints.find(same_host) {
+    match twin(&context.sources.caches.endpoints, endpoint) {
         Some(twin) => {
             let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
         None => Ok(format!("the BMC is at {}", resolved.host.bmc)),
     }
+}
+
+/// Another endpoint of the namespace that names the same host.
+pub(crate) fn twin(
+    endpoints: &IndexedStore<BMCEndpoint>,
+    endpoint: &BMCEndpoint,
+) -> Option<Arc<Guarded<BMCEndpoint>>> {
+    let (name, spec) = (endpoint.name_any(), &endpoint.spec);
+    let same_host = EndpointIndex::Host(
+        endpoint.namespace().unwrap_or_default(),
+        spec.machine_name.clone(),
+        spec.node_name.clone(),
+    );
+    endpoints.first_by(&same_host, |other| other.name_any() != name)
 }
 
 /// Whether the policy in force lists the protocol.

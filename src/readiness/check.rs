@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::BMCEndpoint;
+use remediator_api::target_ref;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_core::facts::{Lookup, Obstacle};
@@ -21,7 +22,9 @@ use crate::readiness::findings::NodeSeen;
 use crate::readiness::inspection::ask;
 use crate::readiness::state::Readiness;
 use crate::snapshot::{host, remediation_history};
-use crate::watch::machine_key::{MachineKey, machine_name};
+use crate::watch::caches::readable;
+use crate::watch::indexes::{MachineIndex, RemediationIndex};
+use crate::watch::machine_key::{MachineKey, machine_name, remediations_of};
 use crate::watch::{caches, lookup};
 
 /// How long a host with a remediation under way is left alone before the next look.
@@ -31,7 +34,7 @@ const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
 /// What came of a check.
 #[derive(Debug)]
-pub(super) enum CheckResult {
+pub(crate) enum CheckResult {
     /// Something was found out.
     Found(Box<CheckFindings>),
     /// Nothing was; the next try after this time.
@@ -40,7 +43,7 @@ pub(super) enum CheckResult {
 
 /// What a check found out.
 #[derive(Debug)]
-pub(super) struct CheckFindings {
+pub(crate) struct CheckFindings {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
     /// Namespace and name of the Secret, once it is known which.
@@ -66,7 +69,7 @@ pub(super) struct Subject {
 }
 
 /// Checks a host.
-pub(super) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
+pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     match try_check(context, key).await {
         Ok(checked) => checked,
         Err(error) => {
@@ -149,12 +152,9 @@ fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
         (None, Some(node)) => context
             .sources
             .caches
-            .machines()
+            .machines_by(&MachineIndex::Node(node.clone()))
             .into_iter()
-            .find(|(_, machine)| {
-                let of_node = |machine: &Machine| machine.node_name() == Some(node);
-                machine.namespace() == namespace && machine.0.as_ref().is_ok_and(of_node)
-            }),
+            .find(|(_, machine)| machine.namespace() == namespace),
         (None, None) => None,
     }?;
     machine.1.0.as_ref().ok().cloned()
@@ -257,15 +257,13 @@ pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subje
     let machine = machine.as_deref();
     let node = subject.node_name.as_deref();
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
-    let readable = context.sources.caches.readable_remediations();
-    readable.any(|remediation| {
-        let phase = remediation
-            .status
-            .as_ref()
-            .map(|status| status.journal.phase)
-            .unwrap_or_default();
-        let of_machine = machine_name(&context.sources.caches, remediation);
-        !phase.is_final()
+    let caches = &context.sources.caches;
+    let of_machine = machine.map(|machine| remediations_of(caches, namespace, machine));
+    let of_node = node.map(|node| caches.remediations.by(&RemediationIndex::Node(node.to_owned())));
+    let found: Vec<_> = of_machine.into_iter().chain(of_node).flatten().collect();
+    readable(&found).any(|remediation| {
+        let of_machine = machine_name(caches, remediation);
+        target_ref::is_under_way(remediation)
             && remediation.namespace().as_deref() == Some(namespace)
             && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
     }) || remediation_history::unreadable_remediation(&context.sources, namespace, machine).is_some()

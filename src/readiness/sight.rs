@@ -13,7 +13,7 @@ use crate::snapshot::host;
 /// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
 pub(super) fn endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
     let now = context.sources.clock.now();
-    for guarded in context.sources.caches.endpoints.state() {
+    for guarded in context.sources.caches.endpoints.all() {
         let Ok(endpoint) = &guarded.0 else { continue };
         let key = key_of(HostKind::Endpoint, endpoint);
         let metadata = &endpoint.metadata;
@@ -39,7 +39,7 @@ pub(super) fn endpoints(context: &Readiness, schedule: &mut Schedule, begins: bo
 pub(super) fn machines(context: &Readiness, schedule: &mut Schedule, at_start: bool) {
     let now = context.sources.clock.now();
     let first = if at_start { First::Settling } else { First::Soon };
-    for (_, guarded) in context.sources.caches.machines() {
+    for guarded in context.sources.caches.machines() {
         let Ok(machine) = &guarded.0 else { continue };
         // A reference that cannot be read is one, too.
         if matches!(host::reference(machine), Ok(None)) {

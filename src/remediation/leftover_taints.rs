@@ -19,6 +19,7 @@ use crate::clusters::workload::Change;
 use crate::fencing::taint;
 use crate::remediation::Remediator;
 use crate::watch::caches::Guarded;
+use crate::watch::indexes::RemediationIndex;
 
 /// How often a Node that is not back yet is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
@@ -57,12 +58,9 @@ async fn look_at(
         return Ok(Found::Nothing);
     };
     // One that cannot be read still exists.
-    let of_uid = context
-        .sources
-        .caches
-        .remediations
-        .find(|one| one.uid().as_ref() == Some(uid));
-    if of_uid.is_some() || !facts.is_ready() {
+    let of_uid = RemediationIndex::Uid(uid.clone());
+    let exists = !context.sources.caches.remediations.by(&of_uid).is_empty();
+    if exists || !facts.is_ready() {
         return Ok(Found::NotYet);
     }
     let call = taint::remove(&nodes.client, node, &facts.resource_version);

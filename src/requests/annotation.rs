@@ -24,8 +24,8 @@ use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::retention;
 use crate::snapshot::{Sources, facts, remediation_history};
-use crate::watch::caches::Guarded;
-use crate::watch::machine_key::machine_key;
+use crate::watch::caches::{Guarded, readable};
+use crate::watch::machine_key::{machine_key, remediations_of};
 use crate::watch::{caches, lookup};
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
@@ -151,14 +151,12 @@ fn decide(sources: &Sources, machine: &Machine) -> Intake {
         Ok(nodes) => node_cluster::node_of(machine, &nodes),
         Err(obstacle) => Lookup::Unreadable(obstacle.detail),
     };
-    let readable = sources.caches.readable_remediations();
-    let is_of = |one: &PowerCycleRemediation| {
-        let key = machine_key(&sources.caches, one);
-        one.namespace() == namespace && key.is_some_and(|key| key.means(api, &name))
+    let of_name = remediations_of(&sources.caches, namespace.as_deref().unwrap_or_default(), &name);
+    let is_of = |one: &&PowerCycleRemediation| {
+        machine_key(&sources.caches, one).is_some_and(|key| key.means(api, &name))
     };
-    let remediations: Vec<Remediation> = readable
-        .iter()
-        .filter(|one| is_of(one))
+    let remediations: Vec<Remediation> = readable(&of_name)
+        .filter(is_of)
         .map(remediation_history::earlier)
         .collect();
     let is_taken =

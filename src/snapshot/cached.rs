@@ -15,6 +15,8 @@ use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::facts::{OfNodes, Snapshot, is_at_work, not_looked_for};
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{self, producers};
+use crate::watch::caches::readable;
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
 use crate::watch::{caches, lookup};
 
@@ -129,7 +131,7 @@ pub(crate) fn node_facts(
     };
     let known = (machine_link, nodes.lost_nodes.since(node));
     snapshot::facts::node_facts(node, known, remediation.uid().as_deref(), |uid| {
-        let others = sources.caches.readable_remediations();
-        others.any(|other| is_at_work(other, uid))
+        let of_uid = RemediationIndex::Uid(uid.to_owned());
+        readable(&sources.caches.remediations.by(&of_uid)).any(|other| is_at_work(other, uid))
     })
 }

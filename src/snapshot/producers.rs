@@ -58,7 +58,7 @@ pub(crate) fn known(
         (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
             let namespace = machine.namespace();
             let of_api = &sources.caches.of(machine.api()).health_checks;
-            let checks = of_api.state_filter(|check| check.namespace() == namespace);
+            let checks = of_api.in_namespace(namespace.as_deref());
             of_machine(&by, checks.iter().map(AsRef::as_ref), machine)
         }
         (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),

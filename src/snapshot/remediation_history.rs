@@ -20,11 +20,10 @@ pub(crate) fn unreadable_remediation(
     namespace: &str,
     machine: Option<&str>,
 ) -> Option<Obstacle> {
-    let unreadable = sources
-        .caches
-        .remediations
-        .find(|guarded| is_unreadable(guarded, namespace, machine))?;
-    Some(may_be_at_work(&unreadable, machine))
+    let unreadable = sources.caches.remediations.unreadable_in(namespace);
+    let mut may_be = unreadable.iter();
+    let first = may_be.find(|guarded| is_unreadable(guarded, namespace, machine))?;
+    Some(may_be_at_work(first, machine))
 }
 
 /// Whether a remediation cannot be read that may be about this Machine.
@@ -38,9 +37,8 @@ pub(crate) fn is_unreadable(
 
 /// All remediations that cannot be read.
 pub(crate) fn unreadable_remediations(caches: &Caches) -> Vec<Unreadable> {
-    let remediations = caches.remediations.state();
-    let unreadable = remediations.iter().filter(|guarded| guarded.0.is_err());
-    unreadable.map(|guarded| described(guarded)).collect()
+    let unreadable = caches.remediations.unreadable();
+    unreadable.iter().map(|guarded| described(guarded)).collect()
 }
 
 fn described(unreadable: &Guarded<PowerCycleRemediation>) -> Unreadable {

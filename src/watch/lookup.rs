@@ -62,7 +62,7 @@ pub(crate) fn is_newer_of_same<K: kube::Resource>(one: &K, other: &K) -> bool {
 pub(crate) fn health_checks(caches: &Caches, machine: &Machine) -> Vec<Lookup<HealthCheck>> {
     let namespace = machine.namespace();
     let of_api = &caches.of(machine.api()).health_checks;
-    let checks = of_api.state_filter(|check| check.namespace() == namespace);
+    let checks = of_api.in_namespace(namespace.as_deref());
     checks.iter().map(|check| health_check(check, machine)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Which Machine a remediation is about, and to which a Node belongs.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
@@ -9,7 +10,8 @@ use remediator_api::views::{Machine, Node};
 use remediator_core::machine_api::MachineApi;
 
 use crate::watch::caches;
-use crate::watch::caches::Caches;
+use crate::watch::caches::{Caches, Guarded};
+use crate::watch::indexes::{MachineIndex, NodeIndex, RemediationIndex};
 
 /// A Machine by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +64,34 @@ pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation)
     machine_key(caches, remediation).map(|key| key.name)
 }
 
+/// The remediations that can be read and are about a Machine of this name, of whichever API.
+pub(crate) fn remediations_of(
+    caches: &Caches,
+    namespace: &str,
+    name: &str,
+) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
+    let of_machine = RemediationIndex::Machine(namespace.to_owned(), name.to_owned());
+    // One that only names a Node says no Machine: its Node has to lead here.
+    let linked = MachineApi::ALL.into_iter().flat_map(|api| {
+        let link = NodeIndex::Machine(api, format!("{namespace}/{name}"));
+        caches.nodes.by(&link).into_iter().map(|node| node.name_any())
+    });
+    let machine = caches.openshift.machines.get(Some(namespace), name);
+    let machine = machine.as_ref().and_then(|machine| machine.0.as_ref().ok());
+    let referred = machine.and_then(Machine::node_name).map(ToOwned::to_owned);
+    let of_nodes = linked.chain(referred).map(RemediationIndex::Node);
+    let mut found = caches
+        .remediations
+        .by_any(std::iter::once(of_machine).chain(of_nodes));
+    found.retain(|guarded| {
+        guarded.0.as_ref().is_ok_and(|one| {
+            one.namespace().as_deref() == Some(namespace)
+                && machine_name(caches, one).as_deref() == Some(name)
+        })
+    });
+    found
+}
+
 /// The Machine of a Node of the daemon's own cluster: by the Node's annotations, else by a Machine's
 /// `status.nodeRef`, for the annotation is written later, and a Node that registered anew has lost it.
 /// Sources: openshift/machine-api-operator `pkg/controller/nodelink`; cluster-api
@@ -77,12 +107,7 @@ pub(crate) fn machine_link(caches: &Caches, node: &Node) -> Option<MachineKey> {
         })
     });
     annotated.or_else(|| {
-        let name = node.name_any();
-        let of_node = |machine: &Machine| machine.node_name() == Some(&name);
-        let machines = caches
-            .openshift
-            .machines
-            .state_filter(|machine| machine.0.as_ref().is_ok_and(of_node));
+        let machines = caches.openshift.machines.by(&MachineIndex::Node(node.name_any()));
         let links = machines.iter().filter_map(|machine| {
             Some(MachineKey {
                 api: Some(MachineApi::OpenShift),

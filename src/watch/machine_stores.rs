@@ -1,12 +1,11 @@
 //! The caches of one API's Machines and health checks.
 
 use futures::Stream;
-use kube::runtime::reflector::Store;
 use kube::runtime::watcher;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::task::JoinSet;
 
-use crate::watch::shared_cache::is_listed;
+use crate::watch::indexed_store::IndexedStore;
 use crate::watch::shared_cache::{Changes, SharedCache};
 use crate::watch::watching::drive;
 use remediator_api::guarded::Guarded;
@@ -14,8 +13,8 @@ use remediator_api::guarded::Guarded;
 /// Machines and their health checks, of one API. Empty where the server has none.
 #[derive(Clone)]
 pub(crate) struct MachineStores {
-    pub(crate) machines: Store<Guarded<Machine>>,
-    pub(crate) health_checks: Store<Guarded<MachineHealthCheck>>,
+    pub(crate) machines: IndexedStore<Machine>,
+    pub(crate) health_checks: IndexedStore<MachineHealthCheck>,
 }
 
 /// What changes of one API's Machines and health checks.
@@ -56,6 +55,6 @@ pub(crate) fn machine_stores(
 impl MachineStores {
     /// Whether the Machines have been listed once.
     pub(crate) fn is_listed(&self) -> bool {
-        is_listed(&self.machines)
+        self.machines.is_listed()
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod api_discovery;
 pub(crate) mod caches;
 pub(crate) mod change_events;
 pub(crate) mod denied_permissions;
+pub(crate) mod indexed_store;
+pub(crate) mod indexes;
 pub(crate) mod lookup;
 pub(crate) mod lost_nodes;
 pub(crate) mod machine_key;

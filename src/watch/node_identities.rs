@@ -1,87 +1,89 @@
 //! Which changes of Nodes may matter to somebody who does not know yet which of them is the one.
 
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use remediator_api::views::Node;
 use remediator_core::machine_api::MachineApi;
 
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::Change;
+use crate::watch::indexes::{self, NodeIndex};
 
 /// A Node that has changed. What it says is looked up when it is needed: whoever hears of changes late keeps no
 /// Nodes meanwhile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangedNode {
     pub(crate) name: String,
-    /// Whether it has come or gone, or says something else of whose Node it is. A heartbeat is no news.
+    /// Whether it has come or gone, or says something else of whose Node it is.
     pub(crate) identity_changed: bool,
+    /// What said and says whose Node it is.
+    pub(crate) identity: BTreeSet<NodeIndex>,
 }
 
-/// The Nodes of one cluster, each as a number that stands for whose it says it is.
-#[derive(Debug, Default)]
-pub(crate) struct NodeIdentities {
-    known: BTreeMap<String, u64>,
-}
-
-impl NodeIdentities {
-    /// Hears of a Node that is there; says whether that is news.
-    pub(crate) fn heard_of(&mut self, node: &Guarded<Node>) -> bool {
-        let now = print(node);
-        self.known.insert(node.name_any(), now) != Some(now)
-    }
-
-    /// Hears of one that has gone, which is news.
-    pub(crate) fn left(&mut self, node: &Guarded<Node>) -> bool {
-        self.known.remove(&node.name_any());
-        true
-    }
-
-    /// Forgets all: they are listed anew.
-    pub(crate) fn clear(&mut self) {
-        self.known.clear();
-    }
-}
-
-/// Of everything by which a Node is told to be that of a host or of a Machine.
-fn print(guarded: &Guarded<Node>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    guarded.uid().hash(&mut hasher);
-    match &guarded.0 {
-        Ok(node) => {
-            (&node.status.node_info.system_uuid, &node.spec.provider_id).hash(&mut hasher);
-            MachineApi::ALL
-                .map(|api| node.machine_link(api))
-                .hash(&mut hasher);
+impl ChangedNode {
+    pub(crate) fn of(change: &Change<Node>) -> Self {
+        let is_as_before = match (&change.before, change.now()) {
+            (Some(before), Some(now)) => is_of_same(before, now),
+            (Some(_) | None, _) => false,
+        };
+        Self {
+            name: change.object.name_any(),
+            identity_changed: !is_as_before,
+            identity: change.versions().flat_map(indexes::identity).collect(),
         }
-        Err(invalid) => invalid.error.hash(&mut hasher),
     }
-    hasher.finish()
+}
+
+/// Whether two versions say the same of whose Node it is.
+fn is_of_same(before: &Guarded<Node>, now: &Guarded<Node>) -> bool {
+    let said = |node: &Node| {
+        let links = MachineApi::ALL.map(|api| node.machine_link(api));
+        let uuid = node.status.node_info.system_uuid.clone();
+        (uuid, node.spec.provider_id.clone(), links)
+    };
+    let same = match (&before.0, &now.0) {
+        (Ok(before), Ok(now)) => said(before) == said(now),
+        (Err(before), Err(now)) => before.error == now.error,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+    };
+    same && before.uid() == now.uid()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
-    use super::{Guarded, Node, NodeIdentities};
+    use super::*;
 
-    fn node(change: impl FnOnce(&mut Value)) -> Guarded<Node> {
+    fn node(change: impl FnOnce(&mut Value)) -> Arc<Guarded<Node>> {
         let mut node = json!({
             "metadata": {"name": "worker-0", "uid": "uid-0"},
             "status": {"nodeInfo": {"systemUUID": "uuid-0"}, "conditions": [{"type": "Ready", "status": "True"}]},
         });
         change(&mut node);
-        Guarded(Ok(serde_json::from_value(node).unwrap()))
+        Arc::new(serde_json::from_value(node).unwrap())
+    }
+
+    fn is_news(before: Option<Arc<Guarded<Node>>>, object: Arc<Guarded<Node>>, is_gone: bool) -> bool {
+        let change = Change {
+            object,
+            before,
+            is_gone,
+        };
+        ChangedNode::of(&change).identity_changed
     }
 
     #[test]
-    fn a_heartbeat_is_no_news_and_whose_node_it_is_says_it_is() {
-        let mut identities = NodeIdentities::default();
+    fn what_says_whose_node_it_is_is_news_and_the_rest_is_not() {
         let as_it_was = || node(|_| {});
-        assert!(identities.heard_of(&as_it_was()), "it has joined");
-        assert!(!identities.heard_of(&as_it_was()));
+        assert!(is_news(None, as_it_was(), false), "it has joined");
+        assert!(!is_news(Some(as_it_was()), as_it_was(), false));
         let unready = node(|node| node["status"]["conditions"][0]["status"] = json!("False"));
-        assert!(!identities.heard_of(&unready));
+        assert!(!is_news(Some(as_it_was()), unready, false));
+        let machine = json!({"machine.openshift.io/machine": "metal/worker-0"});
         for (field, changed) in [
             ("UID", node(|node| node["metadata"]["uid"] = json!("uid-1"))),
             (
@@ -92,18 +94,26 @@ mod tests {
                 "providerID",
                 node(|node| node["spec"] = json!({"providerID": "host-1"})),
             ),
-            (
-                "Machine",
-                node(|node| {
-                    node["metadata"]["annotations"] =
-                        json!({"machine.openshift.io/machine": "metal/worker-0"});
-                }),
-            ),
+            ("Machine", node(|node| node["metadata"]["annotations"] = machine)),
+            ("unreadable", node(|node| node["spec"] = json!(7))),
         ] {
-            assert!(identities.heard_of(&changed), "{field}");
-            assert!(identities.heard_of(&as_it_was()), "{field}");
+            assert!(is_news(Some(as_it_was()), Arc::clone(&changed), false), "{field}");
+            assert!(is_news(Some(changed), as_it_was(), false), "{field}");
         }
-        assert!(identities.left(&as_it_was()));
-        assert!(identities.heard_of(&as_it_was()), "it has joined again");
+        assert!(is_news(Some(as_it_was()), as_it_was(), true), "it has gone");
+    }
+
+    #[test]
+    fn whose_node_it_was_is_kept_with_whose_it_is() {
+        let with = |id: &str| node(|node| node["spec"] = json!({"providerID": id}));
+        let change = Change {
+            object: with("now"),
+            before: Some(with("before")),
+            is_gone: false,
+        };
+        let identity = ChangedNode::of(&change).identity;
+        for id in ["before", "now"] {
+            assert!(identity.contains(&NodeIndex::ProviderId(id.to_owned())), "{id}");
+        }
     }
 }

@@ -5,48 +5,53 @@
 //! has left the cache by then: that subscriber sleeps for ever, and once its buffer is full so does the watch, and
 //! every reader of the cache sees the past. And it says nothing of deletions.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::FutureExt as _;
+use futures::StreamExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use kube::Resource;
+use futures::stream::Map;
+use kube::runtime::reflector;
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
-use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
 
-/// What has changed: as it is now, or as it was last known where it is gone.
-pub(crate) type Changed<K> = UnboundedReceiver<Arc<Guarded<K>>>;
+use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 
-type Subscribers<K> = Vec<UnboundedSender<Arc<Guarded<K>>>>;
+/// What has changed: as it is now, or as it was last known where it is gone.
+pub(crate) type Changed<K> = Map<ChangeStream<K>, fn(Change<K>) -> Arc<Guarded<K>>>;
+
+/// The same with what was known before.
+pub(crate) type ChangeStream<K> = UnboundedReceiver<Change<K>>;
+
+type Subscribers<K> = Vec<UnboundedSender<Change<K>>>;
 
 /// The writing end of a cache.
-pub(crate) struct SharedCache<K>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
+pub(crate) struct SharedCache<K: Indexed> {
     writer: Writer<Guarded<K>>,
     changes: Changes<K>,
 }
 
 /// What changes in a cache, for as many as want to hear of it.
-#[derive(Clone)]
-pub(crate) struct Changes<K>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    store: Store<Guarded<K>>,
+pub(crate) struct Changes<K: Indexed> {
+    store: IndexedStore<K>,
     subscribers: Arc<Mutex<Subscribers<K>>>,
 }
 
-impl<K> SharedCache<K>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
+impl<K: Indexed> Clone for Changes<K> {
+    fn clone(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            subscribers: Arc::clone(&self.subscribers),
+        }
+    }
+}
+
+impl<K: Indexed> SharedCache<K> {
     /// An empty cache, the end that is read, and what changes in it.
-    pub(crate) fn new() -> (Store<Guarded<K>>, Changes<K>, Self) {
+    pub(crate) fn new() -> (IndexedStore<K>, Changes<K>, Self) {
         let (store, writer) = reflector::store();
+        let store = IndexedStore::new(store);
         let changes = Changes {
             store: store.clone(),
             subscribers: Arc::default(),
@@ -58,57 +63,64 @@ where
         (store, changes, cache)
     }
 
-    /// Brings the cache up to date, then says what has changed.
-    pub(crate) fn apply(&mut self, event: &Event<Guarded<K>>) {
-        let before = match event {
-            Event::InitDone => self.changes.store.state(),
-            Event::Delete(object) => vec![Arc::new(object.clone())],
-            Event::Apply(_) | Event::Init | Event::InitApply(_) => Vec::new(),
-        };
+    /// Brings the cache up to date, then tells the subscribers what is news of it, which is also answered. Of what
+    /// nobody has to be told the cache has the newest version all the same.
+    pub(crate) fn apply(&mut self, event: &Event<Guarded<K>>) -> Vec<Change<K>> {
+        let news = self.store(event);
+        self.changes.tell(&news);
+        news
+    }
+
+    /// Objects and index change together: nobody reads meanwhile.
+    fn store(&mut self, event: &Event<Guarded<K>>) -> Vec<Change<K>> {
+        let mut written = self.changes.store.write();
         self.writer.apply_watcher_event(event);
-        let changes = &self.changes;
+        let kubes = self.writer.as_reader();
         match event {
-            Event::Apply(object) => changes.tell(changes.store.get(&ObjectRef::from_obj(object))),
-            Event::Delete(_) => changes.tell(before),
-            Event::InitDone => {
-                let now = changes.store.state();
-                let there: HashSet<_> = now
-                    .iter()
-                    .map(|object| ObjectRef::from_obj(object.as_ref()))
-                    .collect();
-                let gone = before
-                    .into_iter()
-                    .filter(|object| !there.contains(&ObjectRef::from_obj(object)));
-                changes.tell(gone.chain(now));
+            Event::Apply(object) => {
+                // Kube's store and this one share the object.
+                let stored = kubes.get(&ObjectRef::from_obj(object));
+                let news = stored.and_then(|object| written.apply(object));
+                news.into_iter().collect()
             }
-            Event::Init | Event::InitApply(_) => {}
+            Event::Delete(object) => vec![written.delete(Arc::new(object.clone()))],
+            Event::InitDone => written.replace(kubes.state()),
+            Event::Init | Event::InitApply(_) => Vec::new(),
         }
     }
 }
 
-impl<K> Changes<K>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
+impl<K: Indexed> Changes<K> {
     /// All that is there, and every change from now on. It waits for its reader without a bound: a slow reader must
     /// not hold up the cache, and what is queued are references.
     pub(crate) fn subscribe(&self) -> Changed<K> {
+        let object: fn(Change<K>) -> Arc<Guarded<K>> = |change| change.object;
+        self.subscribe_to_changes().map(object)
+    }
+
+    /// The same with what was known before.
+    pub(crate) fn subscribe_to_changes(&self) -> ChangeStream<K> {
         let (subscriber, changed) = mpsc::unbounded();
         let mut subscribers = self.subscribers();
-        for object in self.store.state() {
-            drop(subscriber.unbounded_send(object));
+        for object in self.store.all() {
+            let come = Change {
+                object,
+                before: None,
+                is_gone: false,
+            };
+            drop(subscriber.unbounded_send(come));
         }
         subscribers.push(subscriber);
         changed
     }
 
-    fn tell(&self, changed: impl IntoIterator<Item = Arc<Guarded<K>>>) {
+    fn tell(&self, news: &[Change<K>]) {
         let mut subscribers = self.subscribers();
         subscribers.retain(|subscriber| !subscriber.is_closed());
-        for object in changed {
+        for change in news {
             for subscriber in subscribers.iter() {
                 // Who does not listen any more, is stopping.
-                drop(subscriber.unbounded_send(Arc::clone(&object)));
+                drop(subscriber.unbounded_send(change.clone()));
             }
         }
     }
@@ -116,15 +128,6 @@ where
     fn subscribers(&self) -> MutexGuard<'_, Subscribers<K>> {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a cache has been filled once.
-pub(crate) fn is_listed<K>(store: &Store<Guarded<K>>) -> bool
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    let listed = store.wait_until_ready().now_or_never();
-    listed.is_some_and(|listed| listed.is_ok())
 }
 
 #[cfg(test)]
@@ -172,10 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_new_list_tells_of_what_is_there_and_of_what_is_gone() {
+    fn a_new_list_tells_of_what_is_new_and_of_what_is_gone() {
         let (store, changes, mut cache) = SharedCache::new();
         let mut heard = changes.subscribe();
-        for listed in [["stays", "leaves"], ["stays", "comes"]] {
+        for (listed, expected) in [
+            (["stays", "leaves"], ["leaves", "stays"]),
+            (["stays", "comes"], ["comes", "leaves"]),
+        ] {
             cache.apply(&Event::Init);
             for name in listed {
                 cache.apply(&Event::InitApply(node(name)));
@@ -184,14 +190,9 @@ mod tests {
             cache.apply(&Event::InitDone);
             let mut told = told(&mut heard);
             told.sort();
-            let mut expected: Vec<_> = listed.into_iter().collect();
-            if listed.contains(&"comes") {
-                expected.push("leaves");
-            }
-            expected.sort_unstable();
             assert_eq!(told, expected);
         }
-        assert!(store.get(&ObjectRef::new("leaves")).is_none());
+        assert!(store.get(None, "leaves").is_none());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::watch::change_events::ChangeHandler;
 use crate::watch::denied_permissions::DeniedPermissions;
+use crate::watch::indexed_store::Indexed;
 use crate::watch::shared_cache::SharedCache;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
@@ -36,7 +37,7 @@ pub(crate) fn drive_own<K>(
     cache: SharedCache<K>,
     tasks: &mut JoinSet<&'static str>,
 ) where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    K: Indexed + DeserializeOwned + Debug + Send + Sync,
 {
     drive(
         denied.noting(watch_all(client)),
@@ -64,7 +65,7 @@ pub(crate) fn drive<K>(
     mut cache: SharedCache<K>,
     tasks: &mut JoinSet<&'static str>,
 ) where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+    K: Indexed + Debug + Send + Sync,
 {
     let events = events
         .modify(move |object| match &mut object.0 {

@@ -15,12 +15,14 @@ use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::network::NETWORK_NAME;
 use remediator_api::views::{Node, OpenShiftNetwork, cidr};
-use remediator_bmc::{AllowedNetworks, BmcAddress, RangeUse, ReservedRange};
+use remediator_bmc::{AllowedNetworks, BmcAddress, Host, RangeUse, ReservedRange};
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, list, within};
+use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes::{self, NodeIndex};
 
 /// How often ranges are read that are known.
 const REREAD: Duration = Duration::from_mins(5);
@@ -91,7 +93,7 @@ impl ClusterNetworks {
         RETRY
     }
 
-    /// Where a BMC may be that has this address. The Nodes are those of the cache.
+    /// Where a BMC may be that has this address. The Nodes are those [`that_matter`].
     ///
     /// # Errors
     /// The obstacle, when it is not known what the cluster uses.
@@ -141,10 +143,20 @@ pub(crate) fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = Reser
         );
         Obstacle::new(Reason::NodeUnreadable, detail)
     })?;
-    let pods = node.spec.pod_cidrs.iter();
-    let pods = pods.map(|range| ReservedRange::new(*range, RangeUse::Pods));
-    let own = node.status.internal_ips.iter();
-    Ok(pods.chain(own.filter_map(|address| ReservedRange::of_address(*address, RangeUse::Node))))
+    Ok(indexes::ranges(node))
+}
+
+/// The Nodes of the cache that may forbid an address: those that use it, and those of which nobody knows what they
+/// use. A name may mean any address.
+pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Guarded<Node>>> {
+    let Host::Ip(address) = host else {
+        return nodes.all();
+    };
+    let address = IpNet::from(address.to_canonical());
+    let around = std::iter::successors(Some(address), IpNet::supernet);
+    let mut found = nodes.by_any(around.map(NodeIndex::Range));
+    found.extend(nodes.unreadable());
+    found
 }
 
 /// All Nodes, for those who have no cache of them.

@@ -4,10 +4,13 @@ use std::sync::Mutex;
 
 use axum::Router;
 use axum::http::{StatusCode, Uri};
+use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use remediator_bmc::NotAllowed;
 use serde_json::{Value, json};
 
 use crate::bmc_access::cluster_networks::*;
+use crate::watch::shared_cache::SharedCache;
 
 /// What a server answers, by path; 404 for every other.
 type Answers = Vec<(&'static str, StatusCode, Value)>;
@@ -219,4 +222,41 @@ async fn nodes_say_where_their_pods_and_they_themselves_are() {
     let obstacle = networks.allowed(&everywhere, &bmc, &[unreadable]).unwrap_err();
     assert_eq!(obstacle.reason, Reason::NodeUnreadable);
     assert!(obstacle.detail.contains("Node worker-1") && obstacle.detail.contains("spec.podCIDRs: "));
+}
+
+proptest! {
+    /// No index hides a Node that forbids an address.
+    #[test]
+    fn by_key_the_same_addresses_are_forbidden_as_by_all_nodes(
+        nodes in proptest::collection::vec((0..4_u8, 0..4_u8, 8..33_u8, proptest::bool::weighted(0.1)), 0..5),
+        address in (0..4_u8, 0..4_u8),
+        is_mapped in any::<bool>(),
+    ) {
+        let (store, _, mut cache) = SharedCache::new();
+        for (number, (pods, own, length, is_unreadable)) in nodes.into_iter().enumerate() {
+            let range = format!("10.0.{pods}.0/{length}");
+            let node = json!({
+                "metadata": {"name": format!("n{number}")},
+                "spec": {"podCIDRs": if is_unreadable { json!(7) } else { json!([range]) }},
+                "status": {"addresses": [
+                    {"type": "InternalIP", "address": format!("10.0.9.{own}")},
+                    {"type": "InternalIP", "address": format!("::ffff:10.0.8.{own}")},
+                ]},
+            });
+            cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
+        }
+        let (third, last) = address;
+        for third in [third, 8, 9] {
+            let mapped = if is_mapped { "::ffff:" } else { "" };
+            let address: IpAddr = format!("{mapped}10.0.{third}.{last}").parse().unwrap();
+            let host = Host::Ip(address);
+            let forbidden = |nodes: Vec<Arc<Guarded<Node>>>| {
+                let ranges: Result<Vec<_>, Obstacle> = nodes.iter().map(|node| Ok(of_node(node)?.collect::<Vec<_>>())).collect();
+                let ranges = ranges.map_err(|obstacle| obstacle.reason)?;
+                let everywhere = AllowedNetworks::new(["0.0.0.0/0".parse().unwrap()]);
+                Ok::<_, Reason>(everywhere.without(&host, ranges.into_iter().flatten()).check(address))
+            };
+            prop_assert_eq!(forbidden(that_matter(&store, &host)), forbidden(store.all()));
+        }
+    }
 }

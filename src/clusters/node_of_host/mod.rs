@@ -6,7 +6,6 @@ mod live;
 pub(crate) use live::live;
 
 use kube::ResourceExt as _;
-use kube::runtime::reflector::Store;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup, Obstacle};
@@ -18,6 +17,8 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::{Bearing, Marks, Search, bearing};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes::NodeIndex;
 
 /// The Node among these that is told by the marks. Absent only if every one of them is known to be another's,
 /// and `is_witness` says of one that they are the Nodes of the right cluster.
@@ -63,7 +64,7 @@ pub(crate) fn both<'a, N>(
 }
 
 /// Whether a Node shows that it is in the right cluster. The daemon's own is the right one.
-fn is_witness(of: Option<&ClusterKey>, machines: &Store<Guarded<Machine>>, node: &Node) -> bool {
+fn is_witness(of: Option<&ClusterKey>, machines: &IndexedStore<Machine>, node: &Node) -> bool {
     let Some(key) = of else { return true };
     let machine =
         machine_spoken_of(node).and_then(|(namespace, name)| caches::find(machines, Some(&namespace), &name));
@@ -88,16 +89,35 @@ pub(crate) fn known(
     };
     // Names may be the same in many clusters.
     let of_host = Marks::of(marks.uuid.clone(), None);
+    let uuid = NodeIndex::Uuid(marks.uuid.in_either_order());
     for other in clusters.other_clusters(nodes) {
         let bears = |guarded: &Guarded<Node>| matches!(bearing(guarded, &of_host), Bearing::Yes);
-        if let Some(Guarded(Ok(node))) = other.nodes.find(bears).as_deref() {
+        if let Some(Guarded(Ok(node))) = other.nodes.first_by(&uuid, bears).as_deref() {
             return Lookup::Present(node.facts());
         }
     }
-    let all = nodes.nodes.state();
     let machines = &clusters.caches.of(MachineApi::ClusterApi).machines;
     let is_witness = |node: &Node| is_witness(nodes.of.as_ref(), machines, node);
-    among(all.iter().map(AsRef::as_ref), marks, is_witness)
+    let witnessed = match &nodes.of {
+        None => !nodes.nodes.is_empty(),
+        Some(_) => has_witness(&nodes.nodes, is_witness),
+    };
+    indexed(&nodes.nodes, marks, witnessed)
+}
+
+/// The same as [`among`] all of them: those that are left out are known to be another's.
+fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup<facts::Node> {
+    let mut search = Search::of(marks.clone());
+    for guarded in marks.candidates(nodes) {
+        search.look_at(&guarded);
+    }
+    search.ended(witnessed)
+}
+
+/// Whether a Node of a workload cluster shows that it is the right one. Whose Machines are known, it is the first.
+fn has_witness(nodes: &IndexedStore<Node>, is_witness: impl Fn(&Node) -> bool) -> bool {
+    let shows = |guarded: &Guarded<Node>| guarded.0.as_ref().is_ok_and(&is_witness);
+    nodes.first_by(&NodeIndex::OfClusterApi, shows).is_some()
 }
 
 /// The cluster that a Node is in which [`known`] found: its Lease is there. In another one, a Node of the same name

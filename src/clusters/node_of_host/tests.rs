@@ -1,5 +1,5 @@
-use kube::runtime::reflector;
 use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::clock::Clock;
@@ -8,6 +8,7 @@ use remediator_core::identity::SystemUuid;
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
+use crate::watch::shared_cache::SharedCache;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
@@ -85,11 +86,11 @@ fn key(name: &str) -> ClusterKey {
 
 #[test]
 fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
-    let (machines, mut writer) = reflector::store();
+    let (machines, _, mut cache) = SharedCache::new();
     let (node, stranger) = (node("w", OTHER).0.unwrap(), node("x", OTHER).0.unwrap());
     let is_witness = |of: &str, node: &Node| is_witness(Some(&key(of)), &machines, node);
     assert!(!is_witness("blue", &node), "no Machine is known");
-    writer.apply_watcher_event(&Event::Apply(Guarded(Ok(machine_of("blue")))));
+    cache.apply(&Event::Apply(Guarded(Ok(machine_of("blue")))));
     assert!(is_witness("blue", &node));
     assert!(!is_witness("green", &node));
     assert!(!is_witness("blue", &stranger));
@@ -103,9 +104,9 @@ fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
 #[tokio::test]
 async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
     let cluster = |of: Option<&str>, uid: &str| {
-        let (nodes, mut writer) = reflector::store();
+        let (nodes, _, mut cache) = SharedCache::new();
         let node = json!({"metadata": {"name": "one", "uid": uid}});
-        writer.apply_watcher_event(&Event::Apply(serde_json::from_value(node).unwrap()));
+        cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         NodeCluster {
             client: kube::Client::try_from(config).unwrap(),
@@ -164,5 +165,47 @@ fn a_node_that_is_the_machines_in_any_other_way_is_its_host() {
         let nodes = [node];
         let found = among(nodes.iter(), &marks, |_| true);
         assert_eq!(matches!(found, Lookup::Present(_)), is_its, "{what}");
+    }
+}
+
+fn any_node() -> impl Strategy<Value = Guarded<Node>> {
+    let name = proptest::sample::select(&["a", "b", "c", "worker-1"][..]);
+    let uuid = prop_oneof![
+        6 => Just(OTHER), 1 => Just(UUID), 1 => Just(SWAPPED), 1 => Just("nonsense")
+    ];
+    let link = proptest::sample::select(&["", "metal/worker-1", "other/worker-1", "metal/worker-2"][..]);
+    let provider = proptest::sample::select(&["", "metal:///1", "metal:///2"][..]);
+    let is_unreadable = proptest::bool::weighted(0.1);
+    (name, uuid, link, provider, is_unreadable).prop_map(|(name, uuid, link, provider, is_unreadable)| {
+        let node = json!({
+            "metadata": {"name": name, "annotations": {"machine.openshift.io/machine": link}},
+            "spec": {"providerID": if is_unreadable { json!(7) } else { json!(provider) }},
+            "status": {"nodeInfo": {"systemUUID": uuid}},
+        });
+        serde_json::from_value(node).unwrap()
+    })
+}
+
+proptest! {
+    /// No index hides a Node that forbids to power a host off.
+    #[test]
+    fn by_key_the_same_is_found_as_among_all_nodes(
+        nodes in proptest::collection::vec(any_node(), 0..6),
+        has_machine in any::<bool>(),
+        has_provider in any::<bool>(),
+    ) {
+        let provider = has_provider.then_some("metal:///1");
+        let machine = json!({
+            "metadata": {"name": "worker-1", "namespace": "metal"}, "spec": {"providerID": provider},
+        });
+        let machine: Machine = serde_json::from_value(machine).unwrap();
+        let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
+        let (store, _, mut cache) = SharedCache::new();
+        for node in nodes {
+            cache.apply(&Event::Apply(node));
+        }
+        let all = store.all();
+        let scanned = among(all.iter().map(AsRef::as_ref), &marks, |_| true);
+        prop_assert_eq!(indexed(&store, &marks, !store.is_empty()), scanned);
     }
 }

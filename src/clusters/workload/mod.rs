@@ -29,8 +29,9 @@ use tokio::task::AbortHandle;
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::watch::change_events::{ChangeHandler, ChangeSender, MhcChange};
+use crate::watch::indexes::NodeIndex;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::node_identities::{ChangedNode, NodeIdentities};
+use crate::watch::node_identities::ChangedNode;
 
 /// Nodes of a workload cluster that are asked for at once.
 pub(crate) const NODES_PAGE: u32 = 50;
@@ -165,9 +166,11 @@ impl WorkloadClusters {
         let connected = asked.filter_map(|(_, entry)| entry.state.nodes.clone());
         connected
             .flat_map(|nodes| {
-                let ours = nodes.nodes.state_filter(|node| {
-                    is_tainted_by_us(node) && name.is_none_or(|name| *name == node.name_any())
-                });
+                let mut ours = match name {
+                    None => nodes.nodes.by(&NodeIndex::Tainted),
+                    Some(name) => nodes.find(name).into_iter().collect(),
+                };
+                ours.retain(|node| is_tainted_by_us(node));
                 ours.into_iter().map(move |node| (nodes.clone(), node))
             })
             .collect()
@@ -187,7 +190,6 @@ impl WorkloadClusters {
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
             wake: ChangeHandler::of_workload(&self.0.changes, &key.namespace),
-            identities: NodeIdentities::default(),
             shared: Arc::downgrade(&self.0),
         };
         Entry {
@@ -230,7 +232,8 @@ impl Shared {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.get(key).is_none_or(|entry| {
             let nodes = entry.state.nodes.as_ref();
-            let tainted = nodes.is_some_and(|nodes| nodes.nodes.find(is_tainted_by_us).is_some());
+            let tainted =
+                nodes.is_some_and(|nodes| nodes.nodes.first_by(&NodeIndex::Tainted, |_| true).is_some());
             entry.wanted.elapsed() > KEPT_FOR && !tainted
         })
     }

@@ -1,11 +1,11 @@
 use futures::StreamExt as _;
 use kube::config::Config;
-use kube::runtime::reflector;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::*;
+use crate::watch::shared_cache::SharedCache;
 
 fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>) {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
@@ -49,10 +49,10 @@ async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
 async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
     let (clusters, key, mut told) = clusters();
     assert!(clusters.nodes(&key).is_err());
-    let (store, mut writer) = reflector::store();
+    let (store, _, mut cache) = SharedCache::new();
     let node = json!({"metadata": {"name": "one", "annotations": {keys::TAINTED_BY_ANNOTATION: "uid"}}});
     let node: Node = serde_json::from_value(node).unwrap();
-    writer.apply_watcher_event(&Event::Apply(Guarded(Ok(node))));
+    cache.apply(&Event::Apply(Guarded(Ok(node))));
     let nodes = NodeCluster {
         client: clusters.0.client.clone(),
         nodes: store,

@@ -1,7 +1,9 @@
 //! The one place where it is decided, one after the other, which remediation may begin: the pure
 //! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod held;
+
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
@@ -12,23 +14,22 @@ use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::Lookup;
 use remediator_core::phase::Phase;
 
+use self::held::Held;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::Remediator;
 use crate::snapshot::remediation_history::unreadable_remediations;
-use crate::watch::caches::Caches;
+use crate::watch::caches::{Caches, readable};
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 use remediator_api::views::cluster_api::ClusterKey;
-
-/// What was admitted, by UID of the remediation.
-type ByUid = BTreeMap<String, BTreeSet<Key>>;
 
 /// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
 /// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
 /// journal is seen to have left `Pending`: a cache that lags may show that of an earlier attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
-    by_uid: Mutex<ByUid>,
+    held: Mutex<Held>,
 }
 
 impl Admitted {
@@ -53,8 +54,8 @@ impl Admitted {
     }
 
     fn decide_by(&self, caches: &Caches, own: &Remediation) -> Reply {
-        self.decide(own, |admitted| {
-            (others(caches, own, admitted), unreadable_remediations(caches))
+        self.decide(own, |held| {
+            (others(caches, own, held), unreadable_remediations(caches))
         })
     }
 
@@ -62,21 +63,25 @@ impl Admitted {
     fn decide(
         &self,
         own: &Remediation,
-        others: impl FnOnce(&ByUid) -> (Vec<Remediation>, Vec<Unreadable>),
+        others: impl FnOnce(&Held) -> (Vec<Remediation>, Vec<Unreadable>),
     ) -> Reply {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut all, unreadable) = others(&by_uid);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut all, unreadable) = others(&held);
         // One that is gone, or over, works on nothing.
-        by_uid.retain(|uid, _| *uid == own.uid || all.iter().any(|one| one.uid == *uid && !has_ended(one)));
+        for uid in held.beside(&own.keys) {
+            if uid != own.uid && !all.iter().any(|one| one.uid == uid && !has_ended(one)) {
+                held.remove(&uid);
+            }
+        }
         for one in &mut all {
-            if let Some(keys) = by_uid.get(&one.uid) {
+            if let Some(keys) = held.of(&one.uid) {
                 one.keys.extend(keys.iter().cloned());
                 if one.stage != Stage::Begun {
                     one.stage = Stage::Admitted;
                 }
             }
         }
-        let is_admitted = by_uid.get(&own.uid) == Some(&own.keys);
+        let is_admitted = held.of(&own.uid) == Some(&own.keys);
         all.push(Remediation {
             stage: if is_admitted { Stage::Admitted } else { own.stage },
             ..own.clone()
@@ -84,10 +89,10 @@ impl Admitted {
         let reply = admit(&all, &unreadable).of(&own.uid);
         match &reply {
             Reply::Admitted => {
-                by_uid.insert(own.uid.clone(), own.keys.clone());
+                held.insert(own.uid.clone(), own.keys.clone());
             }
             Reply::NotAsked | Reply::Held(_) => {
-                by_uid.remove(&own.uid);
+                held.remove(&own.uid);
             }
         }
         reply
@@ -103,8 +108,8 @@ impl Admitted {
 
     /// Takes it back.
     pub(crate) fn withdraw(&self, uid: &str) {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.remove(uid);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.remove(uid);
     }
 }
 
@@ -115,7 +120,7 @@ pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRe
         return Reply::NotAsked;
     }
     let own = of_caches(remediation);
-    let others = others(&context.sources.caches, &own, &ByUid::new());
+    let others = others(&context.sources.caches, &own, &Held::default());
     at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Held)
 }
 
@@ -123,19 +128,33 @@ fn has_ended(one: &Remediation) -> bool {
     matches!(one.stage, Stage::Failed { .. } | Stage::Over)
 }
 
-/// What the caches know of the others, as far as it may matter to one: thousands may be waiting, or over.
-fn others(caches: &Caches, own: &Remediation, admitted: &ByUid) -> Vec<Remediation> {
-    let matters = |other: &&PowerCycleRemediation| {
-        let uid = other.metadata.uid.as_deref().unwrap_or_default();
-        let may_work = match stage(other) {
-            Stage::Waiting => admitted.contains_key(uid),
-            Stage::Over => false,
-            Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed { .. } => true,
-        };
-        may_work && own.uid != uid
+/// What the caches know of the others, as far as it may matter to one: those that work on the same, or were admitted
+/// to it, found by key. Thousands may be waiting, or over, or at work elsewhere.
+fn others(caches: &Caches, own: &Remediation, held: &Held) -> Vec<Remediation> {
+    let admitted = held.beside(&own.keys).into_iter().map(RemediationIndex::Uid);
+    let keys: BTreeSet<_> = own.keys.iter().map(index_of).chain(admitted).collect();
+    let found = caches.remediations.by_any(keys);
+    let others = readable(&found).filter(|other| matters(other, own, held));
+    others.map(of_caches).collect()
+}
+
+fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> bool {
+    let uid = other.metadata.uid.as_deref().unwrap_or_default();
+    let may_work = match stage(other) {
+        Stage::Waiting => held.of(uid).is_some(),
+        Stage::Over => false,
+        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed { .. } => true,
     };
-    let readable = caches.readable_remediations();
-    readable.iter().filter(matters).map(of_caches).collect()
+    may_work && own.uid != uid
+}
+
+/// Where the caches have those that work on it; the Nodes of a name in whichever cluster.
+fn index_of(key: &Key) -> RemediationIndex {
+    match key {
+        Key::Bmc(address) => RemediationIndex::Bmc(address.clone()),
+        Key::Node { name, .. } => RemediationIndex::Node(name.clone()),
+        Key::Machine { namespace, name } => RemediationIndex::Machine(namespace.clone(), name.clone()),
+    }
 }
 
 fn stage(remediation: &PowerCycleRemediation) -> Stage {

@@ -1,7 +1,11 @@
 use remediator_core::journal::Journal;
 use remediator_core::phase::Reason;
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
 use super::*;
+use crate::watch::caches::testing::{apply, caches};
 
 fn one(uid: &str, stage: Stage) -> Remediation {
     Remediation {
@@ -111,4 +115,85 @@ fn who_is_held_up_holds_nothing() {
         ask(&admitted, "second", &[one("first", Stage::Waiting)]),
         Reply::Admitted
     );
+}
+
+fn any_remediation() -> impl Strategy<Value = Value> {
+    let name = (
+        proptest::sample::select(&["a", "b"][..]),
+        proptest::sample::select(&["r0", "r1", "r2", "r3"][..]),
+    );
+    let phase = proptest::sample::select(&["", "Pending", "Booting", "Succeeded", "Failed"][..]);
+    let asks =
+        proptest::sample::select(&[("machineName", "m0"), ("machineName", "m1"), ("nodeName", "n0")][..]);
+    let subject = proptest::option::of((
+        proptest::sample::select(&["n0", "n1"][..]),
+        proptest::sample::select(&["10.0.0.1", "10.0.0.2", "10.0.0.3"][..]),
+        proptest::option::of(Just("blue")),
+    ));
+    (
+        name,
+        phase,
+        asks,
+        subject,
+        (0..2_u8, 0..4_u8, proptest::bool::weighted(0.1)),
+    )
+        .prop_map(
+            |((namespace, name), phase, (field, whose), subject, (attempt, second, is_unreadable))| {
+                let mut remediation = json!({
+                    "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+                    "metadata": {
+                        "name": name, "namespace": namespace, "uid": format!("{namespace}-{name}"),
+                        "creationTimestamp": format!("2026-01-01T00:00:0{second}Z"),
+                    },
+                    "spec": {},
+                });
+                remediation["spec"][field] = json!(whose);
+                if !phase.is_empty() {
+                    remediation["status"] = json!({
+                        "phase": phase, "attempt": attempt, "reason": "", "message": "",
+                        "phaseStarted": "2026-01-01T00:00:02Z",
+                    });
+                    if let Some((node, bmc, cluster)) = subject {
+                        remediation["status"]["subject"] = json!({
+                            "machine": "m1", "cluster": cluster, "node": node, "nodeUID": node, "bootID": "b",
+                            "host": "h", "bmc": bmc, "system": "s", "systemUUID": "u", "identity": "i",
+                        });
+                    }
+                }
+                if is_unreadable {
+                    remediation["status"] = json!({"phase": 7});
+                }
+                remediation
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// No index hides one that is at work: whoever asks is told the same as if all remediations were looked at.
+    #[test]
+    fn by_key_the_same_is_admitted_as_among_all_remediations(
+        remediations in proptest::collection::vec(any_remediation(), 0..7),
+        asking in proptest::collection::vec((any_remediation(), 1..4_u8, any::<bool>()), 1..8),
+    ) {
+        let (caches, mut writers) = caches();
+        for remediation in remediations {
+            apply(&mut writers.remediations, remediation);
+        }
+        let (indexed, scanned) = (Admitted::default(), Admitted::default());
+        for (own, bmc, asks) in asking {
+            apply(&mut writers.remediations, own.clone());
+            let Ok(own) = serde_json::from_value::<PowerCycleRemediation>(own) else { continue };
+            let mut own = Remediation { asks, ..of_caches(&own) };
+            own.keys.insert(Key::Bmc(format!("10.0.0.{bmc}")));
+            let all = |held: &Held| {
+                let all = caches.remediations.all();
+                let others = readable(&all).filter(|other| matters(other, &own, held));
+                (others.map(of_caches).collect(), unreadable_remediations(&caches))
+            };
+            let expected = scanned.decide(&own, all);
+            prop_assert_eq!(indexed.decide_by(&caches, &own), expected);
+        }
+    }
 }

@@ -6,14 +6,15 @@ mod tests;
 
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Preconditions};
+use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::about;
-use remediator_api::views::{Machine, Node};
-use remediator_api::{PowerCycleRemediation, keys};
+use remediator_api::views::Machine;
 use remediator_core::facts::Origin;
 
 use crate::api_call::{ShellError, within};
 use crate::snapshot::{Sources, cached};
-use crate::watch::caches::Guarded;
+use crate::watch::caches::readable;
+use crate::watch::indexes::{NodeIndex, RemediationIndex};
 
 /// Finished remediations that are kept for each Machine: so many that powered its host off, and so many
 /// that did not. The newest says whether the Machine is in quarantine, and what number the next one gets.
@@ -41,13 +42,10 @@ struct Finished {
 pub(crate) async fn prune(sources: &Sources, machine: &Machine) -> Result<(), ShellError> {
     let carries_taint_of = |uid: &str| {
         // Also on a Node that cannot be read.
-        let of = |node: &Guarded<Node>| {
-            let tainted_by = node.annotations().get(keys::TAINTED_BY_ANNOTATION);
-            tainted_by.is_some_and(|by| by == uid)
-        };
+        let of = NodeIndex::TaintedBy(uid.to_owned());
         // A cluster that cannot be asked may have such a Node.
         let nodes = sources.clusters.nodes_of_machine(machine);
-        nodes.map_or(true, |nodes| nodes.nodes.find(of).is_some())
+        nodes.map_or(true, |nodes| !nodes.nodes.by(&of).is_empty())
     };
     let Some(surplus) = surplus(finished_of(sources, machine), carries_taint_of) else {
         return Ok(());
@@ -84,17 +82,10 @@ fn surplus(mut finished: Vec<Finished>, carries_taint_of: impl Fn(&str) -> bool)
 
 fn finished_of(sources: &Sources, machine: &Machine) -> Vec<Finished> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
-    let readable = sources.caches.readable_remediations();
-    let of_machine = readable
-        .iter()
-        // Most are of other Machines, and this is asked at every change of every Machine.
-        .filter(|one| {
-            one.metadata
-                .name
-                .as_deref()
-                .is_some_and(|other| other.starts_with(&name))
-        })
-        .filter(|one| one.namespace() == namespace && about(one).machine.as_ref() == Some(&name));
+    let of_machine = RemediationIndex::Machine(namespace.unwrap_or_default(), name.clone());
+    let found = sources.caches.remediations.by(&of_machine);
+    // Others were about it once.
+    let of_machine = readable(&found).filter(|one| about(one).machine.as_ref() == Some(&name));
     of_machine.filter_map(|one| finished(one, &name)).collect()
 }
 

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use remediator_api::keys;
 
 fn remediation(name: &str, change: impl FnOnce(&mut Value)) -> PowerCycleRemediation {
     let mut remediation = json!({

@@ -2,6 +2,8 @@
 
 mod sole;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::target_ref::about;
@@ -19,6 +21,8 @@ use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address, fingerprints
 use crate::metal3;
 use crate::snapshot::sources::Sources;
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes::EndpointIndex;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 
@@ -122,11 +126,22 @@ pub(crate) fn through_endpoint(
     machine: Option<&str>,
     node: Option<&str>,
 ) -> Result<ResolvedHost, Obstacle> {
-    let of_namespace = sources
-        .caches
-        .endpoints
-        .state_filter(|endpoint| endpoint.namespace().as_deref() == Some(namespace));
-    among_endpoints(of_namespace.iter().map(AsRef::as_ref), machine, node)
+    let endpoints = speaking_of(&sources.caches.endpoints, namespace, machine, node);
+    among_endpoints(endpoints.iter().map(AsRef::as_ref), machine, node)
+}
+
+/// The endpoints of a namespace that name this Machine or this Node, and those that cannot be read, which may.
+fn speaking_of(
+    endpoints: &IndexedStore<BMCEndpoint>,
+    namespace: &str,
+    machine: Option<&str>,
+    node: Option<&str>,
+) -> Vec<Arc<Guarded<BMCEndpoint>>> {
+    let machine = machine.map(|name| EndpointIndex::Machine(namespace.to_owned(), name.to_owned()));
+    let node = node.map(|name| EndpointIndex::Node(namespace.to_owned(), name.to_owned()));
+    let mut found = endpoints.by_any(machine.into_iter().chain(node));
+    found.extend(endpoints.unreadable_in(namespace));
+    found
 }
 
 /// The host that one of these endpoints describes.

@@ -1,7 +1,10 @@
+use kube::runtime::watcher::Event;
+use proptest::prelude::*;
 use serde_json::json;
 
 use crate::snapshot::host::*;
 use crate::snapshot::sources::MachineAndNode;
+use crate::watch::shared_cache::SharedCache;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
 const SWAPPED: &str = "44454C4C-4200-1035-8052-B4C04F4E3732";
@@ -108,4 +111,51 @@ fn a_host_that_an_endpoint_describes_in_which_something_else_is_wrong_is_nobody_
     pinned["spec"]["tls"] = serde_json::json!({"fingerprints": ["no fingerprint"]});
     let wrong_elsewhere = serde_json::from_value(pinned).unwrap();
     assert_eq!(judged(&[ours(), wrong_elsewhere]), Ok(()));
+}
+
+fn any_endpoint() -> impl Strategy<Value = Guarded<BMCEndpoint>> {
+    let namespace = proptest::sample::select(&["metal", "other"][..]);
+    let name = proptest::sample::select(&["e0", "e1", "e2"][..]);
+    let whose = proptest::sample::select(
+        &[
+            ("machineName", "m0"),
+            ("machineName", "m1"),
+            ("nodeName", "n0"),
+            ("nodeName", "m0"),
+        ][..],
+    );
+    let is_unreadable = proptest::bool::weighted(0.15);
+    (namespace, name, whose, is_unreadable).prop_map(|(namespace, name, (field, whose), is_unreadable)| {
+        let mut endpoint = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"address": "redfish://10.0.0.7", "credentialsSecret": {"name": "bmc"}},
+        });
+        endpoint["spec"][field] = json!(whose);
+        if is_unreadable {
+            endpoint["spec"]["address"] = json!(7);
+        }
+        serde_json::from_value(endpoint).unwrap()
+    })
+}
+
+proptest! {
+    /// No index hides an endpoint that makes a host ambiguous, or that cannot be read.
+    #[test]
+    fn by_key_the_same_host_is_found_as_among_all_endpoints(
+        endpoints in proptest::collection::vec(any_endpoint(), 0..6),
+        machine in proptest::option::of(proptest::sample::select(&["m0", "m1"][..])),
+        node in proptest::option::of(proptest::sample::select(&["n0", "m0"][..])),
+    ) {
+        let (store, _, mut cache) = SharedCache::new();
+        for endpoint in endpoints {
+            cache.apply(&Event::Apply(endpoint));
+        }
+        let found = speaking_of(&store, "metal", machine, node);
+        let indexed = among_endpoints(found.iter().map(AsRef::as_ref), machine, node);
+        let all = store.all();
+        let of_namespace = all.iter().filter(|one| one.namespace().as_deref() == Some("metal"));
+        let scanned = among_endpoints(of_namespace.map(AsRef::as_ref), machine, node);
+        prop_assert_eq!(indexed.map(|one| one.host), scanned.map(|one| one.host));
+    }
 }

@@ -49,6 +49,24 @@ impl Unreadable {
         }
     }
 
+    /// Whether this version says nothing else than another.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let without_version = |metadata: &ObjectMeta| ObjectMeta {
+            resource_version: None,
+            ..metadata.clone()
+        };
+        let Self {
+            error,
+            metadata,
+            conditions,
+            object,
+        } = self;
+        *error == other.error
+            && *conditions == other.conditions
+            && *object == other.object
+            && without_version(metadata) == without_version(&other.metadata)
+    }
+
     /// Whether it carries the strategy and no template, which would win over it, so that it is for us.
     pub fn asks_for_power_cycles(&self) -> bool {
         let templates = ["/spec/remediationTemplate", "/spec/remediation/templateRef"];

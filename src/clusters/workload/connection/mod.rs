@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
 use kube::api::Api;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt as _, reflector};
-use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
@@ -21,8 +21,10 @@ use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
 use crate::watch::change_events::ChangeHandler;
+use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::node_identities::{ChangedNode, NodeIdentities};
+use crate::watch::node_identities::ChangedNode;
+use crate::watch::shared_cache::SharedCache;
 use crate::watch::watching::WATCH_TIMEOUT;
 
 /// Key of the kubeconfig in its Secret.
@@ -65,7 +67,6 @@ pub(super) struct Keeper {
     pub(super) lost_nodes: LostNodes,
     /// Tells the health checker what matters to it, and outlives connections, too.
     pub(super) wake: ChangeHandler<Node>,
-    pub(super) identities: NodeIdentities,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -141,7 +142,7 @@ impl Keeper {
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
     async fn watch(&mut self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
-        let (store, writer) = reflector::store();
+        let (store, _, mut cache) = SharedCache::new();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
             .page_size(NODES_PAGE);
@@ -151,8 +152,7 @@ impl Keeper {
                 Ok(node) => node.narrow(),
                 Err(invalid) => invalid.metadata.managed_fields = None,
             })
-            .inspect_ok(move |event| noting.note(event))
-            .reflect(writer);
+            .inspect_ok(move |event| noting.note(event));
         let mut events = std::pin::pin!(events);
         let nodes = NodeCluster {
             client,
@@ -167,7 +167,13 @@ impl Keeper {
         let mut load = Load::default();
         loop {
             let is_over = tokio::select! {
-                event = events.next() => self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event),
+                event = events.next() => {
+                    let news = match &event {
+                        Some(Ok(event)) => cache.apply(event),
+                        Some(Err(_)) | None => Vec::new(),
+                    };
+                    self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event, &news)
+                }
                 _ = recheck.tick() => self.is_over(credentials).await,
             };
             if is_over {
@@ -186,7 +192,12 @@ impl Keeper {
     }
 
     /// Notes what the watch says; answers whether it has to be begun anew.
-    fn noted(&mut self, nodes: &NodeCluster, event: Option<watcher::Result<Event<Guarded<Node>>>>) -> bool {
+    fn noted(
+        &mut self,
+        nodes: &NodeCluster,
+        event: Option<watcher::Result<Event<Guarded<Node>>>>,
+        news: &[NodeChange<Node>],
+    ) -> bool {
         if let Some(Ok(event)) = &event {
             self.wake.note(event);
         }
@@ -194,14 +205,7 @@ impl Keeper {
             return true;
         };
         match event {
-            Some(Ok(Event::Init)) => {
-                self.identities.clear();
-                false
-            }
-            Some(Ok(Event::InitApply(node))) => {
-                self.identities.heard_of(&node);
-                false
-            }
+            Some(Ok(Event::Init | Event::InitApply(_))) => false,
             Some(Ok(Event::InitDone)) => {
                 tracing::info!(cluster = %self.key, "workload cluster connected");
                 shared.note(&self.key, |state| {
@@ -210,14 +214,10 @@ impl Keeper {
                 });
                 false
             }
-            Some(Ok(Event::Apply(node))) => {
-                let identity_changed = self.identities.heard_of(&node);
-                self.tell(&shared, &node, identity_changed);
-                false
-            }
-            Some(Ok(Event::Delete(node))) => {
-                let identity_changed = self.identities.left(&node);
-                self.tell(&shared, &node, identity_changed);
+            Some(Ok(Event::Apply(_) | Event::Delete(_))) => {
+                for change in news {
+                    shared.tell(&Change::Node(self.key.clone(), ChangedNode::of(change)));
+                }
                 false
             }
             // A watch that is resumed says nothing until something changes, so nobody would know that the
@@ -228,17 +228,6 @@ impl Keeper {
             }
             None => true,
         }
-    }
-
-    fn tell(&self, shared: &Shared, node: &Guarded<Node>, identity_changed: bool) {
-        let name = node.name_any();
-        shared.tell(&Change::Node(
-            self.key.clone(),
-            ChangedNode {
-                name,
-                identity_changed,
-            },
-        ));
     }
 
     /// Whether this connection has served its time.

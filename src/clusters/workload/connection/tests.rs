@@ -49,7 +49,6 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
         wake,
-        identities: NodeIdentities::default(),
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)

@@ -33,7 +33,7 @@ pub struct Node {
 }
 
 /// What is read of the spec.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSpecView {
     /// Provider's name of the host.
     #[serde(default, rename = "providerID")]
@@ -50,7 +50,7 @@ pub struct NodeSpecView {
 }
 
 /// One taint.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaintView {
     /// Key.
     pub key: String,
@@ -118,7 +118,7 @@ pub struct ConditionView {
 }
 
 /// What is read of nodeInfo.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeInfoView {
     /// Changes with every boot.
     #[serde(default, rename = "bootID")]
@@ -126,6 +126,18 @@ pub struct NodeInfoView {
     /// SMBIOS system UUID.
     #[serde(default, rename = "systemUUID")]
     pub system_uuid: String,
+}
+
+impl ConditionView {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self {
+            kind,
+            status,
+            last_heartbeat_time: _,
+            last_transition_time,
+        } = self;
+        *kind == other.kind && *status == other.status && *last_transition_time == other.last_transition_time
+    }
 }
 
 impl Node {
@@ -144,6 +156,35 @@ impl Node {
         );
         // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;
+    }
+
+    /// Whether this version says nothing else than another but that a kubelet reported once more.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        // Without `..`, so that a field that is read some day is compared, too.
+        let Self {
+            metadata,
+            spec,
+            status,
+        } = self;
+        let NodeStatusView {
+            conditions,
+            node_info,
+            internal_ips,
+        } = status;
+        let without_version = |metadata: &ObjectMeta| ObjectMeta {
+            resource_version: None,
+            ..metadata.clone()
+        };
+        let others = &other.status.conditions;
+        *spec == other.spec
+            && *node_info == other.status.node_info
+            && *internal_ips == other.status.internal_ips
+            && conditions.len() == others.len()
+            && conditions
+                .iter()
+                .zip(others)
+                .all(|(one, other)| one.says_the_same_as(other))
+            && without_version(metadata) == without_version(&other.metadata)
     }
 
     /// What decisions are based on.

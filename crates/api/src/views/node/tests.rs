@@ -2,6 +2,64 @@ use serde_json::{Value, json};
 
 use super::Node;
 
+#[test]
+fn only_a_heartbeat_says_nothing_new() {
+    let node = |change: &dyn Fn(&mut Value)| {
+        let mut node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "n", "uid": "u", "resourceVersion": "1"},
+            "spec": {"providerID": "p"},
+            "status": {
+                "conditions": [{
+                    "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+                "nodeInfo": {"bootID": "b", "systemUUID": "s"},
+                "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            },
+        });
+        change(&mut node);
+        serde_json::from_value::<Node>(node).unwrap()
+    };
+    let before = node(&|_| {});
+    for (field, value) in [
+        ("/metadata/resourceVersion", "2"),
+        ("/status/conditions/0/lastHeartbeatTime", "2026-01-01T00:00:10Z"),
+    ] {
+        let beat = node(&|node| *node.pointer_mut(field).unwrap() = json!(value));
+        assert!(before.says_the_same_as(&beat), "{field}");
+    }
+    for (field, value) in [
+        ("/metadata/uid", json!("other")),
+        ("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z")),
+        ("/metadata/annotations", json!({"a": "b"})),
+        ("/metadata/labels", json!({"a": "b"})),
+        ("/spec/providerID", json!("q")),
+        ("/spec/unschedulable", json!(true)),
+        ("/spec/podCIDRs", json!(["10.1.0.0/24"])),
+        ("/spec/taints", json!([{"key": "a", "effect": "NoExecute"}])),
+        ("/status/conditions/0/status", json!("Unknown")),
+        (
+            "/status/conditions/0/lastTransitionTime",
+            json!("2026-01-01T00:00:10Z"),
+        ),
+        ("/status/conditions", json!([])),
+        ("/status/nodeInfo/bootID", json!("c")),
+        ("/status/nodeInfo/systemUUID", json!("t")),
+        ("/status/addresses/0/address", json!("10.0.0.2")),
+    ] {
+        let changed = node(&|node| {
+            let (parent, name) = field.rsplit_once('/').unwrap();
+            let parent = node.pointer_mut(parent).unwrap();
+            match name.parse::<usize>() {
+                Ok(index) => parent[index] = value.clone(),
+                Err(_) => parent[name] = value.clone(),
+            }
+        });
+        assert!(!before.says_the_same_as(&changed), "{field}");
+    }
+}
+
 /// The taints are written back as a whole, so what is not kept would be taken off the Node.
 #[test]
 fn a_narrow_node_keeps_every_taint_as_it_is() {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::facts::Obstacle;
-use super::phase::Reason;
+use crate::facts::Obstacle;
+use crate::phase::Reason;
 
 /// A system UUID in canonical lower-case form, known to be usable as an identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +91,13 @@ impl SystemUuid {
         } else {
             None
         }
+    }
+
+    /// One value for both byte orders, by which UUIDs are found that [`Self::matches`] says are the same.
+    #[must_use]
+    pub fn in_either_order(&self) -> Self {
+        let swapped = self.byte_swapped();
+        if swapped < *self { swapped } else { self.clone() }
     }
 
     fn byte_swapped(&self) -> Self {
@@ -204,3 +211,6 @@ pub fn prove_stated(
         Some(_) | None => Ok(of_bmc),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::Client;
+use kube::runtime::reflector;
 use kube::runtime::watcher;
-use kube::{Client, Resource};
 pub(crate) use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
@@ -16,23 +16,25 @@ use tokio::task::JoinSet;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::change_events::ChangeHandlers;
 use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};
+use crate::watch::indexed_store::{Indexed, IndexedStore};
+use crate::watch::indexes::MachineIndex;
 use crate::watch::machine_key::MachineKey;
 use crate::watch::machine_stores::{MachineChanges, MachineStores, machine_stores};
-use crate::watch::shared_cache::{SharedCache, is_listed};
+use crate::watch::shared_cache::SharedCache;
 use crate::watch::watching::{drive, drive_own, listener, watch_all};
 use crate::watch::{api_discovery, shared_cache};
 
 /// The caches of everything that is watched.
 #[derive(Clone)]
 pub(crate) struct Caches {
-    pub(crate) remediations: Store<Guarded<PowerCycleRemediation>>,
-    pub(crate) policies: Store<Guarded<RemediationPolicy>>,
-    pub(crate) endpoints: Store<Guarded<BMCEndpoint>>,
-    pub(crate) templates: Store<Guarded<PowerCycleRemediationTemplate>>,
+    pub(crate) remediations: IndexedStore<PowerCycleRemediation>,
+    pub(crate) policies: IndexedStore<RemediationPolicy>,
+    pub(crate) endpoints: IndexedStore<BMCEndpoint>,
+    pub(crate) templates: IndexedStore<PowerCycleRemediationTemplate>,
     pub(crate) openshift: MachineStores,
     pub(crate) cluster_api: MachineStores,
-    pub(crate) clusters: Store<Guarded<Cluster>>,
-    pub(crate) nodes: Store<Guarded<Node>>,
+    pub(crate) clusters: IndexedStore<Cluster>,
+    pub(crate) nodes: IndexedStore<Node>,
     pub(crate) denied: DeniedPermissions,
     served: Served,
 }
@@ -172,10 +174,10 @@ impl Caches {
         &self,
         api: MachineApi,
         resource: &str,
-        store: &Store<Guarded<K>>,
+        store: &IndexedStore<K>,
     ) -> Result<(), reflector::store::WriterDropped>
     where
-        K: Resource<DynamicType = ()> + Clone + 'static,
+        K: Indexed,
     {
         tokio::select! {
             ready = store.wait_until_ready() => ready,
@@ -207,15 +209,15 @@ impl Caches {
     pub(crate) fn are_listed(&self, api: MachineApi) -> bool {
         let clusters = || match api {
             MachineApi::OpenShift => true,
-            MachineApi::ClusterApi => is_listed(&self.clusters),
+            MachineApi::ClusterApi => self.clusters.is_listed(),
         };
         let of_api = self.of(api);
-        of_api.is_listed() && is_listed(&of_api.health_checks) && clusters()
+        of_api.is_listed() && of_api.health_checks.is_listed() && clusters()
     }
 
     /// Whether the templates have been listed once.
     pub(crate) fn knows_templates(&self) -> bool {
-        is_listed(&self.templates)
+        self.templates.is_listed()
     }
 
     /// Machines and health checks of an API.
@@ -234,50 +236,38 @@ impl Caches {
         apis.filter_map(|api| find(&self.of(api).machines, Some(&key.namespace), &key.name))
     }
 
-    /// The Machines of both APIs, with the API that they are of, also where they cannot be read.
-    pub(crate) fn machines(&self) -> Vec<(MachineApi, Arc<Guarded<Machine>>)> {
+    /// The Machines of both APIs with a key, with the API that they are of.
+    pub(crate) fn machines_by(&self, key: &MachineIndex) -> Vec<(MachineApi, Arc<Guarded<Machine>>)> {
         let of = |api| {
             self.of(api)
                 .machines
-                .state()
+                .by(key)
                 .into_iter()
-                .map(move |machine| (api, machine))
+                .map(move |one| (api, one))
         };
         MachineApi::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// The remediations that can be read.
-    pub(crate) fn readable_remediations(&self) -> ReadableRemediations {
-        ReadableRemediations(self.remediations.state())
+    /// All Machines of both APIs, also those that cannot be read.
+    pub(crate) fn machines(&self) -> Vec<Arc<Guarded<Machine>>> {
+        let of = |api| self.of(api).machines.all();
+        MachineApi::ALL.into_iter().flat_map(of).collect()
     }
 }
 
-/// The remediations that could be read at one moment, shared with the cache: each holds a journal and
-/// its timeline, and all of them are looked through at every change.
-pub(crate) struct ReadableRemediations(Vec<Arc<Guarded<PowerCycleRemediation>>>);
-
-impl ReadableRemediations {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
-        self.0.iter().filter_map(|guarded| guarded.0.as_ref().ok())
-    }
-
-    pub(crate) fn any(&self, wanted: impl FnMut(&PowerCycleRemediation) -> bool) -> bool {
-        self.iter().any(wanted)
-    }
+/// Those of these objects that can be read.
+pub(crate) fn readable<K>(objects: &[Arc<Guarded<K>>]) -> impl Iterator<Item = &K> {
+    objects.iter().filter_map(|guarded| guarded.0.as_ref().ok())
 }
 
 /// The object of a name, as the cache has it.
-pub(crate) fn find<K>(
-    store: &Store<Guarded<K>>,
+pub(crate) fn find<K: Indexed>(
+    store: &IndexedStore<K>,
     namespace: Option<&str>,
     name: &str,
-) -> Option<Arc<Guarded<K>>>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-{
-    let reference = ObjectRef::new(name);
-    store.get(&match namespace {
-        Some(namespace) => reference.within(namespace),
-        None => reference,
-    })
+) -> Option<Arc<Guarded<K>>> {
+    store.get(namespace, name)
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

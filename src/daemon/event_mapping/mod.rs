@@ -1,0 +1,205 @@
+//! Whom a change concerns: which Machines and remediations are looked at again. They are found by key, so that what a
+//! change costs does not depend on how many hosts there are.
+
+mod nodes;
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use kube::runtime::reflector::ObjectRef;
+use remediator_api::target_ref::{begun, is_under_way, may_act};
+use remediator_api::views::Machine;
+use remediator_api::views::cluster_api::{Cluster, ClusterKey};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
+
+use crate::clusters::in_use::machine_of;
+use crate::clusters::workload::{Change as WorkloadChange, WorkloadClusters};
+use crate::watch::caches::{Caches, Guarded, find, readable};
+use crate::watch::indexed_store::{Change, Indexed as _, IndexedStore};
+use crate::watch::indexes::{EndpointIndex, MachineIndex, RemediationIndex};
+use crate::watch::machine_key::remediations_of;
+use crate::watch::machine_stores::MachineStores;
+
+pub(crate) use self::nodes::of_node;
+use self::nodes::{awaits, concerned};
+
+/// The Machines of a namespace that carry the trigger.
+pub(crate) fn triggered(
+    machines: &MachineStores,
+    namespace: Option<&str>,
+) -> Vec<ObjectRef<Guarded<Machine>>> {
+    let triggered = MachineIndex::Triggered(namespace.unwrap_or_default().to_owned());
+    let found = machines.machines.by(&triggered);
+    found
+        .iter()
+        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .collect()
+}
+
+pub(crate) type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
+
+fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycleRemediation>> {
+    ObjectRef::new(&remediation.name_any()).within(&remediation.namespace().unwrap_or_default())
+}
+
+/// Those of these remediations that may have something to do, as far as they are wanted.
+fn active(
+    found: &[Arc<Guarded<PowerCycleRemediation>>],
+    wanted: impl Fn(&PowerCycleRemediation) -> bool,
+) -> Remediations {
+    let active = readable(found).filter(|one| may_act(one) && wanted(one));
+    active.map(reference).collect()
+}
+
+/// All remediations that may have something to do: for changes of what concerns each.
+pub(crate) fn all_active(caches: &Caches) -> Remediations {
+    active(&caches.remediations.by(&RemediationIndex::MayAct), |_| true)
+}
+
+fn active_in(caches: &Caches, namespace: Option<String>) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
+    let of_namespace = RemediationIndex::MayActIn(namespace.unwrap_or_default());
+    caches.remediations.by(&of_namespace)
+}
+
+/// For changes of remediations: those that are held up by others, once one of these is over or gone.
+pub(crate) fn of_other(
+    caches: &Caches,
+) -> impl Fn(Arc<Guarded<PowerCycleRemediation>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |other| {
+        let there = find(
+            &caches.remediations,
+            other.namespace().as_deref(),
+            &other.name_any(),
+        );
+        let is_there = there.is_some_and(|there| there.uid() == other.uid());
+        if is_there && !other.0.as_ref().is_ok_and(|other| !is_under_way(other)) {
+            return Vec::new();
+        }
+        let held_up = caches.remediations.by(&RemediationIndex::HeldUp);
+        active(&held_up, |one| one.uid() != other.uid())
+    }
+}
+
+/// For changes of endpoints: those of the same namespace that name the host which one names now or named before.
+pub(crate) fn neighbours(
+    endpoints: &IndexedStore<BMCEndpoint>,
+    change: &Change<BMCEndpoint>,
+) -> Vec<ObjectRef<Guarded<BMCEndpoint>>> {
+    let hosts = |endpoint: &Guarded<BMCEndpoint>| {
+        let keys = BMCEndpoint::keys(endpoint).into_iter();
+        let hosts = keys.filter(|key| matches!(key, EndpointIndex::Host(..)));
+        hosts.collect::<Vec<_>>()
+    };
+    let before = change.before.as_deref().map(hosts);
+    if before.is_some() && before == change.now().map(hosts) {
+        return Vec::new();
+    }
+    let found = endpoints.by_any(change.versions().flat_map(hosts));
+    let others = found
+        .iter()
+        .filter(|one| one.name_any() != change.object.name_any());
+    others.map(|one| ObjectRef::from_obj(one.as_ref())).collect()
+}
+
+/// For changes of endpoints: the remediations of the hosts that one names now or named before, or that it may name.
+pub(crate) fn of_endpoint(caches: &Caches, change: &Change<BMCEndpoint>) -> Remediations {
+    let namespace = change.object.namespace();
+    if change.versions().any(|version| version.0.is_err()) {
+        return active(&active_in(caches, namespace), |_| true);
+    }
+    let spec = |version: Option<&Guarded<BMCEndpoint>>| {
+        let endpoint = version.and_then(|version| version.0.as_ref().ok());
+        endpoint.map(|endpoint| endpoint.spec.clone())
+    };
+    if !change.is_gone && spec(change.before.as_deref()) == spec(change.now()) {
+        return Vec::new();
+    }
+    let namespace = namespace.unwrap_or_default();
+    let (mut machines, mut of_nodes) = (Vec::new(), Vec::new());
+    for spec in change.versions().filter_map(|version| spec(Some(version))) {
+        machines.extend(spec.machine_name);
+        let Some(node) = spec.node_name else { continue };
+        let referring = caches.machines_by(&MachineIndex::Node(node.clone()));
+        let referring = referring
+            .into_iter()
+            .filter(|(_, machine)| machine.namespace().as_ref() == Some(&namespace));
+        machines.extend(referring.map(|(_, machine)| machine.name_any()));
+        of_nodes.push(RemediationIndex::Node(node));
+    }
+    let mut found = caches.remediations.by_any(of_nodes);
+    let of_machines = machines.iter();
+    found.extend(of_machines.flat_map(|machine| remediations_of(caches, &namespace, machine)));
+    active(&found, |one| one.namespace().as_ref() == Some(&namespace))
+}
+
+/// For changes of Machines.
+pub(crate) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
+    let caches = caches.clone();
+    move |machine| {
+        let namespace = machine.namespace().unwrap_or_default();
+        let found = remediations_of(&caches, &namespace, &machine.name_any());
+        active(&found, |_| true)
+    }
+}
+
+/// For changes in workload clusters.
+pub(crate) fn of_workload(
+    caches: &Caches,
+    clusters: &WorkloadClusters,
+    change: &WorkloadChange,
+) -> Remediations {
+    let (cluster, changed) = match change {
+        WorkloadChange::Node(cluster, changed) => (cluster, Some(changed)),
+        WorkloadChange::Cluster(cluster) => (cluster, None),
+    };
+    let found = match changed {
+        Some(changed) => concerned(caches, Some(cluster), changed),
+        None => active_in(caches, Some(cluster.namespace.clone())),
+    };
+    active(&found, |one| {
+        let is_of_cluster = match begun(one) {
+            Some(subject) => subject.cluster.as_ref() == Some(&cluster.name),
+            // One that has not named its Node yet may be waiting for one of these.
+            None => true,
+        };
+        one.namespace().as_deref() == Some(&cluster.namespace)
+            && is_of_cluster
+            && changed.is_none_or(|changed| {
+                let node = |name: &str| clusters.node(cluster, name);
+                awaits(one, || machine_of(caches, one), changed, node)
+            })
+    })
+}
+
+/// For changes of Clusters.
+pub(crate) fn of_cluster(
+    caches: &Caches,
+    clusters: &WorkloadClusters,
+) -> impl Fn(Arc<Guarded<Cluster>>) -> Remediations + use<> {
+    let (caches, clusters) = (caches.clone(), clusters.clone());
+    move |cluster| {
+        let key = ClusterKey {
+            namespace: cluster.namespace().unwrap_or_default(),
+            name: cluster.name_any(),
+        };
+        of_workload(&caches, &clusters, &WorkloadChange::Cluster(key))
+    }
+}
+
+/// For changes of what may matter to a whole namespace.
+pub(crate) fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let caches = caches.clone();
+    move |object| {
+        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
+        active(&active_in(&caches, namespace), |_| true)
+    }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

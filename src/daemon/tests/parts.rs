@@ -1,0 +1,66 @@
+//! What drives a daemon, with a server that has nothing but a Secret.
+
+use std::sync::Arc;
+
+use axum::{Json, Router, routing};
+use futures::channel::mpsc;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::objects::NAMESPACE;
+use crate::bmc_access::BmcAccess;
+use crate::bmc_access::cluster_networks::ClusterNetworks;
+use crate::clock::Clock;
+use crate::clusters::Clusters;
+use crate::clusters::node_match::{self, Searches};
+use crate::clusters::workload::WorkloadClusters;
+use crate::daemon::controllers::Parts;
+use crate::daemon::run::parts;
+use crate::metal3;
+use crate::report::{Metrics, Reporter};
+use crate::snapshot::Sources;
+use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
+use crate::test_server::served;
+use crate::watch::api_discovery::ServedClusterApi;
+use crate::watch::caches::Caches;
+use crate::watch::lost_nodes::LostNodes;
+
+/// With these caches.
+pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>) -> Parts {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bmc", "resourceVersion": "1"},
+        "data": {"username": "YWRtaW4=", "password": "c2VjcmV0"},
+    });
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/bmc");
+    let not_found =
+        json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "", "code": 404});
+    let router = Router::new()
+        .route(&path, routing::get(move || async move { Json(secret) }))
+        .fallback(move || async move { (axum::http::StatusCode::NOT_FOUND, Json(not_found)) });
+    let client = kube::Client::try_from(served(router).await).unwrap();
+    let clock = Clock::start();
+    let (to_health_checker, _) = tokio::sync::mpsc::unbounded_channel();
+    let (tell, _) = mpsc::unbounded();
+    let sources = Arc::new(Sources {
+        metal3: metal3::Provider::new(client.clone()),
+        client: client.clone(),
+        clock: clock.clone(),
+        caches: caches.clone(),
+        cluster_api: ServedClusterApi::default(),
+        clusters: Clusters {
+            client: client.clone(),
+            clock: clock.clone(),
+            caches: caches.clone(),
+            lost_nodes: LostNodes::new(clock.clone()),
+            searches: Searches::new(node_match::LISTING),
+            out_of_service_supported: true,
+            workload: WorkloadClusters::new(client.clone(), clock.clone(), vec![tell], to_health_checker),
+        },
+        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
+        leases_unused: LeasesUnused::default(),
+    });
+    let networks = ClusterNetworks::start(&client, Vec::new(), tasks).await;
+    let bmc = Arc::new(BmcAccess::new(client.clone(), clock, caches.clone(), networks));
+    let reporter = Reporter::new(client, "test".to_owned(), Metrics::default());
+    parts(&sources, &bmc, &reporter)
+}

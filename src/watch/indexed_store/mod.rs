@@ -1,0 +1,234 @@
+//! The objects of one kind, found by name, by namespace and by the keys of an index, in the manner of client-go's
+//! `Indexer`. A key is a pure function of an object; objects and index change together, under one lock.
+//!
+//! What cannot be read has only the keys that its metadata gives, and stands besides among the [unreadable]
+//! ones. Where such an object could be the one that is looked for, and unknown has to stop, both are read.
+//!
+//! [unreadable]: IndexedStore::unreadable
+
+mod content;
+mod visits;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use futures::FutureExt as _;
+use kube::Resource;
+use kube::runtime::reflector::{Store, store::WriterDropped};
+use remediator_api::guarded::Guarded;
+
+use self::content::{Content, ObjectKey, Written, start_of};
+use self::visits::Visits;
+
+/// A kind whose objects are found by keys.
+pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + 'static {
+    /// By what it is found, besides its name and namespace.
+    type Key: Hash + Ord + Clone + Debug + Send + Sync;
+
+    /// The keys of an object. Nothing but the object decides them.
+    fn keys(object: &Guarded<Self>) -> Vec<Self::Key>;
+
+    /// Whether somebody has to be told of a new version of an object.
+    fn is_news(before: &Guarded<Self>, now: &Guarded<Self>) -> bool {
+        let _ = (before, now);
+        true
+    }
+}
+
+/// For kinds that are found by their names only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum NoKey {}
+
+type Object<K> = Arc<Guarded<K>>;
+
+/// The objects of one kind; the reading end.
+pub(crate) struct IndexedStore<K: Indexed> {
+    content: Arc<RwLock<Content<K>>>,
+    /// The same objects, for kube's controllers.
+    store: Store<Guarded<K>>,
+    visits: Visits,
+}
+
+impl<K: Indexed> Clone for IndexedStore<K> {
+    fn clone(&self) -> Self {
+        Self {
+            content: Arc::clone(&self.content),
+            store: self.store.clone(),
+            visits: self.visits.clone(),
+        }
+    }
+}
+
+/// One change of a cache.
+#[derive(Debug)]
+pub(crate) struct Change<K> {
+    /// The object as it is now, or as it was last known where it is gone.
+    pub(crate) object: Object<K>,
+    /// As it was known before; nothing where it has come.
+    pub(crate) before: Option<Object<K>>,
+    pub(crate) is_gone: bool,
+}
+
+impl<K> Clone for Change<K> {
+    fn clone(&self) -> Self {
+        Self {
+            object: Arc::clone(&self.object),
+            before: self.before.clone(),
+            is_gone: self.is_gone,
+        }
+    }
+}
+
+impl<K> Change<K> {
+    /// The object as it is now, if it is there.
+    pub(crate) fn now(&self) -> Option<&Guarded<K>> {
+        (!self.is_gone).then_some(self.object.as_ref())
+    }
+
+    /// The object as it was before and as it is now, as far as it was and is there.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = &Guarded<K>> {
+        self.before.as_deref().into_iter().chain([self.object.as_ref()])
+    }
+}
+
+impl<K: Indexed> IndexedStore<K> {
+    /// An empty one beside an empty store of kube.
+    pub(super) fn new(store: Store<Guarded<K>>) -> Self {
+        Self {
+            content: Arc::new(RwLock::new(Content::empty())),
+            store,
+            visits: Visits::default(),
+        }
+    }
+
+    /// The object of a name.
+    pub(crate) fn get(&self, namespace: Option<&str>, name: &str) -> Option<Object<K>> {
+        let key = ObjectKey {
+            namespace: namespace.map(ToOwned::to_owned),
+            name: name.to_owned(),
+        };
+        let found = self.content().objects.get(&key).cloned();
+        self.visits.add(usize::from(found.is_some()));
+        found
+    }
+
+    /// The objects with a key.
+    pub(crate) fn by(&self, key: &K::Key) -> Vec<Object<K>> {
+        self.content().with_key(key, &self.visits).collect()
+    }
+
+    /// The first of the objects with a key that is wanted.
+    pub(crate) fn first_by(
+        &self,
+        key: &K::Key,
+        mut wanted: impl FnMut(&Guarded<K>) -> bool,
+    ) -> Option<Object<K>> {
+        let content = self.content();
+        let mut with_key = content.with_key(key, &self.visits);
+        with_key.find(|object| wanted(object))
+    }
+
+    /// The objects with any of these keys, each once, in the order of their names.
+    pub(crate) fn by_any(&self, keys: impl IntoIterator<Item = K::Key>) -> Vec<Object<K>> {
+        let content = self.content();
+        let mut found = BTreeMap::new();
+        for key in keys {
+            let with_key = content.with_key(&key, &self.visits);
+            found.extend(with_key.map(|object| (ObjectKey::of(object.as_ref()), object)));
+        }
+        found.into_values().collect()
+    }
+
+    /// The objects that cannot be read.
+    pub(crate) fn unreadable(&self) -> Vec<Object<K>> {
+        let content = self.content();
+        let unreadable = content.unreadable.iter();
+        let found: Vec<_> = unreadable
+            .filter_map(|key| content.objects.get(key).cloned())
+            .collect();
+        self.visits.add(found.len());
+        found
+    }
+
+    /// Those of them in a namespace.
+    pub(crate) fn unreadable_in(&self, namespace: &str) -> Vec<Object<K>> {
+        let content = self.content();
+        let unreadable = content.unreadable.range(start_of(Some(namespace))..);
+        let found: Vec<_> = unreadable
+            .take_while(|key| key.namespace.as_deref() == Some(namespace))
+            .filter_map(|key| content.objects.get(key).cloned())
+            .collect();
+        self.visits.add(found.len());
+        found
+    }
+
+    /// The objects of a namespace, also those that cannot be read.
+    pub(crate) fn in_namespace(&self, namespace: Option<&str>) -> Vec<Object<K>> {
+        let content = self.content();
+        let objects = content.objects.range(start_of(namespace)..);
+        let found: Vec<_> = objects
+            .take_while(|(key, _)| key.namespace.as_deref() == namespace)
+            .map(|(_, object)| Arc::clone(object))
+            .collect();
+        self.visits.add(found.len());
+        found
+    }
+
+    /// All objects. For what is done now and then, and never for each event or host.
+    pub(crate) fn all(&self) -> Vec<Object<K>> {
+        let found: Vec<_> = self.content().objects.values().cloned().collect();
+        self.visits.add(found.len());
+        found
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.content().objects.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Another number whenever something has changed.
+    pub(crate) fn revision(&self) -> u64 {
+        self.content().revision
+    }
+
+    /// Waits until everything has been listed once.
+    ///
+    /// # Errors
+    /// When its watch ended instead.
+    pub(crate) async fn wait_until_ready(&self) -> Result<(), WriterDropped> {
+        self.store.wait_until_ready().await
+    }
+
+    /// Whether everything has been listed once.
+    pub(crate) fn is_listed(&self) -> bool {
+        let listed = self.store.wait_until_ready().now_or_never();
+        listed.is_some_and(|listed| listed.is_ok())
+    }
+
+    /// The same objects for a controller of kube, which looks them up by name.
+    pub(crate) fn for_controller(&self) -> Store<Guarded<K>> {
+        self.store.clone()
+    }
+
+    /// How many objects were looked at or handed out until now.
+    #[cfg(test)]
+    pub(crate) fn visits(&self) -> usize {
+        self.visits.until_now()
+    }
+
+    pub(super) fn write(&self) -> Written<'_, K> {
+        Written(self.content.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn content(&self) -> RwLockReadGuard<'_, Content<K>> {
+        self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! By which keys the objects of each kind are found.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use kube::ResourceExt as _;
+use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::{about, begun, may_act};
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::{
+    BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy, keys,
+};
+use remediator_bmc::{RangeUse, ReservedRange};
+use remediator_core::health::rules::CLUSTER_NAME_LABEL;
+use remediator_core::identity::SystemUuid;
+use remediator_core::journal::Subject;
+use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
+
+use crate::watch::indexed_store::{Indexed, NoKey};
+
+/// By what Nodes are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum NodeIndex {
+    /// System UUID, the same for both byte orders.
+    Uuid(SystemUuid),
+    /// It has no usable system UUID, or cannot be read: it may be the Node of any host.
+    Unidentified,
+    ProviderId(String),
+    /// The Machine that it says it belongs to, `namespace/name`.
+    Machine(MachineApi, String),
+    /// It says that it belongs to a Machine of Cluster API.
+    OfClusterApi,
+    /// It carries the taint of a remediation of ours.
+    Tainted,
+    /// It carries the taint of the remediation with this UID.
+    TaintedBy(String),
+    /// Addresses that it uses itself, or its pods.
+    Range(IpNet),
+}
+
+/// By what Machines are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum MachineIndex {
+    /// Name of its Node.
+    Node(String),
+    ProviderId(String),
+    /// It carries the trigger, and is in this namespace.
+    Triggered(String),
+    /// Namespace and, by its label, the Cluster.
+    Cluster(String, String),
+}
+
+/// By what BMCEndpoints are found, each within its namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum EndpointIndex {
+    /// Namespace, and the Machine that it names.
+    Machine(String, String),
+    /// Namespace, and the Node that it names.
+    Node(String, String),
+    /// Namespace, and all that it names.
+    Host(String, Option<String>, Option<String>),
+    /// The stated system UUID, the same for both byte orders, in any namespace.
+    Uuid(SystemUuid),
+}
+
+/// By what remediations are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum RemediationIndex {
+    Uid(String),
+    /// Namespace and name of the Machine that it asks for or has begun with.
+    Machine(String, String),
+    /// The name of that Machine, in any namespace.
+    MachineName(String),
+    /// Name of the Node that it asks for, or that is journalled.
+    Node(String),
+    /// Address of the BMC that is journalled.
+    Bmc(String),
+    /// System UUID of a host that had no Node when something was begun, the same for both byte orders.
+    Uuid(SystemUuid),
+    /// Something was begun, and there was no Node.
+    HadNoNode,
+    /// Nothing was begun, so its Node may be any.
+    NotBegun,
+    /// There may be something to do about it.
+    MayAct,
+    /// The same in this namespace.
+    MayActIn(String),
+    /// Another one holds it up.
+    HeldUp,
+}
+
+impl Indexed for Node {
+    type Key = NodeIndex;
+
+    fn keys(object: &Guarded<Self>) -> Vec<NodeIndex> {
+        let mut found = Vec::new();
+        if let Some(uid) = object.annotations().get(keys::TAINTED_BY_ANNOTATION) {
+            found.extend([NodeIndex::Tainted, NodeIndex::TaintedBy(uid.clone())]);
+        }
+        found.extend(identity(object));
+        if let Ok(node) = &object.0 {
+            if node.machine_link(MachineApi::ClusterApi).is_some() {
+                found.push(NodeIndex::OfClusterApi);
+            }
+            found.extend(ranges(node).map(|reserved| NodeIndex::Range(reserved.range())));
+        }
+        found
+    }
+
+    /// A heartbeat is none.
+    fn is_news(before: &Guarded<Self>, now: &Guarded<Self>) -> bool {
+        match (&before.0, &now.0) {
+            (Ok(before), Ok(now)) => !before.says_the_same_as(now),
+            (Err(before), Err(now)) => !before.says_the_same_as(now),
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
+        }
+    }
+}
+
+/// What says whose Node it is.
+pub(crate) fn identity(node: &Guarded<Node>) -> Vec<NodeIndex> {
+    let Ok(node) = &node.0 else {
+        return vec![NodeIndex::Unidentified];
+    };
+    let uuid = SystemUuid::parse(&node.status.node_info.system_uuid);
+    let mut found = vec![uuid.map_or(NodeIndex::Unidentified, |uuid| {
+        NodeIndex::Uuid(uuid.in_either_order())
+    })];
+    found.extend(node.spec.provider_id.clone().map(NodeIndex::ProviderId));
+    let links = MachineApi::ALL
+        .into_iter()
+        .filter_map(|api| Some(NodeIndex::Machine(api, node.machine_link(api)?)));
+    found.extend(links);
+    found
+}
+
+/// The addresses that a Node and its pods have.
+pub(crate) fn ranges(node: &Node) -> impl Iterator<Item = ReservedRange> {
+    let pods = node.spec.pod_cidrs.iter();
+    let pods = pods.map(|range| ReservedRange::new(*range, RangeUse::Pods));
+    let own = node.status.internal_ips.iter();
+    pods.chain(own.filter_map(|address| ReservedRange::of_address(*address, RangeUse::Node)))
+}
+
+impl Indexed for Machine {
+    type Key = MachineIndex;
+
+    fn keys(object: &Guarded<Self>) -> Vec<MachineIndex> {
+        let namespace = object.namespace().unwrap_or_default();
+        let mut found = Vec::new();
+        if object.annotations().contains_key(keys::TRIGGER_ANNOTATION) {
+            found.push(MachineIndex::Triggered(namespace.clone()));
+        }
+        let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
+        found.extend(cluster.map(|cluster| MachineIndex::Cluster(namespace, cluster)));
+        if let Ok(machine) = &object.0 {
+            let node = machine.node_name().map(ToOwned::to_owned);
+            found.extend(node.map(MachineIndex::Node));
+            found.extend(machine.spec.provider_id.clone().map(MachineIndex::ProviderId));
+        }
+        found
+    }
+}
+
+impl Indexed for BMCEndpoint {
+    type Key = EndpointIndex;
+
+    fn keys(object: &Guarded<Self>) -> Vec<EndpointIndex> {
+        let Ok(endpoint) = &object.0 else {
+            return Vec::new();
+        };
+        let namespace = endpoint.namespace().unwrap_or_default();
+        let (machine, node) = (
+            endpoint.spec.machine_name.clone(),
+            endpoint.spec.node_name.clone(),
+        );
+        let uuid = endpoint.spec.system_uuid.as_deref().map(SystemUuid::parse);
+        let uuid = uuid.and_then(Result::ok);
+        let mut found = vec![EndpointIndex::Host(
+            namespace.clone(),
+            machine.clone(),
+            node.clone(),
+        )];
+        found.extend(machine.map(|name| EndpointIndex::Machine(namespace.clone(), name)));
+        found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
+        found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));
+        found
+    }
+}
+
+impl Indexed for PowerCycleRemediation {
+    type Key = RemediationIndex;
+
+    fn keys(object: &Guarded<Self>) -> Vec<RemediationIndex> {
+        let mut found: Vec<_> = object.uid().map(RemediationIndex::Uid).into_iter().collect();
+        let Ok(remediation) = &object.0 else {
+            return found;
+        };
+        found.extend(whom(remediation));
+        if may_act(remediation) {
+            let namespace = remediation.namespace().unwrap_or_default();
+            found.extend([RemediationIndex::MayAct, RemediationIndex::MayActIn(namespace)]);
+        }
+        let journal = remediation.status.as_ref().map(|status| &status.journal);
+        let is_held_up = journal.is_some_and(|journal| {
+            journal.is_because(Reason::AnotherRemediationActive) || journal.open_escalation().is_some()
+        });
+        if is_held_up {
+            found.push(RemediationIndex::HeldUp);
+        }
+        match begun(remediation) {
+            None => found.push(RemediationIndex::NotBegun),
+            Some(subject) if subject.had_no_node() => {
+                let uuid = subject.uuid().map(|uuid| uuid.in_either_order());
+                found.extend(uuid.map(RemediationIndex::Uuid));
+                found.push(RemediationIndex::HadNoNode);
+            }
+            Some(_) => {}
+        }
+        found
+    }
+}
+
+/// What a remediation is about by what it asks for and by its journal.
+fn whom(remediation: &PowerCycleRemediation) -> impl Iterator<Item = RemediationIndex> {
+    let namespace = remediation.namespace().unwrap_or_default();
+    let status = remediation.status.as_ref();
+    let subject = status.and_then(|status| status.journal.subject.as_ref());
+    let about = about(remediation);
+    let machines: BTreeSet<String> = about
+        .machine
+        .into_iter()
+        .chain(subject.and_then(|subject| subject.machine.clone()))
+        .collect();
+    let journalled = subject.and_then(Subject::node_name).map(ToOwned::to_owned);
+    let nodes: BTreeSet<String> = about.node.into_iter().chain(journalled).collect();
+    let bmc = subject.map(|subject| subject.bmc.clone());
+    let machines = machines.into_iter().flat_map(move |name| {
+        [
+            RemediationIndex::Machine(namespace.clone(), name.clone()),
+            RemediationIndex::MachineName(name),
+        ]
+    });
+    let nodes = nodes.into_iter().map(RemediationIndex::Node);
+    machines.chain(nodes).chain(bmc.map(RemediationIndex::Bmc))
+}
+
+/// Kinds that are found by name and namespace only.
+macro_rules! by_name {
+    ($($kind:ty),*) => {$(
+        impl Indexed for $kind {
+            type Key = NoKey;
+
+            fn keys(_: &Guarded<Self>) -> Vec<NoKey> {
+                Vec::new()
+            }
+        }
+    )*};
+}
+
+by_name!(
+    Cluster,
+    MachineHealthCheck,
+    PowerCycleRemediationTemplate,
+    RemediationPolicy
+);
