@@ -77,12 +77,12 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         () = &mut stop => return Ok(()),
         served = prepare::what_is_served(&client, &cluster_api) => served,
     };
-    let (to_health_checker, health_checker_changes) = tokio::sync::mpsc::unbounded_channel();
+    let mhc_changes = tokio::sync::mpsc::unbounded_channel();
     let on_node = {
         let lost_nodes = lost_nodes.clone();
         move |event: &_| lost_nodes.note(event)
     };
-    let listeners = (on_node, ChangeHandlers::new(&to_health_checker));
+    let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
     let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
@@ -95,7 +95,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         client.clone(),
         clock.clone(),
         vec![tell, tell_too],
-        to_health_checker.clone(),
+        mhc_changes.0.clone(),
     );
     let clusters = Clusters {
         client: client.clone(),
@@ -124,13 +124,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(
-        &parts,
-        &changes,
-        in_workload,
-        (to_health_checker, health_checker_changes),
-        &mut tasks,
-    );
+    drive(&parts, &changes, in_workload, mhc_changes, &mut tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;

@@ -43,7 +43,7 @@ struct Activations {
 pub(super) async fn watch_activation(
     context: Arc<MhcController>,
     changes: ChangeSender,
-    changed: stream::UnboundedSender<()>,
+    mode_taken: stream::UnboundedSender<()>,
 ) -> &'static str {
     let mut jumps = context.sources.clock.jumps();
     let mut activations = Activations::default();
@@ -56,7 +56,7 @@ pub(super) async fn watch_activation(
                 continue;
             };
             report(&context, api, &before, &mode);
-            if changes.send(MhcChange::All).is_err() || changed.unbounded_send(()).is_err() {
+            if changes.send(MhcChange::All).is_err() || mode_taken.unbounded_send(()).is_err() {
                 return "health checker's activation";
             }
         }

@@ -78,7 +78,7 @@ async fn handle_changes(
     while let Some(first) = changes.recv().await {
         tokio::time::sleep(TOGETHER).await;
         let more = std::iter::from_fn(|| changes.try_recv().ok());
-        let changed: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
+        let batch: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
         forget(&context);
         // What follows from all checks is looked at when one of them has changed.
         let now = revisions();
@@ -93,7 +93,7 @@ async fn handle_changes(
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
         let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
         for (api, due) in seen {
-            for check in concerned(context.sources.caches.of(*api), &changed) {
+            for check in concerned(context.sources.caches.of(*api), &batch) {
                 if due.unbounded_send(check).is_err() {
                     return "health checker's event loop";
                 }

@@ -219,8 +219,8 @@ fn a_pause_of_a_cluster_wakes_and_its_phase_does_not() {
 
 #[test]
 fn a_node_of_a_workload_cluster_wakes_where_its_machine_is() {
-    let (changes, heard) = mpsc::unbounded_channel();
-    let (mut wake, mut heard) = (ChangeHandler::of_workload(&changes, "machines"), Heard(heard));
+    let (sender, heard) = mpsc::unbounded_channel();
+    let (mut wake, mut heard) = (ChangeHandler::of_workload(&sender, "machines"), Heard(heard));
     let mut apply = |heartbeat, status| {
         wake.note(&Event::Apply(node_with(heartbeat, status)));
         heard.all()

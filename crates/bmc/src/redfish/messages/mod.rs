@@ -62,7 +62,7 @@ impl Messages {
     pub(super) fn of_messages(list: &Value) -> Self {
         Self {
             is_error: true,
-            messages: messages(list),
+            listed: messages(list),
             fallback: "no explanation".to_owned(),
         }
     }
