@@ -14,7 +14,8 @@
 //!
 //! # Invariants
 //!
-//! Each has a test that bears its number and name.
+//! Each has tests that bear its number (`grep -rn invariant_ tests crates`), except for what is marked: that part
+//! does not hold yet.
 //!
 //! 1. No workload is released unless the BMC said the literal `Off`, for the right system, at least
 //!    twice on fresh reads begun after our power-off was acknowledged, the newest at most 5 s old, and
@@ -26,13 +27,19 @@
 //! 5. The host is proven to be the right one before any destructive verb, by its Node's system UUID or, where it
 //!    has no Node, by the one that a person stated and no Node has; doubt refuses.
 //! 6. The last thing before a power-off is a live read of everything that could forbid it.
-//! 7. *(with leader election)* Two leaders never both act.
+//! 7. Two remediations never work on one host at once. *(Not yet: nor do two daemons.)*
 //! 8. Recovery - power-on, untaint - is never blocked by a pause or a limit.
 //! 9. What cannot be read is unknown, never absent or healthy, and stops the power path.
-//! 10. *(with metal3)* The host is held off through its BareMetalHost while we act.
+//! 10. A host that metal3 or somebody else has in hand is left alone. *(Not yet: we hold it through its
+//!     BareMetalHost while we act.)*
 //! 11. Credentials go only to an allow-listed address whose TLS identity was verified, and into no
 //!     log, event, object or argument.
 //! 12. Control-plane hosts are refused until quorum can be judged.
+//! 13. A host that is off because of us is brought back, also if its request is deleted. *(Not yet: whatever else
+//!     vanishes or expires.)*
+//! 14. Objects of one namespace affect no remediation of another, except by the same proven host. *(Not yet: in
+//!     every way.)*
+//! 15. *(Not yet.)* The whole fleet is never powered off, whatever a producer allows.
 
 mod api_call;
 mod bmc_access;

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Every test but those on a control plane: units, documentation, the simulator, power control, what is static.
-# `core` runs the explorations of the protocol, which only compute; `rest` runs all others, which also wait.
+# `core` runs the explorations of the protocol, which only compute; `rest` runs all others, which also wait; `harness`
+# runs the harness's own, on control planes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-half=${1:?core or rest}
+half=${1:?core, rest or harness}
 # All are built as the whole workspace is: with a package alone, Cargo would choose other features and build it anew.
 built=$(cargo test --no-run --message-format json-render-diagnostics) || exit 1
 tests=$(half=$half python3 -c "
@@ -12,8 +13,8 @@ for line in sys.stdin:
     built = json.loads(line)
     if built.get('profile', {}).get('test') and built.get('executable'):
         root, name = pathlib.Path(built['manifest_path']).parent, built['target']['name']
-        apart = root.name == 'harness' or name in ('stories', 'counting')
-        if not apart and (name == 'remediator_core') == (os.environ['half'] == 'core'):
+        of = 'harness' if root.name == 'harness' else 'core' if name == 'remediator_core' else 'rest'
+        if name not in ('stories', 'counting') and of == os.environ['half']:
             print(root, built['executable'])
 " <<<"$built")
 status=0

@@ -1,4 +1,4 @@
-//! Whom a change concerns: which Machines and remediations are looked at again. They are found by key, so that what a
+//! Whom a change concerns: which Machines and remediations are enqueued. They are found by key, so that what a
 //! change costs does not depend on how many hosts there are.
 
 mod nodes;
@@ -200,6 +200,6 @@ where
 }
 
 #[cfg(test)]
-mod properties;
+mod property_tests;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //! more.
 
 #[cfg(test)]
-mod properties;
+mod property_tests;
 #[cfg(test)]
 mod tests;
 mod unreadable;

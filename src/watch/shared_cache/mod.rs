@@ -5,6 +5,9 @@
 //! has left the cache by then: that subscriber sleeps for ever, and once its buffer is full so does the watch, and
 //! every reader of the cache sees the past. And it says nothing of deletions.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt as _;
@@ -127,92 +130,5 @@ impl<K: Indexed> Changes<K> {
 
     fn subscribers(&self) -> MutexGuard<'_, Subscribers<K>> {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::{FutureExt as _, StreamExt as _};
-    use kube::ResourceExt as _;
-    use remediator_api::views::Node;
-    use serde_json::json;
-
-    use super::*;
-
-    fn node(name: &str) -> Guarded<Node> {
-        serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
-    }
-
-    /// The names that a subscriber has been told of and not read yet, in order.
-    fn told(changed: &mut Changed<Node>) -> Vec<String> {
-        let next = || {
-            changed
-                .next()
-                .now_or_never()
-                .flatten()
-                .map(|node| node.name_any())
-        };
-        std::iter::from_fn(next).collect()
-    }
-
-    #[test]
-    fn what_is_gone_before_it_was_heard_of_silences_nobody() {
-        let (store, changes, mut cache) = SharedCache::new();
-        let (mut one, mut other) = (changes.subscribe(), changes.subscribe());
-        for _ in 0..1000 {
-            cache.apply(&Event::Apply(node("early")));
-            cache.apply(&Event::Delete(node("early")));
-        }
-        cache.apply(&Event::Apply(node("late")));
-        assert_eq!(store.len(), 1);
-        for changed in [&mut one, &mut other] {
-            let told = told(changed);
-            assert_eq!(
-                (told.len(), told.last().map(String::as_str)),
-                (2001, Some("late"))
-            );
-        }
-    }
-
-    #[test]
-    fn a_new_list_tells_of_what_is_new_and_of_what_is_gone() {
-        let (store, changes, mut cache) = SharedCache::new();
-        let mut heard = changes.subscribe();
-        for (listed, expected) in [
-            (["stays", "leaves"], ["leaves", "stays"]),
-            (["stays", "comes"], ["comes", "leaves"]),
-        ] {
-            cache.apply(&Event::Init);
-            for name in listed {
-                cache.apply(&Event::InitApply(node(name)));
-            }
-            assert_eq!(told(&mut heard), [""; 0], "half a list is no news");
-            cache.apply(&Event::InitDone);
-            let mut told = told(&mut heard);
-            told.sort();
-            assert_eq!(told, expected);
-        }
-        assert!(store.get(None, "leaves").is_none());
-    }
-
-    #[test]
-    fn a_subscriber_that_left_keeps_nobody_else_from_hearing() {
-        let (_store, changes, mut cache) = SharedCache::new();
-        drop(changes.subscribe());
-        let mut heard = changes.subscribe();
-        cache.apply(&Event::Apply(node("worker-0")));
-        assert_eq!(told(&mut heard), ["worker-0"]);
-    }
-
-    #[test]
-    fn who_comes_late_is_told_of_all_that_is_there() {
-        let (_store, changes, mut cache) = SharedCache::new();
-        for name in ["worker-0", "worker-1"] {
-            cache.apply(&Event::Apply(node(name)));
-        }
-        let mut heard = changes.subscribe();
-        let mut told = told(&mut heard);
-        told.sort();
-        assert_eq!(told, ["worker-0", "worker-1"]);
     }
 }
