@@ -64,14 +64,9 @@ pub(crate) fn machine_name(caches: &Caches, remediation: &PowerCycleRemediation)
     machine_key(caches, remediation).map(|key| key.name)
 }
 
-/// The remediations that can be read and are about a Machine of this name, of whichever API.
-pub(crate) fn remediations_of(
-    caches: &Caches,
-    namespace: &str,
-    name: &str,
-) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
-    let of_machine = RemediationIndex::Machine(namespace.to_owned(), name.to_owned());
-    // One that only names a Node says no Machine: its Node has to lead here.
+/// By what remediations of a Machine are found. One that only names a Node says no Machine: its Node leads to it.
+pub(crate) fn keys_of_machine(caches: &Caches, namespace: &str, name: &str) -> Vec<RemediationIndex> {
+    let own = RemediationIndex::Machine(namespace.to_owned(), name.to_owned());
     let linked = MachineApi::ALL.into_iter().flat_map(|api| {
         let link = NodeIndex::Machine(api, format!("{namespace}/{name}"));
         caches.nodes.by(&link).into_iter().map(|node| node.name_any())
@@ -80,9 +75,18 @@ pub(crate) fn remediations_of(
     let machine = machine.as_ref().and_then(|machine| machine.0.as_ref().ok());
     let referred = machine.and_then(Machine::node_name).map(ToOwned::to_owned);
     let of_nodes = linked.chain(referred).map(RemediationIndex::Node);
+    std::iter::once(own).chain(of_nodes).collect()
+}
+
+/// The remediations that can be read and are about a Machine of this name, of whichever API.
+pub(crate) fn remediations_of(
+    caches: &Caches,
+    namespace: &str,
+    name: &str,
+) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
     let mut found = caches
         .remediations
-        .by_any(std::iter::once(of_machine).chain(of_nodes));
+        .by_any(keys_of_machine(caches, namespace, name));
     found.retain(|guarded| {
         guarded.0.as_ref().is_ok_and(|one| {
             one.namespace().as_deref() == Some(namespace)

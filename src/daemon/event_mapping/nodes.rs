@@ -18,6 +18,7 @@ use crate::daemon::event_mapping::{Remediations, active};
 use crate::watch::caches::{Caches, Guarded, find, readable};
 use crate::watch::indexed_store::Change;
 use crate::watch::indexes::{EndpointIndex, MachineIndex, NodeIndex, RemediationIndex};
+use crate::watch::machine_key::keys_of_machine;
 use crate::watch::node_identities::ChangedNode;
 
 /// For changes of Nodes.
@@ -58,7 +59,7 @@ pub(super) fn concerned(
             }
             NodeIndex::Machine(api, link) => {
                 if let Some((namespace, name)) = link.split_once('/') {
-                    keys.insert(RemediationIndex::Machine(namespace.to_owned(), name.to_owned()));
+                    keys.extend(keys_of_machine(caches, namespace, name));
                 }
                 // It may be the first that shows that the cluster is the right one.
                 let may_show = changed.identity_changed && *api == MachineApi::ClusterApi;
@@ -78,10 +79,13 @@ pub(super) fn concerned(
 }
 
 /// Remediations of the Machines with a key.
-fn of_machines(caches: &Caches, key: &MachineIndex) -> impl Iterator<Item = RemediationIndex> + use<> {
-    caches.machines_by(key).into_iter().map(|(_, machine)| {
-        RemediationIndex::Machine(machine.namespace().unwrap_or_default(), machine.name_any())
-    })
+fn of_machines(caches: &Caches, key: &MachineIndex) -> Vec<RemediationIndex> {
+    let machines = caches.machines_by(key);
+    let keys = machines.iter().flat_map(|(_, machine)| {
+        let namespace = machine.namespace().unwrap_or_default();
+        keys_of_machine(caches, &namespace, &machine.name_any())
+    });
+    keys.collect()
 }
 
 /// Remediations of the hosts for which an endpoint states this system UUID.
@@ -91,7 +95,9 @@ fn of_stated(caches: &Caches, uuid: &SystemUuid) -> Vec<RemediationIndex> {
     for endpoint in readable(&endpoints) {
         let namespace = endpoint.namespace().unwrap_or_default();
         let machine = endpoint.spec.machine_name.clone();
-        found.extend(machine.map(|name| RemediationIndex::Machine(namespace, name)));
+        if let Some(machine) = machine {
+            found.extend(keys_of_machine(caches, &namespace, &machine));
+        }
         let Some(node) = endpoint.spec.node_name.clone() else {
             continue;
         };

@@ -261,7 +261,7 @@ fn twins(caches: &Caches) -> BTreeSet<(Option<String>, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_machine_concerns_whom_a_scan_finds(objects in any_objects(), machine in any_machine()) {
