@@ -123,7 +123,7 @@ impl<'a> Step<'a> {
     }
 
     /// Writes down whom we are about to power off and why, once that is admitted. The command itself comes after a
-    /// last live check.
+    /// live check.
     fn begin_power_off(mut self, strategy: &Strategy, subject: Subject, cause: &str) -> Decision {
         match &self.facts.admission {
             Reply::Admitted => {}

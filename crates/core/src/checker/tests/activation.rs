@@ -97,7 +97,7 @@ fn a_lease_is_judged_by_its_changes_and_never_by_its_clock() {
     let table: &[(&[(i64, LeaseRead)], &str)] = &[
         (&[], "unknown"),
         (&[(0, LeaseRead::Absent)], "does not run"),
-        // Lookup once: that says nothing, whatever its time is.
+        // Read once: that says nothing, whatever its time is.
         (&[(0, lease(1))], "unknown"),
         (&[(0, lease(far_future))], "unknown"),
         // Renewed, also by a clock that went back.

@@ -143,14 +143,6 @@ impl Subject {
         let own = self.uuid();
         own.is_some_and(|own| own.matches(uuid).is_some())
     }
-
-    /// How people are told of the Node.
-    pub fn told_node(&self) -> String {
-        match &self.node {
-            NodeOfSubject::There(node) => format!("Node {}", node.name),
-            NodeOfSubject::None { .. } => "a Node of the host".to_owned(),
-        }
-    }
 }
 
 impl NoNode {
