@@ -62,7 +62,9 @@ impl Acting<'_> {
                 let node = self.node_name();
                 let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
-                memory.observed.note_look(&look, self.context.sources.clock.now());
+                memory
+                    .observed
+                    .note_live_check(&look, self.context.sources.clock.now());
                 memory.node_metadata = metadata;
                 memory.live_check = Some(look);
                 Ok(())

@@ -25,3 +25,15 @@ pub mod readiness;
 pub mod resource_version;
 pub mod step;
 pub mod strategy;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A time and a pause; far in the future when that cannot be told.
+pub(crate) fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
+    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// Drops the oldest, at the front, beyond so many.
+pub(crate) fn keep_newest<T>(list: &mut Vec<T>, kept: usize) {
+    list.drain(..list.len().saturating_sub(kept));
+}

@@ -5,12 +5,13 @@
 
 use jiff::Timestamp;
 
-use super::facts::{LiveCheck, NodeReport, Obstacle};
+use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
 use super::journal::Verb;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
 use super::power_command::{CommandAnswer, CommandError};
+use crate::keep_newest;
 
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
@@ -40,8 +41,7 @@ pub struct Observed {
     pub node_restored: Option<String>,
     /// The Lease of medik8s on the Node as it was read last; none since we last wrote it.
     pub node_lease: Option<NodeLeaseRead>,
-    /// Writes of that Lease, or reads of it, that failed in a row. Apart from the others, for nothing that
-    /// brings a host back waits for it.
+    /// Writes or reads of that Lease that failed in a row. Nothing that brings a host back waits for it.
     pub node_lease_failure: Option<ReadFailure>,
     /// When this process last asked the owner of the Machine to replace it, or deleted it.
     pub escalated: Option<Timestamp>,
@@ -79,11 +79,11 @@ pub struct PowerRead {
     pub serial: Option<String>,
     /// Which system was read: the path of the resource, or the name of the one behind an IPMI address.
     pub system: String,
-    /// Place of the session in which it was read, to be ended by a successor if need be. `None` without one, or
-    /// with one whose place is too long to be journalled or tells a secret.
+    /// Place of the session in which it was read, for a successor to end; unless it is too long to be journalled
+    /// or tells a secret.
     pub session: Option<String>,
-    /// Why the command that was acknowledged last failed after all, if the BMC said so by then: in its words,
-    /// redacted and at most some 300 characters; not while the power is what the command wanted.
+    /// Why the command that was acknowledged last failed after all, in the BMC's words, redacted and at most some
+    /// 300 characters; not while the power is what the command wanted.
     pub command_failure: Option<String>,
     /// Why it came over IPMI although the BMC's address names Redfish, in words that read on; `None` when it
     /// came as the address says.
@@ -108,6 +108,16 @@ pub struct ReadFailure {
     pub at: Timestamp,
     /// Why the last one failed.
     pub obstacle: Obstacle,
+}
+
+impl ReadFailure {
+    fn after(earlier: Option<&Self>, at: Timestamp, obstacle: Obstacle) -> Self {
+        Self {
+            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
+            at,
+            obstacle,
+        }
+    }
 }
 
 /// A power command and what came back.
@@ -155,9 +165,8 @@ pub struct WriteFailure {
     pub at: Timestamp,
     /// What the server said.
     pub detail: String,
-    /// resourceVersions of Machine and Node that the write was decided on. Once either is another,
-    /// there is something new to decide on.
-    pub decided_on: (Option<String>, Option<String>),
+    /// What the write was decided on. Once that is another, there is something new to decide on.
+    pub decided_on: Versions,
 }
 
 impl Observed {
@@ -168,21 +177,12 @@ impl Observed {
             sent.note_read(&read);
         }
         self.reads.push(read);
-        let surplus = self.reads.len().saturating_sub(READS_KEPT);
-        self.reads.drain(..surplus);
+        keep_newest(&mut self.reads, READS_KEPT);
     }
 
     /// Notes a failed read.
     pub fn note_read_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
-        let consecutive = self
-            .read_failure
-            .as_ref()
-            .map_or(1, |failure| failure.consecutive.saturating_add(1));
-        self.read_failure = Some(ReadFailure {
-            consecutive,
-            at,
-            obstacle,
-        });
+        self.read_failure = Some(ReadFailure::after(self.read_failure.as_ref(), at, obstacle));
     }
 
     /// Notes that the BMC could not even be asked, because of something on our side that a person
@@ -198,29 +198,25 @@ impl Observed {
     /// Notes a read of the Node's signs of life.
     pub fn note_report(&mut self, read: ReportRead) {
         self.reports.push(read);
-        let surplus = self.reports.len().saturating_sub(READS_KEPT);
-        self.reports.drain(..surplus);
+        keep_newest(&mut self.reports, READS_KEPT);
     }
 
     /// Notes a read of what is left to clean up.
     pub fn note_cleanup(&mut self, read: CleanupRead) {
         self.cleanups.push(read);
-        let surplus = self.cleanups.len().saturating_sub(READS_KEPT);
-        self.cleanups.drain(..surplus);
+        keep_newest(&mut self.cleanups, READS_KEPT);
     }
 
-    /// Notes what a live read of everything says of the Node's Leases. `at` is when it ended.
-    pub fn note_look(&mut self, look: &LiveCheck, at: Timestamp) {
+    /// Notes what a live check says of the Node's Leases. `at` is when it ended.
+    pub fn note_live_check(&mut self, live: &LiveCheck, at: Timestamp) {
+        let began = live.began;
         self.note_report(ReportRead {
-            began: look.began,
-            report: look.report.clone(),
+            began,
+            report: live.report.clone(),
         });
-        match &look.node_lease {
-            Ok(lease) => self.note_node_lease(NodeLeaseRead {
-                began: look.began,
-                lease: lease.clone(),
-            }),
-            Err(obstacle) => self.note_node_lease_failure(at, obstacle.clone()),
+        match live.node_lease.clone() {
+            Ok(lease) => self.note_node_lease(NodeLeaseRead { began, lease }),
+            Err(obstacle) => self.note_node_lease_failure(at, obstacle),
         }
     }
 
@@ -241,22 +237,13 @@ impl Observed {
 
     /// Notes that the Lease on the Node could not be read or written. It may have been written all the same.
     pub fn note_node_lease_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
-        let earlier = self.node_lease_failure.take();
         self.node_lease = None;
-        self.node_lease_failure = Some(ReadFailure {
-            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
-            at,
-            obstacle,
-        });
+        let earlier = self.node_lease_failure.as_ref();
+        self.node_lease_failure = Some(ReadFailure::after(earlier, at, obstacle));
     }
 
     /// Notes that a write, or a live read, failed.
-    pub fn note_write_failure(
-        &mut self,
-        at: Timestamp,
-        detail: String,
-        decided_on: (Option<String>, Option<String>),
-    ) {
+    pub fn note_write_failure(&mut self, at: Timestamp, detail: String, decided_on: Versions) {
         let earlier = self.write_failure.as_ref();
         self.write_failure = Some(WriteFailure {
             consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),

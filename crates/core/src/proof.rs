@@ -7,6 +7,7 @@ use super::identity::SystemUuid;
 use super::journal::{HostAtBmc, OffRead};
 use super::observed::{PowerRead, ReportRead};
 use super::power::PowerState;
+use crate::after;
 
 #[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
 compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
@@ -53,7 +54,8 @@ pub enum OffProof {
 /// way could mislead by itself, so all that count came by the one way.
 pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
-        return sabotaged(reads);
+        // Switched off, for the test that shows that the tests would notice.
+        return proven(reads.last().as_slice());
     }
     let mut counted: Vec<&PowerRead> = Vec::new();
     for read in reads.iter().rev().take_while(|read| read.began >= not_before) {
@@ -76,39 +78,25 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now:
     if counted.len() < READS_NEEDED || !spaced || !fresh {
         return OffProof::NotYet;
     }
-    let (began, newest, ended) = (oldest.began, newest.began, newest.ended);
-    OffProof::Proven {
-        reads: counted
-            .iter()
-            .take(EVIDENCE_KEPT)
-            .rev()
-            .map(|read| evidence(read))
-            .collect(),
-        began,
-        newest,
-        ended,
-    }
+    proven(&counted)
 }
 
-/// The check switched off, for the test that shows that the tests would notice.
-fn sabotaged(reads: &[PowerRead]) -> OffProof {
-    match reads.last() {
-        Some(read) => OffProof::Proven {
-            reads: vec![evidence(read)],
-            began: read.began,
-            newest: read.began,
-            ended: read.ended,
-        },
-        None => OffProof::NotYet,
-    }
-}
-
-fn evidence(read: &PowerRead) -> OffRead {
-    OffRead {
+/// What stands proven by these reads, the newest first.
+fn proven(reads: &[&PowerRead]) -> OffProof {
+    let (Some(newest), Some(oldest)) = (reads.first(), reads.last()) else {
+        return OffProof::NotYet;
+    };
+    let evidence = reads.iter().take(EVIDENCE_KEPT).rev().map(|read| OffRead {
         said: read.said().to_owned(),
         system: Some(read.system.clone()),
         began: read.began,
         ended: read.ended,
+    });
+    OffProof::Proven {
+        reads: evidence.collect(),
+        began: oldest.began,
+        newest: newest.began,
+        ended: newest.ended,
     }
 }
 
@@ -129,9 +117,9 @@ pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
             read.system, host.system
         ));
     }
-    let said = read.uuid.as_deref().unwrap_or_default();
     let another = says_uuid(read) && !names_host(read, host);
     another.then(|| {
+        let said = read.uuid.as_deref().unwrap_or_default();
         format!(
             "the BMC said system UUID {said}, and the host's is {}",
             host.system_uuid
@@ -145,12 +133,10 @@ fn says_uuid(read: &PowerRead) -> bool {
 }
 
 /// Whether a read names the journalled host by its system UUID.
-pub fn names_host(read: &PowerRead, host: HostAtBmc<'_>) -> bool {
-    let said = read.uuid.as_deref().unwrap_or_default();
-    SystemUuid::parse(host.system_uuid)
-        .ok()
-        .zip(SystemUuid::parse(said).ok())
-        .is_some_and(|(journalled, read)| journalled.matches(&read).is_some())
+fn names_host(read: &PowerRead, host: HostAtBmc<'_>) -> bool {
+    let said = SystemUuid::parse(read.uuid.as_deref().unwrap_or_default());
+    let journalled = SystemUuid::parse(host.system_uuid);
+    matches!((journalled, said), (Ok(journalled), Ok(said)) if journalled.matches(&said).is_some())
 }
 
 /// Whether the Node is silent, as a host that is off must be.
@@ -202,7 +188,7 @@ pub fn silence(
     } else {
         quiet_window(&last.report)
     };
-    let quiet_until = base.began.saturating_add(needed).unwrap_or(Timestamp::MAX);
+    let quiet_until = after(base.began, needed);
     if last.began < quiet_until {
         return Silence::ReadAt(quiet_until);
     }
@@ -216,8 +202,8 @@ pub fn silence(
 /// One and a half renewal intervals. A kubelet renews its Lease every quarter of its duration.
 /// Source: kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`.
 pub fn quiet_window(report: &NodeReport) -> SignedDuration {
-    let duration = report.lease_duration.unwrap_or(SignedDuration::from_secs(40));
-    let window = duration.checked_mul(3).and_then(|tripled| tripled.checked_div(8));
+    let tripled = report.lease_duration().checked_mul(3);
+    let window = tripled.and_then(|tripled| tripled.checked_div(8));
     window
         .unwrap_or(SignedDuration::from_secs(15))
         .max(SignedDuration::from_secs(1))

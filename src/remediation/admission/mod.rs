@@ -86,12 +86,12 @@ impl Admitted {
             stage: if is_admitted { Stage::Admitted } else { own.stage },
             ..own.clone()
         });
-        let reply = admit(&all, &unreadable).of(&own.uid);
+        let reply = admit(&all, &unreadable).remove(&own.uid).unwrap_or_default();
         match &reply {
             Reply::Admitted => {
                 held.insert(own.uid.clone(), own.keys.clone());
             }
-            Reply::NotAsked | Reply::Held(_) => {
+            Reply::NotAsked | Reply::Denied(_) => {
                 held.remove(&own.uid);
             }
         }
@@ -121,7 +121,7 @@ pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRe
     }
     let own = of_caches(remediation);
     let others = others(&context.sources.caches, &own, &Held::default());
-    at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Held)
+    at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Denied)
 }
 
 fn has_ended(one: &Remediation) -> bool {

@@ -18,6 +18,7 @@ pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
 use super::phase::{Phase, Reason};
+use crate::keep_newest;
 
 /// The journal of one remediation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -292,14 +293,18 @@ impl Journal {
             reason: reason.as_str().to_owned(),
             bmc_fallback: self.bmc_fallback.clone(),
         });
-        let surplus = self.timeline.len().saturating_sub(TIMELINE_LIMIT);
-        self.timeline.drain(..surplus);
+        keep_newest(&mut self.timeline, TIMELINE_LIMIT);
     }
 
     /// Says why the remediation stands where it stands, without leaving the phase.
     pub fn because(&mut self, reason: Reason, message: impl Into<String>) {
         reason.as_str().clone_into(&mut self.reason);
         self.message = message.into();
+    }
+
+    /// The same with an obstacle, and what to do about it.
+    pub fn because_of(&mut self, obstacle: &Obstacle) {
+        self.because(obstacle.reason, obstacle.for_people());
     }
 
     /// Whether this is the reason why it stands there.

@@ -37,18 +37,10 @@ pub enum NodeLease {
 }
 
 impl NodeLease {
-    /// Whether it is there and stays for as long as the Node of this UID.
-    pub fn goes_with(&self, node_uid: &str) -> bool {
+    /// The Lease, if there is one.
+    pub fn there(&self) -> Option<&Lease> {
         match self {
-            Self::There(lease) => lease.goes_with(node_uid),
-            Self::Unused | Self::Free => false,
-        }
-    }
-
-    /// When it runs out by itself, if there is one and it says so.
-    pub fn end(&self) -> Option<Timestamp> {
-        match self {
-            Self::There(lease) => lease.end(),
+            Self::There(lease) => Some(lease),
             Self::Unused | Self::Free => None,
         }
     }
@@ -119,11 +111,6 @@ impl Holders {
             producer,
         }
     }
-
-    fn include(&self, lease: &Lease) -> bool {
-        let producer = self.producer.as_deref();
-        lease.is_of(&self.own) || producer.is_some_and(|producer| lease.is_of(producer))
-    }
 }
 
 /// What has to be done before the host of the Node may be touched.
@@ -153,40 +140,40 @@ pub fn acquisition(
         NodeLease::Free => return Ok(Acquisition::Due),
         NodeLease::There(lease) => lease,
     };
+    let is_of_producer = || {
+        holders
+            .producer
+            .as_deref()
+            .is_some_and(|producer| lease.is_of(producer))
+    };
     match lease.valid_until(now) {
         None => Ok(Acquisition::Due),
         Some(until) if lease.is_of(&holders.own) && until >= needed => Ok(Acquisition::Held),
         Some(_) if lease.is_of(&holders.own) => Ok(Acquisition::Due),
-        Some(_) if holders.include(lease) => Ok(Acquisition::NotNeeded),
-        Some(until) => Err(held_by_another(node, lease, until)),
+        Some(_) if is_of_producer() => Ok(Acquisition::NotNeeded),
+        Some(until) => {
+            let holder = lease.holder.as_deref().unwrap_or("somebody without a name");
+            let detail = format!(
+                "{holder} works on Node {node}: it holds the Lease {} in namespace {NAMESPACE} until {until:.0}",
+                name(node)
+            );
+            Err(Obstacle::new(Reason::NodeLeaseHeld, detail))
+        }
     }
 }
 
-/// What of the Lease, read live, speaks against a power-off now.
-pub fn objection(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Option<Obstacle> {
-    let lost = |how: &str| {
-        let detail = format!("the Lease {} in namespace {NAMESPACE} {how}", name(node));
-        Some(Obstacle::new(Reason::Accepted, detail))
+/// Whether the Lease, read live, lets the host be powered off now.
+///
+/// # Errors
+/// The obstacle: it is gone, has run out, or somebody else holds it.
+pub fn confirm(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Result<(), Obstacle> {
+    let lost = match acquisition(node, lease, holders, now, now)? {
+        Acquisition::NotNeeded | Acquisition::Held => return Ok(()),
+        Acquisition::Due if lease.there().is_none() => "is not there",
+        Acquisition::Due => "has run out",
     };
-    let lease = match lease {
-        NodeLease::Unused => return None,
-        NodeLease::Free => return lost("is not there"),
-        NodeLease::There(lease) => lease,
-    };
-    match lease.valid_until(now) {
-        None => lost("has run out"),
-        Some(_) if holders.include(lease) => None,
-        Some(until) => Some(held_by_another(node, lease, until)),
-    }
-}
-
-fn held_by_another(node: &str, lease: &Lease, until: Timestamp) -> Obstacle {
-    let holder = lease.holder.as_deref().unwrap_or("somebody without a name");
-    let detail = format!(
-        "{holder} works on Node {node}: it holds the Lease {} in namespace {NAMESPACE} until {until:.0}",
-        name(node)
-    );
-    Obstacle::new(Reason::NodeLeaseHeld, detail)
+    let detail = format!("the Lease {} in namespace {NAMESPACE} {lost}", name(node));
+    Err(Obstacle::new(Reason::Accepted, detail))
 }
 
 /// A Lease as it has to be written to be ours.
@@ -214,16 +201,13 @@ impl LeaseWrite {
     /// Takes a Lease that is free or has run out, or renews ours. Another holder's is acquired anew, and that
     /// is counted, as by `requestLease` of `manager.go`.
     pub fn of(
-        node: (&str, &str),
+        (node, node_uid): (&str, &str),
         lease: &NodeLease,
         holders: &Holders,
         duration: SignedDuration,
         now: Timestamp,
     ) -> Self {
-        let there = match lease {
-            NodeLease::Unused | NodeLease::Free => None,
-            NodeLease::There(lease) => Some(lease),
-        };
+        let there = lease.there();
         let ours = there.filter(|lease| lease.is_of(&holders.own));
         let kept = ours.and_then(|lease| lease.acquired);
         let transitions = there.map_or(0, |lease| {
@@ -231,8 +215,8 @@ impl LeaseWrite {
             lease.transitions.saturating_add(change)
         });
         Self {
-            node: node.0.to_owned(),
-            node_uid: node.1.to_owned(),
+            node: node.to_owned(),
+            node_uid: node_uid.to_owned(),
             holder: holders.own.clone(),
             acquired: kept.unwrap_or(now),
             renewed: now,

@@ -14,6 +14,7 @@ use super::observed::{Observed, PowerRead, Sent};
 use super::phase::Reason;
 use super::power::PowerState;
 use super::proof;
+use crate::after;
 
 /// How long a host may go on saying the old state after a command that may have been carried out,
 /// before the command is sent again. sushy-emulator takes up to 11 s, Cray EX about 7 s to power off.
@@ -93,19 +94,14 @@ impl Sent {
                 Delivery::Acknowledged(self.at)
             }
             // What a BMC did before it failed inside is not known.
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Failed,
-                text,
-                ..
-            }) => {
-                let failed = Obstacle::new(Reason::BmcCommandFailed, text.as_str());
-                Delivery::Unknown(self.at, Some(failed))
-            }
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
-                text,
-                ..
-            }) => Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text.as_str())),
+            Ok(CommandAnswer::Refused { class, text, .. }) => match class {
+                Refusal::Failed => {
+                    Delivery::Unknown(self.at, Some(Obstacle::new(Reason::BmcCommandFailed, text)))
+                }
+                Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded => {
+                    Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text))
+                }
+            },
             Err(error) if error.may_have_been_executed => {
                 Delivery::Unknown(self.at, Some(error.obstacle.clone()))
             }
@@ -141,7 +137,11 @@ impl Delivery {
         sends: i32,
         now: Timestamp,
     ) -> bool {
-        let due = self.resend_time().is_some_and(|due| due <= now);
+        let pause = match self {
+            Self::Refused(..) => REFUSED_PAUSE,
+            Self::Unsent | Self::Acknowledged(_) | Self::Unknown(..) => SETTLE,
+        };
+        let due = self.since().is_some_and(|since| after(since, pause) <= now);
         match verb {
             Verb::PowerOff if sends >= POWER_OFFS_LIMIT => false,
             Verb::PowerOff => match (self, power) {
@@ -169,14 +169,12 @@ impl Delivery {
         }
     }
 
-    /// When a command that was not carried out, or perhaps was, may be sent again.
-    fn resend_time(&self) -> Option<Timestamp> {
-        let (at, pause) = match self {
-            Self::Unsent => return None,
-            Self::Acknowledged(at) | Self::Unknown(at, _) => (at, SETTLE),
-            Self::Refused(at, _) => (at, REFUSED_PAUSE),
-        };
-        at.saturating_add(pause).ok()
+    /// When its answer came or was given up; none where nothing was sent.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Unsent => None,
+            Self::Acknowledged(at) | Self::Refused(at, _) | Self::Unknown(at, _) => Some(*at),
+        }
     }
 }
 
@@ -200,8 +198,7 @@ impl Default for Pace {
 
 impl Observed {
     /// When the power state is to be read. `begun` is when it began to be waited for, `since` when the last
-    /// command was sent. Intervals grow with the reads since the beginning, not only since the last command:
-    /// 1, 1, 1.6, 2.6, 4.1 ... s; the read that confirms an Off comes after one second.
+    /// command was sent. Intervals grow with the reads since the beginning: 1, 1, 1.6, 2.6, 4.1 ... s.
     pub fn read_at(&self, begun: Timestamp, since: Timestamp, pace: Pace) -> Timestamp {
         if let Some(retry) = self.failed_read_retry(pace) {
             return retry;
@@ -209,12 +206,11 @@ impl Observed {
         let of_this = self.reads.iter().filter(|read| read.began >= begun);
         // Whatever the journal's times are, reads are never hurried.
         let from = self.last_read().map_or(since, |read| read.began.max(since));
-        let newest = of_this.clone().next_back().map(|read| read.power);
-        match newest {
-            Some(PowerState::Off) => after(from, pace.off),
-            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
-            | None => after(from, interval(of_this.count()).min(pace.longest)),
+        let newest = of_this.clone().next_back();
+        if newest.is_some_and(|read| read.power == PowerState::Off) {
+            return after(from, pace.off);
         }
+        after(from, interval(of_this.count()).min(pace.longest))
     }
 
     /// When a BMC that did not answer is asked again.
@@ -231,8 +227,8 @@ impl Observed {
 
     /// The same, unless another host gave it.
     pub fn right_read_since(&self, host: HostAtBmc<'_>, since: Timestamp) -> Option<&PowerRead> {
-        self.last_read_since(since)
-            .filter(|read| proof::wrong_host(read, host).is_none())
+        let read = self.last_read_since(since);
+        read.filter(|read| proof::wrong_host(read, host).is_none())
     }
 
     /// Whether the reads begun at or after a time show that the host went off and came on again.
@@ -250,9 +246,4 @@ fn interval(done: usize) -> SignedDuration {
         1_000, 1_000, 1_600, 2_560, 4_100, 6_550, 10_490, 16_780, 26_840, 42_950,
     ];
     SignedDuration::from_millis(GROWTH.get(done).copied().unwrap_or(60_000))
-}
-
-/// A time and a pause; far in the future when that cannot be told.
-fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
-    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -2,14 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, after};
-use crate::decision::{Decision, Observation};
+use super::{Next, Step, after};
+use crate::decision::Observation;
 use crate::facts::Obstacle;
 use crate::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::phase::Reason;
 use crate::power_command::Delivery;
 use crate::proof::{self, OffProof, Silence};
-use crate::strategy::Strategy;
 
 /// How often a kubelet looks whether its Node says of it what it should (kubernetes
 /// `pkg/kubelet/apis/config/v1beta1/defaults.go`, `nodeStatusUpdateFrequency`).
@@ -28,23 +27,15 @@ pub(super) enum ProofState {
     NotYet,
     /// Another host answered.
     WrongHost(String),
-    /// The Node's signs of life have to be read.
-    Report,
-    /// They have to be read later.
-    Wait(Timestamp),
-    /// The Node reports.
-    Reporting,
+    /// The Node's signs of life have to be read at this time.
+    Report(Timestamp),
+    /// The Node reports, as was seen at this time.
+    Reporting(Timestamp),
 }
 
 impl Step<'_> {
     /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
-    pub(super) fn prove(
-        mut self,
-        strategy: &Strategy,
-        intent: &Intent,
-        subject: &Subject,
-        acknowledged: Timestamp,
-    ) -> Decision {
+    pub(super) fn prove(&mut self, intent: &Intent, subject: &Subject, acknowledged: Timestamp) -> Next {
         match self.off_and_silent(subject, acknowledged) {
             ProofState::Proven {
                 reads,
@@ -53,32 +44,28 @@ impl Step<'_> {
             } => {
                 let evidence = self.evidence(acknowledged, reads, silent);
                 match subject.there() {
-                    Some(node) => self.begin_release(strategy, node, evidence, newest),
-                    None => self.power_on_without_release(strategy, evidence),
+                    Some(node) => self.begin_release(node, evidence, newest),
+                    None => self.power_on_without_release(evidence),
                 }
             }
             ProofState::WrongHost(detail) => {
-                self.attempt_failed(strategy, &Obstacle::new(Reason::IdentityMismatch, detail))
+                self.attempt_failed(&Obstacle::new(Reason::IdentityMismatch, detail))
             }
-            ProofState::Report => self.observe(Observation::Report),
-            ProofState::Wait(at) => self.rest_until(at),
-            ProofState::Reporting => {
-                let node = self
-                    .facts
-                    .world
-                    .may_report(subject)
-                    .map(|node| node.name.as_str());
-                let name = subject.node_name().or(node).unwrap_or_default();
-                let detail = format!("the BMC says Off, but Node {name} went on reporting");
-                let advice = Reason::NodeStillReporting.advice();
+            ProofState::Report(at) => self.observe_at(at, Observation::Report),
+            ProofState::Reporting(_) => {
+                let node = self.facts.world.may_report(subject);
+                let name = subject.node_name().or(node.map(|node| node.name.as_str()));
+                let detail = format!(
+                    "the BMC says Off, but Node {} went on reporting",
+                    name.unwrap_or_default()
+                );
                 self.journal
-                    .because(Reason::NodeStillReporting, format!("{detail}. {advice}"));
+                    .because_of(&Obstacle::new(Reason::NodeStillReporting, detail));
                 self.journal.node_reported.get_or_insert(self.now);
                 self.poll(intent, acknowledged)
             }
             ProofState::NotYet => {
-                let delivery = Delivery::Acknowledged(acknowledged);
-                self.poll_or_send_again(intent, acknowledged, &delivery)
+                self.poll_or_send_again(intent, acknowledged, &Delivery::Acknowledged(acknowledged))
             }
         }
     }
@@ -90,12 +77,8 @@ impl Step<'_> {
         reads: Vec<OffRead>,
         node_silent: Option<Timestamp>,
     ) -> OffEvidence {
-        let reported = self
-            .facts
-            .observed
-            .reports
-            .last()
-            .filter(|_| node_silent.is_some());
+        let reported = self.facts.observed.reports.last();
+        let reported = reported.filter(|_| node_silent.is_some());
         OffEvidence {
             acknowledged,
             reads,
@@ -107,22 +90,20 @@ impl Step<'_> {
 
     /// Judges reads and signs of life together.
     pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> ProofState {
-        let standing = self.off_and_silent_since(subject, acknowledged);
-        match standing {
-            // Everything read before the sign of life is void; judge what came after it.
-            Ok(seen) => match self.off_and_silent_since(subject, seen) {
-                Err(ProofState::NotYet) | Ok(_) => ProofState::Reporting,
-                Err(standing) => standing,
-            },
-            Err(standing) => standing,
+        let state = self.off_and_silent_since(subject, acknowledged);
+        let ProofState::Reporting(seen) = state else {
+            return state;
+        };
+        // Everything read before the sign of life is void; judge what came after it.
+        let since = self.off_and_silent_since(subject, seen);
+        if matches!(since, ProofState::NotYet) {
+            state
+        } else {
+            since
         }
     }
 
-    fn off_and_silent_since(
-        &self,
-        subject: &Subject,
-        not_before: Timestamp,
-    ) -> Result<Timestamp, ProofState> {
+    fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> ProofState {
         let observed = &self.facts.observed;
         let (reads, began, newest, ended) =
             match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
@@ -132,27 +113,23 @@ impl Step<'_> {
                     newest,
                     ended,
                 } => (reads, began, newest, ended),
-                OffProof::WrongHost(detail) => return Err(ProofState::WrongHost(detail)),
-                OffProof::NotYet => return Err(ProofState::NotYet),
+                OffProof::WrongHost(detail) => return ProofState::WrongHost(detail),
+                OffProof::NotYet => return ProofState::NotYet,
             };
+        let proven = |silent| ProofState::Proven {
+            reads,
+            newest,
+            silent,
+        };
         // A host that had no Node may have got one that reports.
         if subject.had_no_node() && self.facts.world.may_report(subject).is_none() {
-            return Err(ProofState::Proven {
-                reads,
-                newest,
-                silent: None,
-            });
+            return proven(None);
         }
         match proof::silence(&observed.reports, self.known_silent(), began, ended) {
-            Silence::Silent(silent) => Err(ProofState::Proven {
-                reads,
-                newest,
-                silent: Some(silent),
-            }),
-            Silence::ReadNow => Err(ProofState::Report),
-            Silence::ReadAt(at) if at <= self.now => Err(ProofState::Report),
-            Silence::ReadAt(at) => Err(ProofState::Wait(at)),
-            Silence::Reporting { seen } => Ok(seen),
+            Silence::Silent(at) => proven(Some(at)),
+            Silence::ReadNow => ProofState::Report(self.now),
+            Silence::ReadAt(at) => ProofState::Report(at),
+            Silence::Reporting { seen } => ProofState::Reporting(seen),
         }
     }
 
@@ -161,8 +138,7 @@ impl Step<'_> {
     /// valid by its own words speaks against it, too.
     fn known_silent(&self) -> bool {
         self.facts.live_check.as_ref().is_some_and(|live| {
-            let node = live.world.node.present();
-            let lost_since = node.and_then(|node| node.lost_since);
+            let lost_since = live.world.node.present().and_then(|node| node.lost_since);
             let window = proof::quiet_window(&live.report).max(STATUS_INTERVAL);
             let long_lost = lost_since.is_some_and(|since| after(since, window) <= live.began);
             long_lost && !live.report.lease_is_fresh(live.began)

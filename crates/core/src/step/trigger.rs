@@ -55,7 +55,8 @@ impl Step<'_> {
         let world = &self.facts.world;
         let machine = world.machine.present()?;
         let cleared = self.journal.trigger_cleared.as_deref();
-        if cleared.is_some_and(|cleared| !is_later(&machine.resource_version, cleared)) {
+        let version = |cleared| resource_version::compare(&machine.resource_version, cleared);
+        if cleared.is_some_and(|cleared| version(cleared) != Some(Ordering::Greater)) {
             return None;
         }
         // Another who answers it takes it for what it began with.
@@ -96,8 +97,4 @@ fn clearing(machine: &Machine) -> Effect {
         machine: machine.name.clone(),
         uid: machine.uid.clone(),
     }
-}
-
-fn is_later(seen: &str, than: &str) -> bool {
-    resource_version::compare(seen, than) == Some(Ordering::Greater)
 }

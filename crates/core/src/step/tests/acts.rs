@@ -68,7 +68,7 @@ impl Sim {
                     node_lease,
                 };
                 if !had_no_node {
-                    self.observed.note_look(&look, at(self.world.now));
+                    self.observed.note_live_check(&look, at(self.world.now));
                 }
                 self.live_check = Some(look);
             }

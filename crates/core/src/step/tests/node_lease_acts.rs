@@ -126,7 +126,12 @@ impl Sim {
     /// What the garbage collector does to what a deleted Node owned.
     pub(super) fn lease_goes_with_its_node(&mut self) {
         let node = self.world.node().map(|node| node.uid.clone());
-        if node.is_some_and(|uid| self.world.node_lease.goes_with(&uid)) {
+        if node.is_some_and(|uid| {
+            self.world
+                .node_lease
+                .there()
+                .is_some_and(|lease| lease.goes_with(&uid))
+        }) {
             self.world.version += 1;
             self.world.node_lease = NodeLease::Free;
         }

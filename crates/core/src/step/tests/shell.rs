@@ -222,7 +222,7 @@ impl Sim {
             admission: self
                 .another_at_work
                 .clone()
-                .map_or_else(|| self.admitted.clone(), Reply::Held),
+                .map_or_else(|| self.admitted.clone(), Reply::Denied),
             lease_holders: self.lease_holders.clone(),
             leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
