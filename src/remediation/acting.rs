@@ -86,7 +86,7 @@ impl Acting<'_> {
             .status
             .as_ref()
             .and_then(|status| status.journal.subject.as_ref()?.there());
-        match (journalled, &self.facts.world.machine) {
+        match (journalled, &self.facts.objects.machine) {
             (Some(node), _) => node.name.clone(),
             (None, Lookup::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
             (None, Lookup::Absent) => self.facts.named_node.clone().unwrap_or_default(),

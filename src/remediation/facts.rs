@@ -40,7 +40,7 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: context.leadership(now),
-        world: cached::world(&context.sources, remediation, (nodes, &host), &memory.known()),
+        objects: cached::world(&context.sources, remediation, (nodes, &host), &memory.known()),
         live_check: memory.live_check.clone(),
         host,
         admission,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::Verb;
-use remediator_core::observed::{IntentKey, Sent};
+use remediator_core::observed::Sent;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
 
@@ -17,13 +17,8 @@ impl Acting<'_> {
         let Some(journal) = self.remediation.status.as_ref().map(|status| &status.journal) else {
             return;
         };
-        let Some(intent) = journal.intent.as_ref().filter(|intent| intent.verb == verb) else {
+        let Some(key) = journal.intent_key().filter(|key| key.verb == verb) else {
             return;
-        };
-        let key = IntentKey {
-            verb,
-            attempt: journal.attempt,
-            sends: intent.sends,
         };
         if self.context.sources.clock.now() >= not_after {
             return;

@@ -130,7 +130,7 @@ impl Acting<'_> {
     /// Machine of Cluster API goes with it: it asks for one remediation, and stays unhealthy while it stands.
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let (api, seen) = match &self.facts.world.machine {
+        let (api, seen) = match &self.facts.objects.machine {
             Lookup::Present(seen) if seen.uid == uid => (seen.api, seen.resource_version.clone()),
             Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => {
                 return Err(ShellError::Conflict { object: "Machine" });
@@ -169,7 +169,7 @@ impl Acting<'_> {
                 memory.observed.note_write_failure(
                     self.context.sources.clock.now(),
                     crate::report::chain(&error),
-                    self.facts.world.versions(),
+                    self.facts.objects.versions(),
                 );
                 Ok(())
             }

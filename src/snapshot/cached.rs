@@ -5,7 +5,7 @@ use remediator_api::target_ref::{about, begun};
 use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
-use remediator_core::facts::{self, Host, Lookup, Obstacle, Origin, World};
+use remediator_core::facts::{self, Host, Lookup, Objects, Obstacle, Origin};
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
@@ -47,7 +47,7 @@ pub(crate) fn world(
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
     known: &Remembered<'_>,
-) -> World {
+) -> Objects {
     let machine = match machine_key(&sources.caches, remediation) {
         Some(key) => lookup::machine(&sources.caches, &key),
         // A Node's Machine may be known by its nodeRef only, which OpenShift's have.

@@ -6,7 +6,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy};
-use remediator_core::facts::{self, Lookup, Obstacle, OutOfService, World};
+use remediator_core::facts::{self, Lookup, Objects, Obstacle, OutOfService};
 use remediator_core::health::HealthCheck;
 use remediator_core::health::target::ClusterState;
 
@@ -32,8 +32,8 @@ pub(crate) struct OfNodes {
 
 impl Snapshot<'_> {
     /// As the core takes it.
-    pub(crate) fn world(self) -> World {
-        World {
+    pub(crate) fn world(self) -> Objects {
+        Objects {
             policy: lookup::policy(self.policy),
             machine: self.machine.map(|machine| machine_facts(machine, self.cluster)),
             node: self.nodes.node,

@@ -32,15 +32,15 @@ pub struct Observed {
     /// The last power command this process sent.
     pub sent: Option<Sent>,
     /// Reads of the Node's signs of life, oldest first.
-    pub reports: Vec<ReportRead>,
-    /// Reads of what is left to clean up, oldest first.
-    pub cleanups: Vec<CleanupRead>,
+    pub reports: Vec<Reading<NodeReport>>,
+    /// Reads of what is left to clean up, as `Pod namespace/name` or `VolumeAttachment name`, oldest first.
+    pub cleanups: Vec<Reading<Vec<String>>>,
     /// resourceVersion of the Machine after we removed the trigger.
     pub trigger_cleared: Option<String>,
     /// UID of the Node that has its saved metadata back.
     pub node_restored: Option<String>,
     /// The Lease of medik8s on the Node as it was read last; none since we last wrote it.
-    pub node_lease: Option<NodeLeaseRead>,
+    pub node_lease: Option<Reading<NodeLease>>,
     /// Writes or reads of that Lease that failed in a row. Nothing that brings a host back waits for it.
     pub node_lease_failure: Option<ReadFailure>,
     /// When this process last asked the owner of the Machine to replace it, or deleted it.
@@ -90,13 +90,13 @@ pub struct PowerRead {
     pub fallback: Option<String>,
 }
 
-/// One read of the Lease of medik8s on a Node.
+/// Something that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeLeaseRead {
-    /// When it was begun.
+pub struct Reading<T> {
+    /// When the request was begun.
     pub began: Timestamp,
     /// What was read.
-    pub lease: NodeLease,
+    pub found: T,
 }
 
 /// Reads that failed in a row.
@@ -136,24 +136,6 @@ impl PowerRead {
     pub fn said(&self) -> &str {
         self.literal.as_deref().unwrap_or("null")
     }
-}
-
-/// One read of a Node's signs of life.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportRead {
-    /// When it was begun.
-    pub began: Timestamp,
-    /// What was read.
-    pub report: NodeReport,
-}
-
-/// One read of what is left on a Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CleanupRead {
-    /// When it was begun.
-    pub began: Timestamp,
-    /// What is left, as `Pod namespace/name` or `VolumeAttachment name`; empty when clean.
-    pub remaining: Vec<String>,
 }
 
 /// A write to a Kubernetes object, or a live read of one, that failed.
@@ -196,13 +178,13 @@ impl Observed {
     }
 
     /// Notes a read of the Node's signs of life.
-    pub fn note_report(&mut self, read: ReportRead) {
+    pub fn note_report(&mut self, read: Reading<NodeReport>) {
         self.reports.push(read);
         keep_newest(&mut self.reports, READS_KEPT);
     }
 
     /// Notes a read of what is left to clean up.
-    pub fn note_cleanup(&mut self, read: CleanupRead) {
+    pub fn note_cleanup(&mut self, read: Reading<Vec<String>>) {
         self.cleanups.push(read);
         keep_newest(&mut self.cleanups, READS_KEPT);
     }
@@ -210,18 +192,16 @@ impl Observed {
     /// Notes what a live check says of the Node's Leases. `at` is when it ended.
     pub fn note_live_check(&mut self, live: &LiveCheck, at: Timestamp) {
         let began = live.began;
-        self.note_report(ReportRead {
-            began,
-            report: live.report.clone(),
-        });
+        let found = live.report.clone();
+        self.note_report(Reading { began, found });
         match live.node_lease.clone() {
-            Ok(lease) => self.note_node_lease(NodeLeaseRead { began, lease }),
+            Ok(found) => self.note_node_lease(Reading { began, found }),
             Err(obstacle) => self.note_node_lease_failure(at, obstacle),
         }
     }
 
     /// Notes who holds the Lease on the Node.
-    pub fn note_node_lease(&mut self, read: NodeLeaseRead) {
+    pub fn note_node_lease(&mut self, read: Reading<NodeLease>) {
         // A read does not show that it may be written, too.
         self.node_lease_failure
             .take_if(|failure| failure.obstacle.reason == Reason::NodeLeaseUnreadable);

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::facts::NodeReport;
 use super::identity::SystemUuid;
 use super::journal::{HostAtBmc, OffRead};
-use super::observed::{PowerRead, ReportRead};
+use super::observed::{PowerRead, Reading};
 use super::power::PowerState;
 use crate::after;
 
@@ -27,21 +27,25 @@ pub const EVIDENCE_KEPT: usize = 10;
 /// Whether the host is off.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OffProof {
-    /// Proven by these reads.
-    Proven {
-        /// Oldest first.
-        reads: Vec<OffRead>,
-        /// Start of the oldest.
-        began: Timestamp,
-        /// Start of the newest: what it says is at most as new as that.
-        newest: Timestamp,
-        /// End of the newest.
-        ended: Timestamp,
-    },
+    /// Proven.
+    Proven(ProvenOff),
     /// Not proven yet, or not any more.
     NotYet,
     /// A read came from another host.
     WrongHost(String),
+}
+
+/// The reads that prove Off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProvenOff {
+    /// The newest ones, oldest first.
+    pub reads: Vec<OffRead>,
+    /// Start of the oldest.
+    pub began: Timestamp,
+    /// Start of the newest: what it says is at most as new as that.
+    pub newest: Timestamp,
+    /// End of the newest.
+    pub ended: Timestamp,
 }
 
 /// Judges the reads of a BMC.
@@ -92,12 +96,12 @@ fn proven(reads: &[&PowerRead]) -> OffProof {
         began: read.began,
         ended: read.ended,
     });
-    OffProof::Proven {
+    OffProof::Proven(ProvenOff {
         reads: evidence.collect(),
         began: oldest.began,
         newest: newest.began,
         ended: newest.ended,
-    }
+    })
 }
 
 /// What is wrong with the origin of a read; `None` when nothing speaks against the journalled host. A
@@ -149,11 +153,8 @@ pub enum Silence {
     /// They have to be read again at this time.
     ReadAt(Timestamp),
     /// The Node wrote something after the proof had begun: it is not off. The proof has to begin
-    /// anew after the given time.
-    Reporting {
-        /// Begin of the read that saw the change.
-        seen: Timestamp,
-    },
+    /// anew after this time, when the read was begun that saw it.
+    Reporting(Timestamp),
 }
 
 /// Judges the signs of life of a Node against a proof of Off that began at `proof_began` and whose
@@ -163,7 +164,7 @@ pub enum Silence {
 /// unchanged Lease is enough. Otherwise a kubelet may be alive between
 /// two renewals, and one and a half renewal intervals without a change are waited for.
 pub fn silence(
-    reports: &[ReportRead],
+    reports: &[Reading<NodeReport>],
     known_silent: bool,
     proof_began: Timestamp,
     proof_newest: Timestamp,
@@ -174,19 +175,19 @@ pub fn silence(
     let unchanged = earlier
         .iter()
         .rev()
-        .take_while(|read| !read.report.differs_from(&last.report))
+        .take_while(|read| !read.found.differs_from(&last.found))
         .count();
     let base_index = earlier.len().saturating_sub(unchanged);
     let base = earlier.get(base_index).unwrap_or(last);
     let before_change = base_index.checked_sub(1).and_then(|index| earlier.get(index));
     if before_change.is_some_and(|read| read.began >= proof_began) && base.began >= proof_began {
-        return Silence::Reporting { seen: base.began };
+        return Silence::Reporting(base.began);
     }
     let established = known_silent && before_change.is_none() && base.began <= proof_began;
     let needed = if established {
         SignedDuration::ZERO
     } else {
-        quiet_window(&last.report)
+        quiet_window(&last.found)
     };
     let quiet_until = after(base.began, needed);
     if last.began < quiet_until {

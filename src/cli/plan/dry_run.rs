@@ -17,7 +17,7 @@ use remediator_core::health::HealthCheck;
 use remediator_core::intake::{self, Intake, Remediation, Triggered};
 use remediator_core::journal::Journal;
 use remediator_core::node_lease::{self, Holders, NodeLease};
-use remediator_core::observed::{NodeLeaseRead, Observed};
+use remediator_core::observed::{Observed, Reading};
 use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
@@ -58,11 +58,11 @@ pub(super) fn ask(
         return held(&remediation_history::may_be_at_work(unreadable, Some(&name)));
     }
     // A request is made by others, and not taken in.
-    if let (Origin::Annotation, Lookup::Present(known)) = (asked.origin, &facts.world.machine) {
+    if let (Origin::Annotation, Lookup::Present(known)) = (asked.origin, &facts.objects.machine) {
         let triggered = Triggered {
             machine: known,
-            node: &facts.world.node,
-            health_checks: &facts.world.health_checks,
+            node: &facts.objects.node,
+            health_checks: &facts.objects.health_checks,
             remediations: &earlier(world, machine),
         };
         if let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at) {
@@ -145,7 +145,7 @@ fn facts(
             epoch: 1,
             act_until: world.read_at.checked_add(SignedDuration::from_mins(1)).ok(),
         },
-        world: known,
+        objects: known,
         live_check: None,
         host,
         admission: Reply::NotAsked,
@@ -206,9 +206,9 @@ fn seen_of_leases(world: &PlanSnapshot, nodes: &Nodes, node: &str) -> Observed {
     match &nodes.leases {
         Ok(leases) => {
             let there = leases.get(&node_lease::name(node)).cloned();
-            observed.note_node_lease(NodeLeaseRead {
+            observed.note_node_lease(Reading {
                 began: world.read_at,
-                lease: there.map_or(NodeLease::Unused, crate::snapshot::node_lease::seen),
+                found: there.map_or(NodeLease::Unused, crate::snapshot::node_lease::seen),
             });
         }
         Err(obstacle) => observed.note_node_lease_failure(world.read_at, obstacle.clone()),

@@ -125,7 +125,7 @@ pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRe
 }
 
 fn has_ended(one: &Remediation) -> bool {
-    matches!(one.stage, Stage::Failed { .. } | Stage::Over)
+    matches!(one.stage, Stage::Failed(_) | Stage::Over)
 }
 
 /// What the caches know of the others, as far as it may matter to one: those that work on the same, or were admitted
@@ -143,7 +143,7 @@ fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> boo
     let may_work = match stage(other) {
         Stage::Waiting => held.of(uid).is_some(),
         Stage::Over => false,
-        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed { .. } => true,
+        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed(_) => true,
     };
     may_work && own.uid != uid
 }

@@ -15,7 +15,7 @@ use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_polic
 use remediator_core::facts::{LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
-use remediator_core::observed::ReportRead;
+use remediator_core::observed::Reading;
 pub(crate) use without_node::without_node;
 
 use crate::api_call::{ShellError, within};
@@ -130,7 +130,7 @@ async fn joined(
     };
     Ok(LiveCheck {
         began: sources.clock.now(),
-        world: snapshot.world(),
+        objects: snapshot.world(),
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),
@@ -193,11 +193,11 @@ pub(crate) async fn report(
     nodes: &NodeCluster,
     node_name: &str,
     heartbeat: Option<Timestamp>,
-) -> Result<ReportRead, ShellError> {
+) -> Result<Reading<NodeReport>, ShellError> {
     let began = sources.clock.now();
-    Ok(ReportRead {
+    Ok(Reading {
         began,
-        report: NodeReport {
+        found: NodeReport {
             heartbeat,
             ..lease(&nodes.client, node_name).await?
         },

@@ -51,11 +51,8 @@ pub enum Stage {
     BetweenAttempts,
     /// It acts, or may still have to give a host its power back.
     Begun,
-    /// It has failed at what it had begun, and was not merely taken back.
-    Failed {
-        /// When.
-        at: Timestamp,
-    },
+    /// It has failed at this time at what it had begun, and was not merely taken back.
+    Failed(Timestamp),
     /// It has ended otherwise.
     Over,
 }
@@ -68,7 +65,7 @@ impl Stage {
             let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
             let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
             return match journal.phase_started {
-                Some(at) if has_failed && !is_withdrawn && !is_taken_back => Self::Failed { at },
+                Some(at) if has_failed && !is_withdrawn && !is_taken_back => Self::Failed(at),
                 Some(_) | None => Self::Over,
             };
         }
@@ -121,8 +118,8 @@ impl Remediation {
             (Stage::Admitted, _) => true,
             (Stage::BetweenAttempts, Stage::Begun | Stage::Admitted) => false,
             (Stage::BetweenAttempts, Stage::BetweenAttempts) => !is_elder,
-            (Stage::BetweenAttempts, Stage::Waiting | Stage::Failed { .. } | Stage::Over) => true,
-            (Stage::Waiting | Stage::Failed { .. } | Stage::Over, _) => false,
+            (Stage::BetweenAttempts, Stage::Waiting | Stage::Failed(_) | Stage::Over) => true,
+            (Stage::Waiting | Stage::Failed(_) | Stage::Over, _) => false,
         }
     }
 
@@ -130,7 +127,7 @@ impl Remediation {
     /// is not begun anew for one that waited meanwhile.
     fn failed_with(&self, other: &Self) -> bool {
         match (self.stage, other.stage, self.created) {
-            (Stage::Waiting, Stage::Failed { at }, Some(created)) => at >= created,
+            (Stage::Waiting, Stage::Failed(at), Some(created)) => at >= created,
             _ => false,
         }
     }
@@ -240,7 +237,7 @@ pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies
 pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obstacle> {
     let is_at_work = |other: &&Remediation| match other.stage {
         Stage::Begun | Stage::BetweenAttempts | Stage::Admitted => own.shares_a_key(other),
-        Stage::Waiting | Stage::Failed { .. } | Stage::Over => false,
+        Stage::Waiting | Stage::Failed(_) | Stage::Over => false,
     };
     let at_work_beside = others.iter().filter(is_at_work);
     at_work_beside.min_by_key(|other| other.age()).map(at_work)

@@ -31,7 +31,7 @@ fn stage() -> impl Strategy<Value = Stage> {
         1 => Just(Stage::BetweenAttempts),
         1 => Just(Stage::Admitted),
         1 => Just(Stage::Begun),
-        1 => (0..6_i64).prop_map(|second| Stage::Failed { at: at(second) }),
+        1 => (0..6_i64).prop_map(|second| Stage::Failed(at(second))),
         1 => Just(Stage::Over),
     ]
 }

@@ -223,13 +223,13 @@ fn one_that_cannot_be_read_may_be_at_work_on_anything_that_it_may_be_about() {
 
 #[test]
 fn an_escalation_waits_for_whoever_works_there() {
-    let own = one("own", 0, Stage::Failed { at: at(9) }, &[node("1")]);
+    let own = one("own", 0, Stage::Failed(at(9)), &[node("1")]);
     for (stage, works) in [
         (Stage::Waiting, false),
         (Stage::Admitted, true),
         (Stage::BetweenAttempts, true),
         (Stage::Begun, true),
-        (Stage::Failed { at: at(1) }, false),
+        (Stage::Failed(at(1)), false),
         (Stage::Over, false),
     ] {
         let all = [own.clone(), one("other", 1, stage, &[node("1")])];

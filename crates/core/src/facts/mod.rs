@@ -119,7 +119,7 @@ pub struct Facts {
     /// This process's right to act.
     pub leadership: Leadership,
     /// Machine, Node, health checks and policy as the caches have them.
-    pub world: World,
+    pub objects: Objects,
     /// The same, read live, the last time that was asked for.
     pub live_check: Option<LiveCheck>,
     /// The host behind the Machine, or why it cannot be named.
@@ -167,7 +167,7 @@ impl Leadership {
 
 /// Machine, Node, health checks and policy.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct Objects {
     /// The administrator's limits.
     pub policy: Lookup<Policy>,
     /// The Machine.
@@ -186,7 +186,7 @@ pub struct World {
     pub health_checks: Vec<Lookup<HealthCheck>>,
 }
 
-impl World {
+impl Objects {
     /// The Node that reports if the host is not off: where there was none, the one that has joined since.
     pub fn may_report(&self, subject: &Subject) -> Option<&Node> {
         let node = if subject.had_no_node() {
@@ -210,13 +210,13 @@ impl World {
 /// resourceVersions of Machine and Node.
 pub type Versions = (Option<String>, Option<String>);
 
-/// A live read of the world.
+/// A live read of everything that a power-off depends on.
 #[derive(Clone, Debug)]
 pub struct LiveCheck {
     /// When it was begun; everything in it is at least as new.
     pub began: Timestamp,
     /// What was read.
-    pub world: World,
+    pub objects: Objects,
     /// What the Node last reported.
     pub report: NodeReport,
     /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.

@@ -17,6 +17,7 @@ pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
 
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
+use super::observed::IntentKey;
 use super::phase::{Phase, Reason};
 use crate::keep_newest;
 
@@ -312,14 +313,20 @@ impl Journal {
         self.reason == reason.as_str()
     }
 
+    /// Which intent it holds.
+    pub fn intent_key(&self) -> Option<IntentKey> {
+        self.intent.as_ref().map(|intent| IntentKey {
+            verb: intent.verb,
+            attempt: self.attempt,
+            sends: intent.sends,
+        })
+    }
+
     /// The intent, where it is not the one that stood in the journal before, with perhaps another date.
-    pub fn new_intent(&self, before: &Self) -> Option<&Intent> {
-        let which = |journal: &Self| {
-            let intent = journal.intent.as_ref()?;
-            Some((intent.verb, journal.attempt, intent.sends, intent.not_after))
-        };
-        let intent = self.intent.as_ref();
-        intent.filter(|_| which(self) != which(before))
+    pub fn new_intent(&self, before: &Self) -> Option<IntentKey> {
+        let not_after = |journal: &Self| journal.intent.as_ref().map(|intent| intent.not_after);
+        let is_same = self.intent_key() == before.intent_key() && not_after(self) == not_after(before);
+        self.intent_key().filter(|_| !is_same)
     }
 
     /// Whom an attempt was begun for. Before that, the Machine may still be given another Node.

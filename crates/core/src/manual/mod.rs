@@ -131,7 +131,7 @@ impl Manual {
         match (self.verb, delivery) {
             (Verb::PowerOff, Delivery::Acknowledged(at)) => matches!(
                 proof::off(&self.observed.reads, *at, self.host(), now),
-                OffProof::Proven { .. }
+                OffProof::Proven(_)
             ),
             (Verb::PowerOff, Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..)) => false,
             (Verb::PowerOn, _) => {

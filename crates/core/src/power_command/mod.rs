@@ -144,23 +144,13 @@ impl Delivery {
         let due = self.since().is_some_and(|since| after(since, pause) <= now);
         match verb {
             Verb::PowerOff if sends >= POWER_OFFS_LIMIT => false,
-            Verb::PowerOff => match (self, power) {
-                (Self::Unsent, _) => false,
-                (Self::Refused(..), _) => due && !came_on,
+            Verb::PowerOff => match self {
+                Self::Unsent => false,
+                Self::Refused(..) => due && !came_on,
                 // Off proves nothing without an acknowledgement. `ForceOff` changes nothing on a host that
                 // is off, and its answer is the acknowledgement.
-                (Self::Unknown(..), Some(PowerState::Off)) => true,
-                (Self::Acknowledged(_) | Self::Unknown(..), Some(PowerState::On)) => due && !came_on,
-                (
-                    Self::Acknowledged(_) | Self::Unknown(..),
-                    Some(
-                        PowerState::Off
-                        | PowerState::PoweringOn
-                        | PowerState::PoweringOff
-                        | PowerState::Unknown,
-                    )
-                    | None,
-                ) => false,
+                Self::Unknown(..) if power == Some(PowerState::Off) => true,
+                Self::Acknowledged(_) | Self::Unknown(..) => due && !came_on && power == Some(PowerState::On),
             },
             Verb::PowerOn => match power {
                 Some(PowerState::Off | PowerState::PoweringOff | PowerState::Unknown) => due,

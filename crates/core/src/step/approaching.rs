@@ -29,10 +29,8 @@ impl<'a> Step<'a> {
         let read = self.ask_bmc()?;
         let of_node = (node.name.as_str(), node.system_uuid.as_deref());
         let stated = host.stated_uuid.as_ref();
-        let identity = match identity::prove(read.uuid.as_deref(), &read.system, of_node, stated) {
-            Ok(identity) => identity,
-            Err(obstacle) => return Ok(self.held_up(&obstacle, None)),
-        };
+        let identity = identity::prove(read.uuid.as_deref(), &read.system, of_node, stated)
+            .map_err(|obstacle| self.held_up(&obstacle, None))?;
         if let Some(write) = lease_write {
             return Ok(self.take_node_lease(machine, write));
         }
@@ -45,14 +43,12 @@ impl<'a> Step<'a> {
         self.begin_power_off(subject, read.power, cause)
     }
 
-    /// The host, unless another remediation of it is at work, which is waited for; or has failed while this one
-    /// waited, and then both have: a person is needed.
+    /// The host, unless another remediation of it is at work, which is waited for. If that has failed meanwhile, both
+    /// have, and a person is needed.
     pub(super) fn host_of_nobody_else(&mut self) -> Result<&'a Host, Next> {
         let facts = self.facts;
-        let host = match &facts.host {
-            Ok(host) => host,
-            Err(obstacle) => return Err(self.obstructed(obstacle, None)),
-        };
+        let host = facts.host.as_ref();
+        let host = host.map_err(|obstacle| self.obstructed(obstacle, None))?;
         match facts.admission.denied() {
             None => Ok(host),
             Some(another) if another.reason == Reason::Quarantined => {
@@ -76,8 +72,7 @@ impl<'a> Step<'a> {
         Err(Next::observe(Observation::Power))
     }
 
-    /// Writes down whom we are about to power off and why, once that is admitted. The command itself comes after a
-    /// live check.
+    /// Writes down whom we are about to power off and why, once admitted. The command comes after a live check.
     pub(super) fn begin_power_off(
         &mut self,
         subject: Subject,
@@ -88,9 +83,8 @@ impl<'a> Step<'a> {
         if power == PowerState::On {
             self.settle()?;
         }
-        match &self.facts.admission {
-            Reply::Admitted => {}
-            Reply::NotAsked | Reply::Denied(_) => return Ok(Next::observe(Observation::Admission)),
+        if self.facts.admission != Reply::Admitted {
+            return Ok(Next::observe(Observation::Admission));
         }
         self.begin_story();
         self.journal.attempt = self.journal.attempt.saturating_add(1);
@@ -118,7 +112,6 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Whom a power-off is about, as it is journalled.
 pub(super) fn describe(
     machine: Option<&Machine>,
     node: NodeOfSubject,

@@ -25,13 +25,13 @@ impl Step<'_> {
         }
         self.tell_unreachable_cluster(Reason::WaitingForNode, self.what_is_waited_for());
         // The Node that was deleted is there again, Ready or not.
-        if let (Some(deleted), Some(node)) = (subject.there(), facts.world.node.present())
+        if let (Some(deleted), Some(node)) = (subject.there(), facts.objects.node.present())
             && node.uid != deleted.uid
             && let Some(restore) = self.restore()
         {
             return Ok(Next::perform(restore));
         }
-        // A release that was taken back must not stand in the world any longer.
+        // A release that was taken back must not stand any longer.
         let release = self.journal.release.as_ref();
         if release.is_some_and(|release| release.withdrawn.is_some())
             && let Some(untaint) = self.untaint_effect()
@@ -83,7 +83,6 @@ impl Step<'_> {
         self.let_go()
     }
 
-    /// The timeline since the last power-off.
     fn last_attempt(&self) -> &[TimelineEntry] {
         let timeline = &self.journal.timeline;
         let begun = timeline
@@ -94,7 +93,7 @@ impl Step<'_> {
 
     fn boot_failed(&mut self) -> Next {
         let is_same_boot = self.journal.subject.as_ref().is_some_and(|subject| {
-            let node = self.facts.world.node.present();
+            let node = self.facts.objects.node.present();
             node.is_some_and(|node| {
                 node.is_ready() && node.boot_id.is_some() && node.boot_id.as_deref() == subject.boot_before()
             })

@@ -21,7 +21,6 @@ const CLEAN_LOOKS: usize = 2;
 /// How long a release may take before it is said what it waits for.
 const USUAL_RELEASE: SignedDuration = SignedDuration::from_secs(10);
 
-/// How many of the leftovers are named.
 const NAMED_LEFTOVERS: usize = 3;
 
 /// Shortest time a host stays off, so that a late power-off command cannot hit it after On.
@@ -59,13 +58,13 @@ impl Step<'_> {
             return;
         };
         let is_named = |one: &String| release.waiting_for.contains(one);
-        let usual = self.now < after(release.decided, USUAL_RELEASE) || read.remaining.is_empty();
-        if usual || read.remaining.iter().any(is_named) {
+        let usual = self.now < after(release.decided, USUAL_RELEASE) || read.found.is_empty();
+        if usual || read.found.iter().any(is_named) {
             return;
         }
-        let left = some_of(&read.remaining);
+        let left = some_of(&read.found);
         if let Some(release) = &mut self.journal.release {
-            release.waiting_for = read.remaining.iter().take(NAMED_LEFTOVERS).cloned().collect();
+            release.waiting_for = read.found.iter().take(NAMED_LEFTOVERS).cloned().collect();
         }
         self.journal.message = format!("workloads are released; waiting for {left} to go");
     }
@@ -80,12 +79,10 @@ impl Step<'_> {
         after(off_since, MINIMUM_OFF).max(last_command)
     }
 
-    /// Goes on reading the host at its times.
     pub(super) fn watch(&self) -> Next {
         self.observe_at(self.watch_due(), Observation::Power)
     }
 
-    /// When the host has to be read again.
     pub(super) fn watch_due(&self) -> Timestamp {
         let observed = &self.facts.observed;
         let last = match (&observed.read_failure, observed.last_read()) {
@@ -100,7 +97,7 @@ impl Step<'_> {
     fn is_clean(&self, release: &Release) -> bool {
         let earliest = after(release.decided, EVICTION_START);
         let cleanups = self.facts.observed.cleanups.iter().rev();
-        let clean = cleanups.take_while(|read| read.began >= earliest && read.remaining.is_empty());
+        let clean = cleanups.take_while(|read| read.began >= earliest && read.found.is_empty());
         clean.count() >= CLEAN_LOOKS
     }
 

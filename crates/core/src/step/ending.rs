@@ -10,7 +10,6 @@ use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::power_command::{Delivery, SETTLE};
 
-/// Failed attempts kept in the journal.
 const FAILED_ATTEMPTS_KEPT: usize = 10;
 
 /// Age up to which a last read of Off obliges us to power the host on.
@@ -193,11 +192,10 @@ impl Step<'_> {
         // The only power-off there was is over once Off was seen; else it may come late.
         let over = intent.sends == 1 && self.was_seen_off(since);
         let settled = if over { since } else { after(since, SETTLE) };
-        let seen_on = self.last_read_since(settled);
+        let seen_on = self.facts.observed.last_read_since(settled);
         seen_on.is_none_or(|read| read.power != PowerState::On)
     }
 
-    /// Whether the host was read Off in this attempt after its power-off.
     fn was_seen_off(&self, since: Timestamp) -> bool {
         let reads = self.facts.observed.reads.iter();
         let mut after_it = reads.filter(|read| read.began >= since);

@@ -20,11 +20,9 @@ const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(10);
 /// Distance of live checks, also when the API server is too slow for a fresh one.
 const LIVE_CHECK_PACE: SignedDuration = SignedDuration::from_secs(12);
 
-/// The longest pause between writes that are refused.
 const WRITE_RETRY_CAP: SignedDuration = SignedDuration::from_mins(5);
 
 impl EscalationKind {
-    /// What was asked for, if anything was.
     fn asked_for(escalation: Escalation) -> Option<Self> {
         match escalation {
             Escalation::None => None,
@@ -33,7 +31,6 @@ impl EscalationKind {
         }
     }
 
-    /// The API whose Machines it is for.
     fn api(self) -> MachineApi {
         match self {
             Self::MachineOwner => MachineApi::ClusterApi,
@@ -41,7 +38,6 @@ impl EscalationKind {
         }
     }
 
-    /// What is about to be done.
     fn plan(self, machine: &str) -> String {
         match self {
             Self::MachineOwner => format!("the owner of Machine {machine} is asked to replace it"),
@@ -65,7 +61,6 @@ impl Step<'_> {
         }))
     }
 
-    /// What is about to be done, as a sentence without its end.
     pub(super) fn plan_of(&self, escalation: &Escalating) -> String {
         let subject = self.journal.subject.as_ref();
         let machine = subject.and_then(|subject| subject.machine.as_deref());
@@ -95,7 +90,7 @@ impl Step<'_> {
             return Err("only a host that stays away after a proven Off is replaced".to_owned());
         }
         subject_may_go(kind, journal.subject.as_ref())?;
-        facts.world.machine.present().map_or(Ok(()), machine_may_go)
+        facts.objects.machine.present().map_or(Ok(()), machine_may_go)
     }
 
     /// Gives back what is held, then goes on with an escalation that is open.
@@ -121,7 +116,7 @@ impl Step<'_> {
         if EscalationKind::asked_for(self.strategy.escalation) != Some(escalation.kind) {
             return Ok(self.give_up_escalation("spec.escalation does not ask for it any more"));
         }
-        if let Err(obstacle) = eligibility::policy(&facts.world.policy) {
+        if let Err(obstacle) = eligibility::policy(&facts.objects.policy) {
             return Ok(self.escalation_waits(escalation, &obstacle, None));
         }
         let since = facts.observed.escalated.unwrap_or(escalation.decided);

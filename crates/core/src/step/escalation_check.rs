@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::Step;
 use crate::eligibility::{self, Candidate, Eligible, Ineligible, Rule, contradiction};
-use crate::facts::{LiveCheck, Lookup, Machine, Obstacle, World};
+use crate::facts::{LiveCheck, Lookup, Machine, Objects, Obstacle};
 use crate::journal::{EscalationKind, Subject};
 use crate::node_lease;
 use crate::phase::Reason;
@@ -41,7 +41,7 @@ impl Step<'_> {
     ) -> Result<&'a Machine, NotEscalated> {
         let name = subject.machine.as_deref().unwrap_or_default();
         let done = |how: &str| Err(NotEscalated::Done(format!("Machine {name} {how}")));
-        let machine = match &live.world.machine {
+        let machine = match &live.objects.machine {
             Lookup::Absent => return done("is gone"),
             Lookup::Unreadable(detail) => {
                 return Err(Obstacle::new(Reason::MachineUnreadable, detail).into());
@@ -54,8 +54,8 @@ impl Step<'_> {
         };
         machine_may_go(machine).map_err(NotEscalated::Barred)?;
         // What the caches know since the live check counts, too.
-        for world in [&self.facts.world, &live.world] {
-            self.is_still_unhealthy(machine, subject, world, live)?;
+        for objects in [&self.facts.objects, &live.objects] {
+            self.is_still_unhealthy(machine, subject, objects, live)?;
         }
         self.nobody_else_is_at_work(subject, live)?;
         match kind {
@@ -68,13 +68,13 @@ impl Step<'_> {
         &self,
         machine: &Machine,
         subject: &Subject,
-        world: &World,
+        objects: &Objects,
         live: &LiveCheck,
     ) -> Result<(), NotEscalated> {
-        match eligibility::examine(&Candidate::of(&self.journal, self.facts, world), self.now) {
+        match eligibility::examine(&Candidate::of(&self.journal, self.facts, objects), self.now) {
             // That the Node is gone forbids nothing alone: who asks still has to.
             Err(obstacles)
-                if is_gone(machine, subject, world) && obstacles.first().rule == Rule::NodeBelongs =>
+                if is_gone(machine, subject, objects) && obstacles.first().rule == Rule::NodeBelongs =>
             {
                 let against = obstacles.against_asking();
                 against.map_or(Ok(()), |one| Err(one.obstacle.clone().into()))
@@ -120,10 +120,10 @@ fn not_escalated(machine: &Machine, first: Ineligible) -> NotEscalated {
 }
 
 /// Whether the Node that the attempts were about does not exist, and the Machine has no other.
-fn is_gone(machine: &Machine, subject: &Subject, world: &World) -> bool {
+fn is_gone(machine: &Machine, subject: &Subject, objects: &Objects) -> bool {
     let there = subject.there();
     let same = there.is_some_and(|there| machine.node_name.as_ref() == Some(&there.name));
-    same && world.node == Lookup::Absent && world.node_cluster.is_none()
+    same && objects.node == Lookup::Absent && objects.node_cluster.is_none()
 }
 
 /// What about the Machine itself forbids it for good.

@@ -55,7 +55,7 @@ impl Step<'_> {
     /// The newest boot ID of the Node that Off was proven after. The host may have rebooted since the
     /// attempt began, and that boot ended, too.
     fn known_boot_id(&self, journalled: &JournalledNode) -> String {
-        let node = self.facts.world.node.present();
+        let node = self.facts.objects.node.present();
         let boot_id = node.and_then(|node| node.boot_id.as_ref());
         let boot_id = boot_id.filter(|boot_id| !boot_id.is_empty());
         boot_id.unwrap_or(&journalled.boot_id).clone()
@@ -64,7 +64,7 @@ impl Step<'_> {
     /// The release write, on evidence whose newest read was begun at `newest`.
     fn release(&mut self, journalled: &JournalledNode, by: ReleaseBy, newest: Timestamp) -> Next {
         let not_after = after(newest, proof::MAX_AGE);
-        let node = self.facts.world.node.present();
+        let node = self.facts.objects.node.present();
         let Some(seen) = node.filter(|node| node.uid == journalled.uid) else {
             return self.watch();
         };
@@ -111,7 +111,7 @@ impl Step<'_> {
         }
         if self.journal.is_overdue(self.now) {
             let left = self.facts.observed.cleanups.last();
-            let left = left.map(|read| some_of(&read.remaining));
+            let left = left.map(|read| some_of(&read.found));
             let left = left.unwrap_or_else(|| "the release could not be written".to_owned());
             let story = format!("released as far as possible; still there: {left}");
             let next = self.begin_power_on(&story);
@@ -130,7 +130,7 @@ impl Step<'_> {
         })
     }
 
-    /// The release was decided, but is not in the world: prove again, then write it.
+    /// The release was decided, but is not written yet: prove again, then write it.
     fn release_on_fresh_proof(
         &mut self,
         release: &Release,
@@ -139,19 +139,15 @@ impl Step<'_> {
         evidence: &OffEvidence,
     ) -> Next {
         match self.off_and_silent(subject, evidence.acknowledged) {
-            ProofState::Proven {
-                reads,
-                newest,
-                silent,
-            } => {
+            ProofState::Proven(off, silent) => {
                 // What is released on is what stands in the journal, also when a predecessor had
                 // proven Off before us.
                 let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.began);
                 let age = self.now.duration_since(journalled);
                 if age.is_negative() || age > proof::MAX_AGE {
-                    self.journal.evidence = Some(self.evidence(evidence.acknowledged, reads, silent));
+                    self.journal.evidence = Some(self.evidence(evidence.acknowledged, off.reads, silent));
                 }
-                self.release(node, release.by, newest)
+                self.release(node, release.by, off.newest)
             }
             ProofState::Report(at) if at <= self.now => Next::observe(Observation::Report),
             ProofState::Report(at) if at < self.watch_due() => self.rest_until(at),
@@ -162,9 +158,8 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the release stands in the world.
     fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
-        match (release.by, &self.facts.world.node) {
+        match (release.by, &self.facts.objects.node) {
             (ReleaseBy::OutOfServiceTaint, Lookup::Present(node)) => node.out_of_service != OutOfService::No,
             (ReleaseBy::OutOfServiceTaint, Lookup::Absent | Lookup::Unreadable(_)) => false,
             (ReleaseBy::NodeDeletion, Lookup::Absent) => true,
@@ -173,14 +168,13 @@ impl Step<'_> {
         }
     }
 
-    /// What says that the host is not off any more.
     fn host_is_not_off(
         &self,
         subject: &Subject,
         evidence: &OffEvidence,
         release: &Release,
     ) -> Option<Obstacle> {
-        if let Some(read) = self.last_read_since(evidence.acknowledged) {
+        if let Some(read) = self.facts.observed.last_read_since(evidence.acknowledged) {
             if let Some(detail) = proof::wrong_host(read, subject.at_bmc()) {
                 return Some(Obstacle::new(Reason::IdentityMismatch, detail));
             }
@@ -192,7 +186,7 @@ impl Step<'_> {
                 PowerState::Off | PowerState::PoweringOff | PowerState::Unknown => {}
             }
         }
-        let node = self.facts.world.node.present()?;
+        let node = self.facts.objects.node.present()?;
         reports_again(node, subject, evidence, release).then(|| {
             let detail = format!("Node {} reports while the BMC says Off", node.name);
             Obstacle::new(Reason::NodeStillReporting, detail)

@@ -107,7 +107,6 @@ impl Next {
     }
 }
 
-/// A step in the making.
 struct Step<'a> {
     facts: &'a Facts,
     strategy: &'a Strategy,
@@ -152,7 +151,7 @@ impl<'a> Step<'a> {
     fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
         let failure = self.facts.observed.write_failure.as_ref()?;
         let retry = after(failure.at, pause);
-        let same_view = failure.decided_on == self.facts.world.versions();
+        let same_view = failure.decided_on == self.facts.objects.versions();
         (retry > self.now && same_view).then_some(retry)
     }
 
@@ -209,7 +208,6 @@ impl<'a> Step<'a> {
         seconds(self.now.duration_since(start))
     }
 
-    /// How long the phase has lasted, for the story.
     fn phase_took(&self) -> String {
         let started = self.journal.phase_started;
         started.map_or_else(String::new, |started| self.since(started))
@@ -240,7 +238,7 @@ impl<'a> Step<'a> {
     /// asked yet is nothing to tell.
     fn tell_unreachable_cluster(&mut self, usual: Reason, waiting: String) {
         let unreachable = Reason::WorkloadClusterUnreachable;
-        match &self.facts.world.node_cluster {
+        match &self.facts.objects.node_cluster {
             Some(obstacle) if obstacle.reason == unreachable && self.journal.is_because(usual) => {
                 let message = format!("{waiting}; {}", obstacle.for_people());
                 self.journal.because(unreachable, message);

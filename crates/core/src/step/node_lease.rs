@@ -67,19 +67,19 @@ impl Step<'_> {
             return Err(Next::observe(Observation::NodeLease));
         };
         let needed = self.soon(self.strategy.deadlines.of_an_attempt());
-        match node_lease::acquisition(&node.name, &read.lease, &facts.lease_holders, needed, self.now) {
+        match node_lease::acquisition(&node.name, &read.found, &facts.lease_holders, needed, self.now) {
             Err(obstacle) => {
                 let recheck = self.soon(RECHECK);
-                let end = read.lease.there().and_then(Lease::end);
+                let end = read.found.there().and_then(Lease::end);
                 let until = end.map_or(recheck, |end| after(end, AFTER_END).min(recheck));
                 Err(self.obstructed(&obstacle, Some(until)))
             }
             Ok(Acquisition::NotNeeded) => Ok(None),
-            Ok(Acquisition::Held) if read.lease.there().is_some_and(|lease| lease.goes_with(&node.uid)) => {
+            Ok(Acquisition::Held) if read.found.there().is_some_and(|lease| lease.goes_with(&node.uid)) => {
                 self.note_held(machine, &node.name);
                 Ok(None)
             }
-            Ok(Acquisition::Held | Acquisition::Due) => Ok(Some(self.lease_write(node, &read.lease))),
+            Ok(Acquisition::Held | Acquisition::Due) => Ok(Some(self.lease_write(node, &read.found))),
         }
     }
 
@@ -148,7 +148,7 @@ impl Step<'_> {
         if let Some(retry) = failure.and_then(|failure| self.retry(failure)) {
             return Owed::Later(retry);
         }
-        match observed.node_lease.as_ref().map(|read| &read.lease) {
+        match observed.node_lease.as_ref().map(|read| &read.found) {
             None => Owed::Act(Act::Observe(Observation::NodeLease)),
             Some(NodeLease::There(lease)) if lease.is_of(&self.facts.lease_holders.own) => {
                 Owed::Act(Act::Effect(Effect::ReleaseNodeLease {
@@ -194,25 +194,25 @@ impl Step<'_> {
             return next;
         };
         // The Lease goes with the Node, and is taken again with the next one.
-        let Some(node) = facts.world.node.present() else {
+        let Some(node) = facts.objects.node.present() else {
             return next;
         };
         // That of the Node before goes with it, and has to be taken for the one that has registered since.
         let own = read
-            .lease
+            .found
             .there()
             .filter(|lease| lease.is_of(&facts.lease_holders.own) && lease.goes_with(&node.uid));
         if let Some(due) = own.and_then(renewal).filter(|due| *due > now) {
             return next.or_at(due);
         }
-        match node_lease::acquisition(&node.name, &read.lease, &facts.lease_holders, Timestamp::MAX, now) {
+        match node_lease::acquisition(&node.name, &read.found, &facts.lease_holders, Timestamp::MAX, now) {
             Ok(Acquisition::Due) => {
-                let write = self.lease_write(node, &read.lease);
+                let write = self.lease_write(node, &read.found);
                 next.act = Some(Act::Effect(Effect::TakeNodeLease(write)));
             }
             Ok(Acquisition::NotNeeded | Acquisition::Held) => {}
             Err(obstacle) => {
-                let holder = read.lease.there().and_then(|lease| lease.holder.clone());
+                let holder = read.found.there().and_then(|lease| lease.holder.clone());
                 if let Some(held) = &mut self.journal.node_lease {
                     held.lost_to = Some(holder.unwrap_or_default());
                 }

@@ -37,7 +37,7 @@ impl<'a> Step<'a> {
         {
             return Ok(Next::rest(Some(next)));
         }
-        let due = subject::examine(&self.journal, facts, &facts.world, self.now);
+        let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         self.count_anew_after_a_pause(due.as_ref().err());
         if let Err(obstacle) = &facts.strategy {
             return Ok(self.obstructed(obstacle, None));
@@ -184,8 +184,7 @@ impl<'a> Step<'a> {
         Err(self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail)))
     }
 
-    /// Until when an attempt may be held up. Going back to Pending after a live check does not put it
-    /// off.
+    /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
     pub(super) fn pending_deadline(&self) -> Timestamp {
         let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
         after(begun, self.strategy.deadlines.pending)

@@ -7,7 +7,7 @@ use super::subject::{self, NotDue};
 use super::{Next, Step, after, without_node};
 use crate::decision::{Effect, Observation};
 use crate::eligibility::{Eligible, contradiction};
-use crate::facts::{LiveCheck, Machine, Node, Obstacle};
+use crate::facts::{LiveCheck, Obstacle};
 use crate::journal::{Intent, Subject, Verb};
 use crate::node_lease;
 use crate::observed::PowerRead;
@@ -19,8 +19,7 @@ use crate::proof;
 /// Age at which the live check before a power-off has to be repeated.
 const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
-/// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer. What
-/// the caches have learned meanwhile has to say the same.
+/// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer.
 const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
 
 /// Distance of live checks when the API server is too slow for a fresh one.
@@ -64,7 +63,7 @@ impl Step<'_> {
     fn check_live_and_send(&mut self, intent: &Intent, subject: &Subject) -> Next {
         let (facts, now) = (self.facts, self.now);
         if now >= intent.not_after {
-            if intent.sends > 1 && self.last_read_since(intent.journalled).is_none() {
+            if intent.sends > 1 && self.facts.observed.last_read_since(intent.journalled).is_none() {
                 return self.poll(intent, intent.journalled);
             }
             return self.journal_power_off_again(intent.sends);
@@ -76,7 +75,7 @@ impl Step<'_> {
             Ok(live) => live,
             Err(next) => return next,
         };
-        let due = subject::examine(&self.journal, facts, &live.world, now)
+        let due = subject::examine(&self.journal, facts, &live.objects, now)
             .and_then(|eligible| self.confirm(&eligible, subject, live));
         let is_first = self.journal.failed_attempts.is_empty();
         match due {
@@ -97,44 +96,33 @@ impl Step<'_> {
 
     /// Whether what is eligible, seen live, is what was journalled and has not come back to life.
     fn confirm(&self, eligible: &Eligible<'_>, subject: &Subject, live: &LiveCheck) -> Result<(), NotDue> {
-        let waits = |obstacle| NotDue::Waits(obstacle, None);
-        match eligible {
+        let (facts, now) = (self.facts, self.now);
+        let (machine, node, silence_only) = match eligible {
             Eligible::Unhealthy {
                 machine,
                 node,
                 silence_only,
                 ..
-            } => self
-                .confirm_node(subject, *machine, node, *silence_only, live)
-                .map_err(waits),
+            } => (*machine, *node, *silence_only),
             Eligible::WithoutNode { machine, why, .. } => {
-                without_node::confirm(self.facts, subject, machine, why, live).map_err(waits)?;
-                let by_caches = subject::examine(&self.journal, self.facts, &self.facts.world, self.now)?;
-                without_node::is_still_so(&by_caches, why).map_err(waits)
+                without_node::confirm(facts, subject, machine, why, live)?;
+                // What the caches have learned meanwhile has to say the same.
+                let by_caches = subject::examine(&self.journal, facts, &facts.objects, now)?;
+                return Ok(without_node::is_still_so(&by_caches, why)?);
             }
-        }
-    }
-
-    fn confirm_node(
-        &self,
-        subject: &Subject,
-        machine: Option<&Machine>,
-        node: &Node,
-        silence_only: bool,
-        live: &LiveCheck,
-    ) -> Result<(), Obstacle> {
+        };
         let is_same_node = subject.there().is_some_and(|there| {
             node.uid == there.uid && node.boot_id.as_deref() == Some(there.boot_id.as_str())
         });
         if !is_same_node || machine.map(|machine| &machine.uid) != subject.machine_uid.as_ref() {
             let detail = format!("Machine or Node {} is not what it was when this began", node.name);
-            return Err(Obstacle::new(Reason::Accepted, detail));
+            return Err(Obstacle::new(Reason::Accepted, detail).into());
         }
         live.host.clone()?;
         let lease = live.node_lease.as_ref().map_err(Clone::clone)?;
-        node_lease::confirm(&node.name, lease, &self.facts.lease_holders, self.now)?;
-        let contradiction = contradiction(node, &live.report, self.now).filter(|_| silence_only);
-        contradiction.map_or(Ok(()), Err)
+        node_lease::confirm(&node.name, lease, &facts.lease_holders, now)?;
+        let contradiction = contradiction(node, &live.report, now).filter(|_| silence_only);
+        contradiction.map_or(Ok(()), |obstacle| Err(obstacle.into()))
     }
 
     /// The host must still be the right one; then the command goes out.
@@ -215,7 +203,6 @@ impl Step<'_> {
     }
 }
 
-/// How old the live check may be when the power-off is sent.
 fn live_check_age(subject: &Subject) -> SignedDuration {
     if subject.had_no_node() {
         LIST_AGE

@@ -10,7 +10,6 @@ use crate::power::PowerState;
 use crate::power_command::Delivery;
 
 impl Step<'_> {
-    /// Writes the power-on down and sends it.
     pub(super) fn begin_power_on(&mut self, story: &str) -> Next {
         let limit = self.strategy.deadlines.power_on;
         self.enter(Phase::PoweringOn, Reason::PowerOnRequested, Some(limit));

@@ -8,7 +8,7 @@ use crate::facts::Obstacle;
 use crate::journal::{Intent, OffEvidence, OffRead, Subject};
 use crate::phase::Reason;
 use crate::power_command::Delivery;
-use crate::proof::{self, OffProof, Silence};
+use crate::proof::{self, OffProof, ProvenOff, Silence};
 
 /// How often a kubelet looks whether its Node says of it what it should (kubernetes
 /// `pkg/kubelet/apis/config/v1beta1/defaults.go`, `nodeStatusUpdateFrequency`).
@@ -16,13 +16,8 @@ const STATUS_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Where the proof of Off stands.
 pub(super) enum ProofState {
-    /// Off and silent.
-    Proven {
-        reads: Vec<OffRead>,
-        newest: Timestamp,
-        /// When the Node was found silent, where there is one that could report.
-        silent: Option<Timestamp>,
-    },
+    /// Off, and silent since this time, where there is a Node that could report.
+    Proven(ProvenOff, Option<Timestamp>),
     /// More reads are needed.
     NotYet,
     /// Another host answered.
@@ -37,14 +32,10 @@ impl Step<'_> {
     /// Acknowledged: Off has to be read, more than once, and the Node has to be silent.
     pub(super) fn prove(&mut self, intent: &Intent, subject: &Subject, acknowledged: Timestamp) -> Next {
         match self.off_and_silent(subject, acknowledged) {
-            ProofState::Proven {
-                reads,
-                newest,
-                silent,
-            } => {
-                let evidence = self.evidence(acknowledged, reads, silent);
+            ProofState::Proven(off, silent) => {
+                let evidence = self.evidence(acknowledged, off.reads, silent);
                 match subject.there() {
-                    Some(node) => self.begin_release(node, evidence, newest),
+                    Some(node) => self.begin_release(node, evidence, off.newest),
                     None => self.power_on_without_release(evidence),
                 }
             }
@@ -53,7 +44,7 @@ impl Step<'_> {
             }
             ProofState::Report(at) => self.observe_at(at, Observation::Report),
             ProofState::Reporting(_) => {
-                let node = self.facts.world.may_report(subject);
+                let node = self.facts.objects.may_report(subject);
                 let name = subject.node_name().or(node.map(|node| node.name.as_str()));
                 let detail = format!(
                     "the BMC says Off, but Node {} went on reporting",
@@ -83,12 +74,11 @@ impl Step<'_> {
             acknowledged,
             reads,
             node_silent,
-            node_heartbeat: reported.and_then(|read| read.report.heartbeat),
-            node_version: self.facts.world.versions().1,
+            node_heartbeat: reported.and_then(|read| read.found.heartbeat),
+            node_version: self.facts.objects.versions().1,
         }
     }
 
-    /// Judges reads and signs of life together.
     pub(super) fn off_and_silent(&self, subject: &Subject, acknowledged: Timestamp) -> ProofState {
         let state = self.off_and_silent_since(subject, acknowledged);
         let ProofState::Reporting(seen) = state else {
@@ -105,31 +95,20 @@ impl Step<'_> {
 
     fn off_and_silent_since(&self, subject: &Subject, not_before: Timestamp) -> ProofState {
         let observed = &self.facts.observed;
-        let (reads, began, newest, ended) =
-            match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
-                OffProof::Proven {
-                    reads,
-                    began,
-                    newest,
-                    ended,
-                } => (reads, began, newest, ended),
-                OffProof::WrongHost(detail) => return ProofState::WrongHost(detail),
-                OffProof::NotYet => return ProofState::NotYet,
-            };
-        let proven = |silent| ProofState::Proven {
-            reads,
-            newest,
-            silent,
+        let off = match proof::off(&observed.reads, not_before, subject.at_bmc(), self.now) {
+            OffProof::Proven(off) => off,
+            OffProof::WrongHost(detail) => return ProofState::WrongHost(detail),
+            OffProof::NotYet => return ProofState::NotYet,
         };
         // A host that had no Node may have got one that reports.
-        if subject.had_no_node() && self.facts.world.may_report(subject).is_none() {
-            return proven(None);
+        if subject.had_no_node() && self.facts.objects.may_report(subject).is_none() {
+            return ProofState::Proven(off, None);
         }
-        match proof::silence(&observed.reports, self.known_silent(), began, ended) {
-            Silence::Silent(at) => proven(Some(at)),
+        match proof::silence(&observed.reports, self.known_silent(), off.began, off.ended) {
+            Silence::Silent(at) => ProofState::Proven(off, Some(at)),
             Silence::ReadNow => ProofState::Report(self.now),
             Silence::ReadAt(at) => ProofState::Report(at),
-            Silence::Reporting { seen } => ProofState::Reporting(seen),
+            Silence::Reporting(seen) => ProofState::Reporting(seen),
         }
     }
 
@@ -138,7 +117,7 @@ impl Step<'_> {
     /// valid by its own words speaks against it, too.
     fn known_silent(&self) -> bool {
         self.facts.live_check.as_ref().is_some_and(|live| {
-            let lost_since = live.world.node.present().and_then(|node| node.lost_since);
+            let lost_since = live.objects.node.present().and_then(|node| node.lost_since);
             let window = proof::quiet_window(&live.report).max(STATUS_INTERVAL);
             let long_lost = lost_since.is_some_and(|since| after(since, window) <= live.began);
             long_lost && !live.report.lease_is_fresh(live.began)

@@ -76,8 +76,7 @@ impl Step<'_> {
         Err(Next::observe(Observation::Power))
     }
 
-    /// The remediation is being deleted and the host has power. What stands on the Node is waited for,
-    /// but not for ever.
+    /// The remediation is being deleted and the host has power. What the Node is owed is waited for, not for ever.
     pub(super) fn leave(&mut self) -> Next {
         if self.journal.may_have_left_off() {
             return self.fail(&Obstacle::new(
@@ -99,7 +98,6 @@ impl Step<'_> {
         self.node_with_our_taint().is_some() || self.has_saved_node()
     }
 
-    /// Whether the journal holds what a Node carried before it was deleted.
     pub(super) fn has_saved_node(&self) -> bool {
         let release = self.journal.release.as_ref();
         release.is_some_and(|release| release.saved_node.is_some())
@@ -119,7 +117,7 @@ impl Step<'_> {
     }
 
     fn is_ready_but_not_with(&self, earlier: Option<&str>) -> bool {
-        let node = self.facts.world.node.present();
+        let node = self.facts.objects.node.present();
         let (Some(subject), Some(node)) = (&self.journal.subject, node) else {
             return false;
         };
@@ -132,8 +130,7 @@ impl Step<'_> {
         is_its && node.is_ready() && rebooted
     }
 
-    /// The next thing that a Node which is back is owed: its metadata, then its workloads, then an end
-    /// of the signal.
+    /// The next thing that a Node which is back is owed: its metadata, its workloads, an end of the signal.
     pub(super) fn next_debt(&mut self) -> Result<Option<Effect>, Obstacle> {
         match self.restore().or_else(|| self.untaint_effect()) {
             Some(effect) => Ok(Some(effect)),
@@ -143,7 +140,7 @@ impl Step<'_> {
 
     /// Labels, annotations and taints of a Node that was deleted go back before it is used again.
     pub(super) fn restore(&mut self) -> Option<Effect> {
-        let node = self.facts.world.node.present()?;
+        let node = self.facts.objects.node.present()?;
         let saved_node = &mut self.journal.release.as_mut()?.saved_node;
         if self.facts.observed.node_restored.as_ref() == Some(&node.uid) {
             *saved_node = None;
@@ -156,7 +153,7 @@ impl Step<'_> {
     }
 
     fn node_with_our_taint(&self) -> Option<&Node> {
-        let node = self.facts.world.node.present();
+        let node = self.facts.objects.node.present();
         node.filter(|node| node.out_of_service.is_ours())
     }
 
@@ -168,7 +165,6 @@ impl Step<'_> {
         })
     }
 
-    /// What a person has to know about what is left behind.
     pub(super) fn left_behind(&self) -> String {
         let mut left = String::new();
         if self.journal.may_have_left_off() {

@@ -6,7 +6,7 @@ use super::{Next, Step};
 use crate::decision::Observation;
 use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
-use crate::observed::{IntentKey, PowerRead, Sent};
+use crate::observed::{PowerRead, Sent};
 use crate::phase::Reason;
 use crate::power_command::{Delivery, Pace};
 
@@ -14,18 +14,13 @@ use crate::power_command::{Delivery, Pace};
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
 
 impl<'a> Step<'a> {
-    /// What became of a journalled command.
+    /// What became of the journalled command.
     pub(super) fn delivery(&self, intent: &Intent) -> Delivery {
-        let key = IntentKey {
-            verb: intent.verb,
-            attempt: self.journal.attempt,
-            sends: intent.sends,
-        };
-        let observed = &self.facts.observed;
-        let of_this = |sent: &&Sent| sent.intent == key && sent.at >= intent.journalled;
+        let (key, observed) = (self.journal.intent_key(), &self.facts.observed);
+        let of_this = |sent: &&Sent| Some(sent.intent) == key && sent.at >= intent.journalled;
         match observed.sent.as_ref().filter(of_this) {
             Some(sent) => sent.delivery(),
-            None if observed.own_intent == Some(key) => Delivery::Unsent,
+            None if observed.own_intent == key => Delivery::Unsent,
             None => Delivery::Unknown(intent.journalled, None),
         }
     }
@@ -65,13 +60,12 @@ impl<'a> Step<'a> {
         self.poll(intent, since)
     }
 
-    /// Whether a power-off is to be sent again.
     pub(super) fn is_sent_again(&self, intent: &Intent, since: Timestamp, delivery: &Delivery) -> bool {
         // An earlier version did not write down whether the host had come on again.
         let subject = self.journal.subject.as_ref();
         let is_known = subject.is_some_and(|subject| subject.protocol.is_some());
         let came_on = self.journal.host_came_on.is_some();
-        let power = self.last_read_since(since).map(|read| read.power);
+        let power = self.facts.observed.last_read_since(since).map(|read| read.power);
         is_known && delivery.is_sent_again(intent.verb, power, came_on, intent.sends, self.now)
     }
 
@@ -100,12 +94,6 @@ impl<'a> Step<'a> {
         self.facts.observed.right_read_since(subject.at_bmc(), since)
     }
 
-    /// The newest read begun at or after a time.
-    pub(super) fn last_read_since(&self, since: Timestamp) -> Option<&'a PowerRead> {
-        self.facts.observed.last_read_since(since)
-    }
-
-    /// Reads the power state now or at its time.
     pub(super) fn poll(&self, intent: &Intent, since: Timestamp) -> Next {
         let since = since.max(intent.journalled);
         let begun = self.journal.phase_started.unwrap_or(since);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::eligibility::{self, Candidate, Eligible, Input, Rule};
-use crate::facts::{Facts, Lookup, Node, Obstacle, World};
+use crate::facts::{Facts, Lookup, Node, Objects, Obstacle};
 use crate::identity::SystemUuid;
 use crate::journal::{Journal, Subject};
 use crate::phase::Reason;
@@ -19,16 +19,22 @@ pub(super) enum NotDue {
     Waits(Obstacle, Option<Timestamp>),
 }
 
+impl From<Obstacle> for NotDue {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::Waits(obstacle, None)
+    }
+}
+
 /// Examines everything about policy, Machine, Node and health checks that a power-off depends on.
 pub(super) fn examine<'a>(
     journal: &Journal,
     facts: &'a Facts,
-    world: &'a World,
+    objects: &'a Objects,
     now: Timestamp,
 ) -> Result<Eligible<'a>, NotDue> {
     let candidate = Candidate {
         host: Input::Given(&facts.host),
-        ..Candidate::of(journal, facts, world)
+        ..Candidate::of(journal, facts, objects)
     };
     eligibility::examine(&candidate, now).map_err(|obstacles| {
         let first = obstacles.into_first();
@@ -47,14 +53,14 @@ pub(super) fn examine<'a>(
 /// write to. `None`: there is no such Node.
 pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
     let subject = journal.begun()?;
-    let node = facts.world.node.present()?;
+    let node = facts.objects.node.present()?;
     // The same host may have registered anew.
     let is_same = subject.there().is_some_and(|there| there.uid == node.uid);
     if is_same || has_uuid_of(node, subject) {
         return None;
     }
     let mut facts = facts.clone();
-    facts.world.node = Lookup::Unreadable(format!(
+    facts.objects.node = Lookup::Unreadable(format!(
         "Node {} has systemUUID {} now, and that of the host that was power-cycled is {}: it is another \
          host's, perhaps in another cluster",
         node.name,
@@ -64,7 +70,6 @@ pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option
     Some(facts)
 }
 
-/// Whether a Node has the system UUID of the journalled host.
 pub(super) fn has_uuid_of(node: &Node, subject: &Subject) -> bool {
     let of_node = node.system_uuid.as_deref().map(SystemUuid::parse);
     of_node.is_some_and(|uuid| uuid.is_ok_and(|uuid| subject.is_host(&uuid)))

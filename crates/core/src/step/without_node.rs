@@ -58,29 +58,23 @@ impl Step<'_> {
         cause: &str,
     ) -> Result<Next, Next> {
         let host = self.host_of_nobody_else()?;
-        let uuid = match stated_uuid(machine, &why, host) {
-            Ok(uuid) => uuid,
-            Err(obstacle) => return Ok(self.obstructed(&obstacle, None)),
-        };
-        self.heed_live_check(|live| node_of_host_objection(machine, &live.world.node_of_host))?;
+        let stated = stated_uuid(machine, &why, host);
+        let uuid = stated.map_err(|obstacle| self.obstructed(&obstacle, None))?;
+        self.heed_live_check(|live| node_of_host_objection(machine, &live.objects.node_of_host))?;
         // Of a Node that was there before.
         self.stand_aside()?;
         let read = self.ask_bmc()?;
-        match identity::prove_by_statement(read.uuid.as_deref(), &read.system, uuid) {
-            Err(obstacle) => Ok(self.held_up(&obstacle, None)),
-            Ok(identity) => {
-                let node = NodeOfSubject::None {
-                    why,
-                    earlier_boot: None,
-                };
-                let subject = describe(Some(machine), node, host, read, identity);
-                self.begin_power_off(subject, read.power, cause)
-            }
-        }
+        let identity = identity::prove_by_statement(read.uuid.as_deref(), &read.system, uuid)
+            .map_err(|obstacle| self.held_up(&obstacle, None))?;
+        let node = NodeOfSubject::None {
+            why,
+            earlier_boot: None,
+        };
+        let subject = describe(Some(machine), node, host, read, identity);
+        self.begin_power_off(subject, read.power, cause)
     }
 
-    /// Off is proven, and there is no Node from which anything could be released: the host gets its power back
-    /// as soon as no late command can take it away again.
+    /// Without a Node nothing is released: the host gets its power back as soon as no late command can take it again.
     pub(super) fn power_on_without_release(&mut self, evidence: OffEvidence) -> Next {
         let off_since = evidence.reads.first().map_or(self.now, |read| read.began);
         let off_long_enough = self.off_long_enough(off_since);
@@ -95,10 +89,9 @@ impl Step<'_> {
         ))
     }
 
-    /// Notes the boot of a Node that has the host's system UUID before the host gets its power back: a Node that
-    /// still has it afterwards has not rebooted.
+    /// Notes the boot of the host's Node before the power-on: a Node that still has it afterwards has not rebooted.
     pub(super) fn note_earlier_boot(&mut self) {
-        let node_of_host = self.facts.world.node_of_host.present();
+        let node_of_host = self.facts.objects.node_of_host.present();
         if let Some(boot_id) = node_of_host.and_then(|node| node.boot_id.clone())
             && let Some(subject) = &mut self.journal.subject
             && let NodeOfSubject::None { earlier_boot, .. } = &mut subject.node
@@ -110,7 +103,7 @@ impl Step<'_> {
     /// Whether this Node has joined with a boot of ours: the Machine names it, it has the host's system UUID, and
     /// the host got its power back after the last power-off. Before that there is no boot to tell it by.
     pub(super) fn has_joined(&self, node: &Node, subject: &Subject) -> bool {
-        let named = self.facts.world.machine.present().is_some_and(|machine| {
+        let named = self.facts.objects.machine.present().is_some_and(|machine| {
             Some(&machine.uid) == subject.machine_uid.as_ref()
                 && machine.node_name.as_ref() == Some(&node.name)
         });

@@ -264,7 +264,7 @@ fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
     };
     let cause = |sim: &Sim| {
         let facts = sim.facts();
-        match subject::examine(&sim.journal, &facts, &facts.world, at(0)) {
+        match subject::examine(&sim.journal, &facts, &facts.objects, at(0)) {
             Ok(Eligible::Unhealthy {
                 cause, silence_only, ..
             }) => Some((cause, silence_only)),

@@ -7,7 +7,7 @@ use super::world::at;
 use crate::decision::Effect;
 use crate::facts::Obstacle;
 use crate::node_lease::{Lease, NodeLease};
-use crate::observed::NodeLeaseRead;
+use crate::observed::Reading;
 use crate::phase::Reason;
 
 pub(super) const ANOTHER: &str = "node-maintenance";
@@ -37,7 +37,7 @@ impl Sim {
         }) {
             Ok(lease) => {
                 self.leases_were_unused = lease == NodeLease::Unused;
-                self.observed.note_node_lease(NodeLeaseRead { began, lease });
+                self.observed.note_node_lease(Reading { began, found: lease });
             }
             Err(obstacle) => self
                 .observed
