@@ -33,8 +33,7 @@ pub enum Observation {
     Power,
     /// Read policy, Machine, MachineHealthChecks, Node and its Leases live.
     LiveCheck,
-    /// Ask whether it may begin: nothing else forbids it. An admission is lost with the next step that neither asks
-    /// nor begins.
+    /// Ask whether it may begin, which nothing else forbids. A step that neither asks nor begins gives that up.
     Admission,
     /// Read live by whom the Lease of medik8s on the Node is held.
     NodeLease,

@@ -1,7 +1,6 @@
 //! What this process saw and did for one remediation since it took it up.
 //!
-//! Nothing here survives a crash, and nothing may depend on it doing so: a successor starts empty
-//! and looks again.
+//! Nothing here survives a crash, and nothing may depend on that: a successor starts empty and reads again.
 
 use jiff::Timestamp;
 
@@ -26,8 +25,7 @@ pub struct Observed {
     pub reads: Vec<PowerRead>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
-    /// The intent this process journalled last. An intent in the journal that is not this one was
-    /// journalled by a predecessor, which may have sent the command.
+    /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.
     pub own_intent: Option<IntentKey>,
     /// The last power command this process sent.
     pub sent: Option<Sent>,
@@ -79,14 +77,12 @@ pub struct PowerRead {
     pub serial: Option<String>,
     /// Which system was read: the path of the resource, or the name of the one behind an IPMI address.
     pub system: String,
-    /// Place of the session in which it was read, for a successor to end; unless it is too long to be journalled
-    /// or tells a secret.
+    /// Place of the session, for a successor to end; not if it is too long to be journalled or tells a secret.
     pub session: Option<String>,
     /// Why the command that was acknowledged last failed after all, in the BMC's words, redacted and at most some
     /// 300 characters; not while the power is what the command wanted.
     pub command_failure: Option<String>,
-    /// Why it came over IPMI although the BMC's address names Redfish, in words that read on; `None` when it
-    /// came as the address says.
+    /// Why it came over IPMI although the BMC's address names Redfish, in words that read on.
     pub fallback: Option<String>,
 }
 
@@ -167,8 +163,7 @@ impl Observed {
         self.read_failure = Some(ReadFailure::after(self.read_failure.as_ref(), at, obstacle));
     }
 
-    /// Notes that the BMC could not even be asked, because of something on our side that a person
-    /// corrects. No BMC is spared by waiting longer each time, so the pauses do not grow.
+    /// Notes that the BMC could not even be asked, because of something on our side: the pauses do not grow.
     pub fn note_own_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
         self.read_failure = Some(ReadFailure {
             consecutive: OWN_FAILURE,
@@ -208,8 +203,7 @@ impl Observed {
         self.node_lease = Some(read);
     }
 
-    /// Notes that the Lease on the Node was written, or that somebody else had written it before. What
-    /// became of it is read.
+    /// Notes that we wrote the Lease on the Node, or somebody else before us. What became of it is read.
     pub fn note_node_lease_written(&mut self) {
         self.node_lease_failure = None;
         self.node_lease = None;

@@ -116,18 +116,13 @@ pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
         return None;
     }
     if read.system != host.system && !(other_protocol && says_uuid(read)) {
-        return Some(format!(
-            "the answer was about {} instead of {}",
-            read.system, host.system
-        ));
+        let (answered, asked) = (&read.system, host.system);
+        return Some(format!("the answer was about {answered} instead of {asked}"));
     }
     let another = says_uuid(read) && !names_host(read, host);
     another.then(|| {
-        let said = read.uuid.as_deref().unwrap_or_default();
-        format!(
-            "the BMC said system UUID {said}, and the host's is {}",
-            host.system_uuid
-        )
+        let (said, known) = (read.uuid.as_deref().unwrap_or_default(), host.system_uuid);
+        format!("the BMC said system UUID {said}, and the host's is {known}")
     })
 }
 
@@ -152,17 +147,15 @@ pub enum Silence {
     ReadNow,
     /// They have to be read again at this time.
     ReadAt(Timestamp),
-    /// The Node wrote something after the proof had begun: it is not off. The proof has to begin
-    /// anew after this time, when the read was begun that saw it.
+    /// The Node wrote something after the proof had begun, as was seen at this time, after which it begins anew.
     Reporting(Timestamp),
 }
 
 /// Judges the signs of life of a Node against a proof of Off that began at `proof_began` and whose
 /// newest read ended at `proof_newest`. Signs are compared for change; no clock of the Node counts.
 ///
-/// `known_silent`: the Node's silence was already established before the power-off, so that an
-/// unchanged Lease is enough. Otherwise a kubelet may be alive between
-/// two renewals, and one and a half renewal intervals without a change are waited for.
+/// `known_silent`: the Node was silent before the power-off, so that an unchanged Lease is enough. Else a kubelet may
+/// be alive between two renewals, and one and a half renewal intervals without a change are waited for.
 pub fn silence(
     reports: &[Reading<NodeReport>],
     known_silent: bool,

@@ -1,9 +1,8 @@
 //! Who may begin. Whether a host may be power-cycled is a matter of [`super::eligibility`]; here it is decided between
 //! remediations, over all of them at once, so that no two ever work on one host, Node or Machine.
 //!
-//! A remediation that has begun holds what it works on, and so does one that was admitted. One that only waits holds
-//! nothing: it asks when everything else about it was examined and found in order, and whoever may not go on asks no
-//! more.
+//! A remediation that has begun, or was admitted, holds what it works on. One that waits holds nothing, and asks when
+//! nothing else forbids it to begin.
 
 #[cfg(test)]
 mod property_tests;
@@ -31,7 +30,7 @@ pub enum Key {
         /// Name.
         name: String,
     },
-    /// A Machine, whatever API it is of: two of one name in a namespace are told apart by nobody who reads.
+    /// A Machine, whatever API it is of.
     Machine {
         /// Namespace.
         namespace: String,
@@ -58,16 +57,14 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted. A
-    /// NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
+    /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted.
     pub fn of(journal: &Journal, is_taken_back: bool) -> Self {
         if journal.phase.is_final() {
             let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
             let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
-            return match journal.phase_started {
-                Some(at) if has_failed && !is_withdrawn && !is_taken_back => Self::Failed(at),
-                Some(_) | None => Self::Over,
-            };
+            let failed = has_failed && !is_withdrawn && !is_taken_back;
+            let ended = journal.phase_started.filter(|_| failed);
+            return ended.map_or(Self::Over, Self::Failed);
         }
         if journal.phase != Phase::Pending || journal.may_have_left_off() {
             Self::Begun
@@ -123,8 +120,7 @@ impl Remediation {
         }
     }
 
-    /// Whether another one has failed while this one waited for it: requests for one host are one, and what has failed
-    /// is not begun anew for one that waited meanwhile.
+    /// Whether another one has failed while this one waited for it: requests for one host at once are one request.
     fn failed_with(&self, other: &Self) -> bool {
         match (self.stage, other.stage, self.created) {
             (Stage::Waiting, Stage::Failed(at), Some(created)) => at >= created,
@@ -135,11 +131,8 @@ impl Remediation {
 
 impl fmt::Display for Remediation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "PowerCycleRemediation {}/{}",
-            self.namespace, self.name
-        )
+        let Self { namespace, name, .. } = self;
+        write!(formatter, "PowerCycleRemediation {namespace}/{name}")
     }
 }
 
@@ -168,8 +161,8 @@ impl Reply {
 /// What each remediation is told, by UID.
 pub type Replies = BTreeMap<String, Reply>;
 
-/// A remediation that cannot be read, as its journal may be of a later version of ours. It may be at work on any Machine
-/// of its namespace, or on a Node without one, unless its owner says that it is about another Machine.
+/// A remediation that cannot be read, perhaps of a later version. It may be at work on any Machine of its namespace, or
+/// on a Node without one, unless its owner says that it is about another Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// Namespace.
@@ -189,16 +182,13 @@ impl Unreadable {
     /// What it means for whatever else is to be done there.
     pub fn obstacle(&self, machine: Option<&str>) -> Obstacle {
         let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
-        let detail = format!(
-            "PowerCycleRemediation {}/{} cannot be read, so it may be at work on {at}",
-            self.namespace, self.name
-        );
+        let of = format!("PowerCycleRemediation {}/{}", self.namespace, self.name);
+        let detail = format!("{of} cannot be read, so it may be at work on {at}");
         Obstacle::new(Reason::JournalUnreadable, detail)
     }
 }
 
-/// Decides who may begin, over all remediations at once: who is between attempts before who has begun nothing, and the
-/// elder first. The order of the input makes no difference.
+/// Decides who may begin: who is between attempts before who has begun nothing, and the elder first.
 pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies {
     let mut by_key = ByKey::new();
     for one in remediations {
@@ -232,8 +222,7 @@ pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies
     replies
 }
 
-/// Who else works on what a remediation is about, where that has ended and its Machine is to be escalated: what they
-/// do may still help.
+/// Who else works on what a remediation is about that is to be escalated: what they do may still help.
 pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obstacle> {
     let is_at_work = |other: &&Remediation| match other.stage {
         Stage::Begun | Stage::BetweenAttempts | Stage::Admitted => own.shares_a_key(other),

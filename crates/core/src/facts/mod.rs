@@ -60,8 +60,7 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Bytes of a detail that are kept. It may quote the API server of a workload cluster, which anybody may run,
-/// and goes into the journal, which has to fit into its object.
+/// Bytes of a detail that are kept: it may quote anybody's API server, and the journal has to fit into its object.
 const LONGEST_DETAIL: usize = 4096;
 
 /// Why something cannot go on, with the detail a person needs.
@@ -124,8 +123,7 @@ pub struct Facts {
     pub live_check: Option<LiveCheck>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
-    /// Whether it may begin as far as other remediations are concerned. Only known while an attempt has to begin or an
-    /// escalation is open. Recovery does not ask.
+    /// Whether it may begin beside the others; only known while an attempt has to begin or an escalation is open.
     pub admission: Reply,
     /// In whose names the Lease of medik8s may be held on the Node.
     pub lease_holders: Holders,

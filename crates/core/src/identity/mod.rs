@@ -28,10 +28,7 @@ const PLACEHOLDERS: [u128; 4] = [
 ];
 
 impl SystemUuid {
-    /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case.
-    ///
-    /// # Errors
-    /// [`UnusableUuid`] when the text is malformed or a known placeholder, which counts as absent.
+    /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case. A placeholder counts as absent.
     pub fn parse(text: &str) -> Result<Self, UnusableUuid> {
         let text = text.trim();
         let groups = text.split('-').map(str::len);
@@ -49,8 +46,7 @@ impl SystemUuid {
         Ok(Self(number.to_be_bytes()))
     }
 
-    /// In which byte order another one is the same: SMBIOS before 2.6 swapped that of the first three groups.
-    /// `None` means: another host.
+    /// In which byte order another one is the same (SMBIOS 2.6 swapped the first three groups), unless it is another.
     pub fn matches(&self, other: &Self) -> Option<&'static str> {
         if self == other {
             Some("same byte order")
@@ -104,8 +100,7 @@ pub struct ProvenIdentity {
 /// says) and with one that an administrator stated, in both SMBIOS byte orders.
 ///
 /// # Errors
-/// [`Reason::IdentityMismatch`] when one of them is another, [`Reason::IdentityUnproven`] when there is
-/// nothing to compare.
+/// [`Reason::IdentityMismatch`] when one is another, [`Reason::IdentityUnproven`] with nothing to compare.
 pub fn prove(
     said: Option<&str>,
     system: &str,
@@ -131,9 +126,6 @@ pub fn prove(
 }
 
 /// The same with the one that a person stated for the host: the only proof there is without a Node.
-///
-/// # Errors
-/// As of [`prove`].
 pub fn prove_by_statement(
     said: Option<&str>,
     system: &str,
@@ -146,9 +138,6 @@ pub fn prove_by_statement(
 }
 
 /// Reads the system UUID that a BMC gave for `system`, and compares it with one that was stated, if one was.
-///
-/// # Errors
-/// As of [`prove`].
 pub fn prove_stated(
     said: Option<&str>,
     system: &str,

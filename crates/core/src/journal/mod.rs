@@ -191,8 +191,7 @@ pub struct Escalating {
 }
 
 impl Verb {
-    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: what it asks for does not depend on the
-    /// present state, so that one that is repeated by accident does no harm.
+    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: one that is repeated by accident does no harm.
     pub fn reset_type(self) -> &'static str {
         match self {
             Self::PowerOff => "ForceOff",
@@ -269,9 +268,7 @@ pub struct TimelineEntry {
 const TIMELINE_LIMIT: usize = 60;
 
 impl Journal {
-    /// Enters a phase: sets its start and deadline and writes it into the timeline. A failure that was put off
-    /// is so no more, and what was noted of the phase before is over. What kind of end it is, is written down for
-    /// whatever is said of it later.
+    /// Enters a phase, which ends what was noted of the one before, and writes it into the timeline.
     pub fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp, deadline: Option<Timestamp>) {
         self.phase = phase;
         self.phase_started = Some(now);

@@ -1,7 +1,6 @@
 //! The Lease of a Node by which the actors of medik8s agree on who works on it.
 //!
-//! Where the namespace [`NAMESPACE`] exists, whoever means to disrupt a Node holds the Lease named by
-//! [`name`] there first, and deletes it when done.
+//! Where [`NAMESPACE`] exists, whoever means to disrupt a Node holds its Lease there first, and deletes it when done.
 //!
 //! Sources: medik8s/common `pkg/lease/manager.go`; medik8s/node-healthcheck-operator
 //! `internal/controller/resources/lease.go`.
@@ -16,8 +15,7 @@ use super::phase::Reason;
 /// Namespace of these Leases. Source: `defaultLeaseNs` of `manager.go`.
 pub const NAMESPACE: &str = "medik8s-leases";
 
-/// By how much the clocks of one cluster may differ. Somebody whose clock is ahead has renewed in our future,
-/// which medik8s takes for invalid; so much of it we wait for.
+/// By how much a clock may be ahead of ours. medik8s takes a Lease that was renewed in the future for invalid.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
 /// Name of the Lease of a Node. Source: `generateLeaseName` of `manager.go`.
@@ -81,8 +79,7 @@ impl Lease {
         (end >= now && self.renewed? <= latest).then_some(end)
     }
 
-    /// Whether it stays for as long as the Node of this UID. That of a Node which was deleted is deleted, too,
-    /// even when the next one of its name is there already.
+    /// Whether it is deleted with the Node of this UID, also when the next one of its name is there already.
     pub fn goes_with(&self, node_uid: &str) -> bool {
         self.node_uid.as_deref() == Some(node_uid)
     }
@@ -98,8 +95,7 @@ impl Lease {
 pub struct Holders {
     /// Held: it names the remediation, so that a successor of this process knows it.
     pub own: String,
-    /// That of the health checker which made the request and holds the Lease for whom it asks. What it
-    /// holds is not ours to take, renew or release.
+    /// The health checker that made the request. What it holds is not ours to take, renew or release.
     pub producer: Option<String>,
 }
 
@@ -124,10 +120,7 @@ pub enum Acquisition {
     Due,
 }
 
-/// How the Lease stands for whoever needs it until `needed`.
-///
-/// # Errors
-/// The obstacle, while somebody else holds it.
+/// What whoever needs the Lease until `needed` has to do; an error while somebody else holds it.
 pub fn acquisition(
     node: &str,
     lease: &NodeLease,
@@ -162,10 +155,7 @@ pub fn acquisition(
     }
 }
 
-/// Whether the Lease, read live, lets the host be powered off now.
-///
-/// # Errors
-/// The obstacle: it is gone, has run out, or somebody else holds it.
+/// Whether the Lease, read live, lets the host be powered off now: not if it is gone, has run out or is another's.
 pub fn confirm(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Result<(), Obstacle> {
     let lost = match acquisition(node, lease, holders, now, now)? {
         Acquisition::NotNeeded | Acquisition::Held => return Ok(()),

@@ -24,8 +24,7 @@ pub const SETTLE: SignedDuration = SignedDuration::from_secs(20);
 /// for up to a minute after power-off (ironic `ironic/conf/redfish.py`).
 pub const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Power-offs sent in one attempt; after that only reads, until the deadline. A power-on has no such limit:
-/// nothing stops it.
+/// Power-offs sent in one attempt; after that only reads, until the deadline. Nothing limits power-ons.
 pub const POWER_OFFS_LIMIT: i32 = 12;
 
 /// A definite answer to a power command. None of them proves a power state: that is read.
@@ -81,8 +80,7 @@ pub enum Delivery {
     Acknowledged(Timestamp),
     /// Definitely not carried out; why, and when that was known.
     Refused(Timestamp, Obstacle),
-    /// Perhaps carried out: no answer came, the BMC failed over it, or a predecessor journalled it. Why, when
-    /// this process sent it.
+    /// Perhaps carried out: no answer came, the BMC failed over it (why), or a predecessor journalled it.
     Unknown(Timestamp, Option<Obstacle>),
 }
 
@@ -109,8 +107,7 @@ impl Sent {
         }
     }
 
-    /// Takes an acknowledgement back that a later read belies: as when a BMC answers that it failed, nobody
-    /// knows what it did before that.
+    /// Takes back an acknowledgement, where a later read says that the command failed after all.
     pub(super) fn note_read(&mut self, read: &PowerRead) {
         if let (Some(why), Delivery::Acknowledged(at)) = (&read.command_failure, self.delivery())
             && at <= read.began
@@ -125,10 +122,8 @@ impl Sent {
 }
 
 impl Delivery {
-    /// Whether the command is to be sent again, on the power state that was read since it was sent.
-    ///
-    /// `came_on`: the host went off and came on again since the first power-off. Somebody powers it, and
-    /// another power-off would be a second outage.
+    /// Whether the command is to be sent again, on the power state that was read since it was sent. `came_on`: the
+    /// host went off and came on again, so somebody powers it, and another power-off would be a second outage.
     pub fn is_sent_again(
         &self,
         verb: Verb,

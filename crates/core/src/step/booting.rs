@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Next, Step, after, seconds};
 use crate::decision::Effect;
 use crate::facts::Obstacle;
-use crate::journal::TimelineEntry;
+use crate::journal::Subject;
 use crate::phase::{Phase, Reason};
 
 /// How much longer than its deadline a phase may take to undo what we did, once the Node is back.
@@ -42,7 +42,7 @@ impl Step<'_> {
         if facts.deletion_requested && !self.owes_node() {
             return Ok(self.let_go());
         }
-        Ok(Next::rest(self.journal.deadline))
+        Ok(Next::Rest(self.journal.deadline))
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.
@@ -67,7 +67,11 @@ impl Step<'_> {
     }
 
     fn succeed(&mut self) -> Next {
-        let attempt = self.last_attempt();
+        let timeline = &self.journal.timeline;
+        let begun = timeline
+            .iter()
+            .rposition(|entry| entry.phase == Phase::PoweringOff);
+        let attempt = begun.and_then(|begun| timeline.get(begun..)).unwrap_or_default();
         let took = attempt.first().map(|entry| self.since(entry.at));
         let took = took.unwrap_or_default();
         // How long each phase took.
@@ -83,37 +87,20 @@ impl Step<'_> {
         self.let_go()
     }
 
-    fn last_attempt(&self) -> &[TimelineEntry] {
-        let timeline = &self.journal.timeline;
-        let begun = timeline
-            .iter()
-            .rposition(|entry| entry.phase == Phase::PoweringOff);
-        begun.and_then(|begun| timeline.get(begun..)).unwrap_or_default()
-    }
-
     fn boot_failed(&mut self) -> Next {
-        let is_same_boot = self.journal.subject.as_ref().is_some_and(|subject| {
-            let node = self.facts.objects.node.present();
-            node.is_some_and(|node| {
-                node.is_ready() && node.boot_id.is_some() && node.boot_id.as_deref() == subject.boot_before()
-            })
-        });
-        let (reason, detail) = if is_same_boot {
-            (
-                Reason::BootIdUnchanged,
-                "the Node is Ready with the boot ID it had before the power-off",
-            )
-        } else if self.journal.had_no_node() {
-            (
-                Reason::BootDeadlineExceeded,
-                "no Node of the host joined and became Ready in time",
-            )
+        let ready = self.facts.objects.node.present().filter(|node| node.is_ready());
+        let boot = ready.and_then(|node| node.boot_id.as_deref());
+        let subject = self.journal.subject.as_ref();
+        let is_same_boot = boot.is_some() && boot == subject.and_then(Subject::boot_before);
+        if is_same_boot {
+            let detail = "the Node is Ready with the boot ID it had before the power-off";
+            return self.attempt_failed(&Obstacle::new(Reason::BootIdUnchanged, detail));
+        }
+        let detail = if self.journal.had_no_node() {
+            "no Node of the host joined and became Ready in time"
         } else {
-            (
-                Reason::BootDeadlineExceeded,
-                "the Node did not come back Ready with a new boot ID in time",
-            )
+            "the Node did not come back Ready with a new boot ID in time"
         };
-        self.attempt_failed(&Obstacle::new(reason, detail))
+        self.attempt_failed(&Obstacle::new(Reason::BootDeadlineExceeded, detail))
     }
 }

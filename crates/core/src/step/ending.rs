@@ -67,10 +67,8 @@ impl Step<'_> {
         let Some(failed) = self.journal.failed_attempts.last() else {
             return self.cancel(obstacle);
         };
-        let detail = format!(
-            "attempt {} failed ({}); then: {}",
-            failed.attempt, failed.reason, obstacle.detail
-        );
+        let (attempt, reason, then) = (failed.attempt, &failed.reason, &obstacle.detail);
+        let detail = format!("attempt {attempt} failed ({reason}); then: {then}");
         self.fail(&Obstacle::new(obstacle.reason, detail))
     }
 
@@ -132,7 +130,7 @@ impl Step<'_> {
         self.journal.next_attempt = Some(next);
         self.journal.message =
             format!("attempt {attempt} failed: {detail} ({reason}); the next one starts at {next:.0}");
-        Next::rest(Some(next))
+        Next::Rest(Some(next))
     }
 
     /// There is no further attempt. A host that the power-off may have left off, or may yet switch off, is read

@@ -47,8 +47,7 @@ impl EscalationKind {
 }
 
 impl Step<'_> {
-    /// What becomes of an escalation that is asked for when the remediation fails: its record, or why it must
-    /// not be. `None` where none is asked for.
+    /// The escalation that is asked for when the remediation fails, or why it must not be.
     pub(super) fn escalation_after(&self, obstacle: &Obstacle) -> Option<Result<Escalating, String>> {
         let kind = EscalationKind::asked_for(self.strategy.escalation)?;
         Some(self.may_escalate(kind, obstacle).map(|()| Escalating {
@@ -98,13 +97,13 @@ impl Step<'_> {
         let rest = self.let_go();
         let goes_on = self.journal.phase == Phase::Failed && !self.facts.deletion_requested;
         let open = self.journal.open_escalation().cloned();
-        let Some(escalation) = open.filter(|_| goes_on && rest.act.is_none()) else {
+        let (Next::Rest(until), Some(escalation)) = (&rest, open.filter(|_| goes_on)) else {
             return rest;
         };
         let (Ok(next) | Err(next)) = self.escalate(&escalation);
-        match rest.look_again {
-            Some(time) if next.act.is_none() => next.or_at(time),
-            Some(_) | None => next,
+        match until {
+            Some(until) => next.or_at(*until),
+            None => next,
         }
     }
 
@@ -188,7 +187,7 @@ impl Step<'_> {
         let advice = Reason::Escalated.advice();
         self.tell_failed(escalation, &format!("; {how}. {advice}"));
         self.journal.reason = Reason::Escalated.as_str().to_owned();
-        Next::rest(None)
+        Next::Rest(None)
     }
 
     fn give_up_escalation(&mut self, why: &str) -> Next {
@@ -198,7 +197,7 @@ impl Step<'_> {
             let advice = Reason::named(&escalation.failure).map_or("", Reason::advice);
             self.tell_failed(&escalation, &format!("; not escalated: {why}. {advice}"));
         }
-        Next::rest(None)
+        Next::Rest(None)
     }
 
     /// Says why the remediation failed, and what becomes of the escalation, which waits for nothing any more.
@@ -215,7 +214,7 @@ impl Step<'_> {
             let obstacle = Obstacle::new(Reason::ApiWriteRefused, &failure.detail);
             self.tell_what_holds_it_up(&escalation, &obstacle);
         }
-        Next::rest(Some(retry))
+        Next::Rest(Some(retry))
     }
 
     /// Pause after a write that was refused: for an escalation, 30 s that double up to 5 min.

@@ -29,11 +29,8 @@ impl Step<'_> {
             FencingMode::Automatic | FencingMode::NodeDeletion => ReleaseBy::NodeDeletion,
             FencingMode::OutOfServiceTaint => ReleaseBy::OutOfServiceTaint,
         };
-        let took = self.phase_took();
-        self.journal.message = format!(
-            "Off proven after {took}; releasing the workloads of {}",
-            node.name
-        );
+        let (took, name) = (self.phase_took(), &node.name);
+        self.journal.message = format!("Off proven after {took}; releasing the workloads of {name}");
         self.journal.evidence = Some(evidence);
         self.journal.next_attempt = None;
         // What an earlier attempt saved and could not restore is what the Node really had.
@@ -113,12 +110,9 @@ impl Step<'_> {
             let left = self.facts.observed.cleanups.last();
             let left = left.map(|read| some_of(&read.found));
             let left = left.unwrap_or_else(|| "the release could not be written".to_owned());
-            let story = format!("released as far as possible; still there: {left}");
-            let next = self.begin_power_on(&story);
-            self.journal.because_of(&Obstacle::new(
-                Reason::ReleaseIncomplete,
-                format!("powering on: {story}"),
-            ));
+            let next = self.begin_power_on(&format!("released as far as possible; still there: {left}"));
+            let incomplete = Obstacle::new(Reason::ReleaseIncomplete, &self.journal.message);
+            self.journal.because_of(&incomplete);
             return Ok(next);
         }
         let waiting = format!("Off is proven; releasing the workloads of {}", node.name);

@@ -26,12 +26,12 @@ mod without_node;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::after;
 use super::decision::{Act, Decision, Effect, Observation};
 use super::facts::{Facts, LiveCheck, Obstacle};
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
+use super::{after, doubling};
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -58,7 +58,10 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     };
     let (Ok(next) | Err(next)) = step.decide();
     step.tell_fallback(journal);
-    let next = step.keep_node_lease(next);
+    let (act, look_again) = match step.keep_node_lease(next) {
+        Next::Act(act) => (Some(*act), None),
+        Next::Rest(until) => (None, until),
+    };
     let session = facts.observed.last_read().and_then(|read| read.session.as_ref());
     // Noted with whatever is written anyway: a write of its own would cost more than a session that ends
     // by itself.
@@ -67,43 +70,33 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     }
     Decision {
         journal: step.journal,
-        act: next.act,
-        look_again: next.look_again,
+        act,
+        look_again,
     }
 }
 
 /// How a step ends, beside what it writes down. As an error: it ends early.
-struct Next {
-    act: Option<Act>,
-    look_again: Option<Timestamp>,
+enum Next {
+    /// Nothing to do, until this time.
+    Rest(Option<Timestamp>),
+    Act(Box<Act>),
 }
 
 impl Next {
-    fn rest(look_again: Option<Timestamp>) -> Self {
-        Self {
-            act: None,
-            look_again,
-        }
-    }
-
     fn observe(observation: Observation) -> Self {
-        Self::act(Act::Observe(observation))
+        Self::Act(Box::new(Act::Observe(observation)))
     }
 
     fn perform(effect: Effect) -> Self {
-        Self::act(Act::Effect(effect))
+        Self::Act(Box::new(Act::Effect(effect)))
     }
 
-    fn act(act: Act) -> Self {
-        Self {
-            act: Some(act),
-            look_again: None,
+    /// Rests no longer than until then.
+    fn or_at(self, time: Timestamp) -> Self {
+        match self {
+            Self::Rest(until) => Self::Rest(Some(until.map_or(time, |until| until.min(time)))),
+            Self::Act(_) => self,
         }
-    }
-
-    fn or_at(mut self, time: Timestamp) -> Self {
-        self.look_again = Some(self.look_again.map_or(time, |look_again| look_again.min(time)));
-        self
     }
 }
 
@@ -117,14 +110,14 @@ struct Step<'a> {
 impl<'a> Step<'a> {
     fn decide(&mut self) -> Result<Next, Next> {
         if !self.leads() {
-            return Ok(Next::rest(None));
+            return Ok(Next::Rest(None));
         }
         clock::bring_back(&mut self.journal, self.now);
         if self.journal.phase.is_final() {
             return Ok(self.ended());
         }
         if let Some(retry) = self.write_retry(WRITE_RETRY) {
-            return Ok(Next::rest(Some(retry)));
+            return Ok(Next::Rest(Some(retry)));
         }
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
@@ -191,7 +184,7 @@ impl<'a> Step<'a> {
     fn rest_until(&self, at: Timestamp) -> Next {
         let deadline = self.journal.deadline.filter(|deadline| *deadline > self.now);
         let at = deadline.map_or(at, |deadline| deadline.min(at));
-        Next::rest(Some(at.max(self.soon(AT_ONCE))))
+        Next::Rest(Some(at.max(self.soon(AT_ONCE))))
     }
 
     fn soon(&self, pause: SignedDuration) -> Timestamp {
@@ -251,12 +244,6 @@ impl<'a> Step<'a> {
             release.waiting_for.clear();
         }
     }
-}
-
-/// A pause that doubles with each failure after the first, up to a cap.
-fn doubling(pause: SignedDuration, failures: u32, cap: SignedDuration) -> SignedDuration {
-    let factor = 2_i32.saturating_pow(failures.saturating_sub(1));
-    pause.saturating_mul(factor).min(cap)
 }
 
 /// A duration as a person reads it in a story; none where a predecessor's clock was ahead.

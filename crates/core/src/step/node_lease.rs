@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::booting::FINISHING;
 use super::pending::read_backoff;
 use super::{Next, RECHECK, Step, after};
-use crate::decision::{Act, Effect, Observation};
+use crate::decision::{Effect, Observation};
 use crate::facts::{Machine, Node};
 use crate::node_lease::{self, Acquisition, HeldNodeLease, Lease, LeaseWrite, NodeLease};
 use crate::phase::Phase;
@@ -24,8 +24,8 @@ enum Owed {
     Nothing,
     /// It is not ours any more.
     Paid,
-    /// This.
-    Act(Act),
+    /// This has to be done.
+    Due(Next),
     /// That could not be done, and is tried again at this time.
     Later(Timestamp),
 }
@@ -48,7 +48,7 @@ impl Step<'_> {
         // The Machine has another Node by now: what is held of the one before goes first.
         if held.is_some_and(|held| held.node != node.name) {
             let next = match self.owed_node_lease() {
-                Owed::Act(act) => Next::act(act),
+                Owed::Due(next) => next,
                 Owed::Nothing | Owed::Paid | Owed::Later(_) => {
                     self.journal.node_lease = None;
                     Next::observe(Observation::NodeLease)
@@ -108,7 +108,7 @@ impl Step<'_> {
             return Ok(());
         }
         match self.owed_node_lease() {
-            Owed::Act(act) => return Err(Next::act(act)),
+            Owed::Due(next) => return Err(next),
             Owed::Paid => self.journal.node_lease = None,
             Owed::Nothing | Owed::Later(_) => {}
         }
@@ -120,23 +120,20 @@ impl Step<'_> {
     pub(super) fn let_go(&mut self) -> Next {
         let goes = self.facts.deletion_requested;
         if goes && !self.facts.has_finalizer {
-            return Next::rest(None);
+            return Next::Rest(None);
         }
+        let failure = self.facts.observed.node_lease_failure.as_ref();
+        let failures = failure.map_or(0, |failure| failure.consecutive);
         match self.owed_node_lease() {
-            Owed::Act(act) => return Next::act(act),
-            Owed::Later(at) if !goes || !self.gave_lease_up() => return Next::rest(Some(at)),
+            Owed::Due(next) => return next,
+            Owed::Later(at) if !goes || failures < RELEASE_TRIES => return Next::Rest(Some(at)),
             Owed::Paid if !goes => self.journal.node_lease = None,
             Owed::Nothing | Owed::Paid | Owed::Later(_) => {}
         }
         if goes {
             return Next::perform(Effect::RemoveFinalizer);
         }
-        Next::rest(None)
-    }
-
-    fn gave_lease_up(&self) -> bool {
-        let failure = self.facts.observed.node_lease_failure.as_ref();
-        failure.is_some_and(|failure| failure.consecutive >= RELEASE_TRIES)
+        Next::Rest(None)
     }
 
     fn owed_node_lease(&self) -> Owed {
@@ -149,9 +146,9 @@ impl Step<'_> {
             return Owed::Later(retry);
         }
         match observed.node_lease.as_ref().map(|read| &read.found) {
-            None => Owed::Act(Act::Observe(Observation::NodeLease)),
+            None => Owed::Due(Next::observe(Observation::NodeLease)),
             Some(NodeLease::There(lease)) if lease.is_of(&self.facts.lease_holders.own) => {
-                Owed::Act(Act::Effect(Effect::ReleaseNodeLease {
+                Owed::Due(Next::perform(Effect::ReleaseNodeLease {
                     node: held.node.clone(),
                     uid: lease.uid.clone(),
                     resource_version: lease.resource_version.clone(),
@@ -178,10 +175,10 @@ impl Step<'_> {
     /// Sees to the Lease while the host boots and there is nothing else to do: it is renewed at half of its time.
     /// It was taken for the longest that an attempt may last, and while the host is off no call is made that could
     /// keep the next one waiting. Who lost it goes on, for what was begun has to be brought to its end, and says so.
-    pub(super) fn keep_node_lease(&mut self, mut next: Next) -> Next {
+    pub(super) fn keep_node_lease(&mut self, next: Next) -> Next {
         let (facts, now) = (self.facts, self.now);
         let is_kept = self.journal.phase == Phase::Booting && self.journal.held_node_lease().is_some();
-        if next.act.is_some() || !is_kept || !self.leads() {
+        if matches!(next, Next::Act(_)) || !is_kept || !self.leads() {
             return next;
         }
         let failure = facts.observed.node_lease_failure.as_ref();
@@ -190,8 +187,7 @@ impl Step<'_> {
             return next.or_at(retry);
         }
         let Some(read) = &facts.observed.node_lease else {
-            next.act = Some(Act::Observe(Observation::NodeLease));
-            return next;
+            return Next::observe(Observation::NodeLease);
         };
         // The Lease goes with the Node, and is taken again with the next one.
         let Some(node) = facts.objects.node.present() else {
@@ -207,8 +203,7 @@ impl Step<'_> {
         }
         match node_lease::acquisition(&node.name, &read.found, &facts.lease_holders, Timestamp::MAX, now) {
             Ok(Acquisition::Due) => {
-                let write = self.lease_write(node, &read.found);
-                next.act = Some(Act::Effect(Effect::TakeNodeLease(write)));
+                return Next::perform(Effect::TakeNodeLease(self.lease_write(node, &read.found)));
             }
             Ok(Acquisition::NotNeeded | Acquisition::Held) => {}
             Err(obstacle) => {

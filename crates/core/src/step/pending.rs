@@ -35,7 +35,7 @@ impl<'a> Step<'a> {
             && next > self.now
             && !facts.told_to_stop
         {
-            return Ok(Next::rest(Some(next)));
+            return Ok(Next::Rest(Some(next)));
         }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         self.count_anew_after_a_pause(due.as_ref().err());
@@ -158,10 +158,8 @@ impl<'a> Step<'a> {
         let patient = is_waited_out(obstacle.reason) && !self.journal.may_have_left_off();
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
-            return self.fail(&Obstacle::new(
-                Reason::PendingDeadlineExceeded,
-                obstacle.to_string(),
-            ));
+            let detail = obstacle.to_string();
+            return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
         }
         self.begin_story();
         let until = until.map(|until| if patient { until } else { until.min(deadline) });

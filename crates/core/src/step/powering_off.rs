@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 
 use super::pending::IDENTITY_AGE;
+use super::sending::CAME_ON;
 use super::subject::{self, NotDue};
 use super::{Next, Step, after, without_node};
 use crate::decision::{Effect, Observation};
@@ -42,20 +43,8 @@ impl Step<'_> {
         match delivery {
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
             Delivery::Acknowledged(at) => self.prove(&intent, &subject, at),
-            Delivery::Refused(at, ref obstacle) => {
-                // What the reads say against the host is more than what the BMC says against the command.
-                if !self.came_on_again() && !self.is_sent_again(&intent, at, &delivery) {
-                    self.tell_complaint(obstacle);
-                }
-                self.poll_or_send_again(&intent, at, &delivery)
-            }
             // It may or may not be carried out, which is read.
-            Delivery::Unknown(at, ref why) => {
-                if !self.came_on_again() {
-                    self.tell_failure(why.as_ref());
-                }
-                self.poll_or_send_again(&intent, at, &delivery)
-            }
+            Delivery::Refused(..) | Delivery::Unknown(..) => self.poll_or_send_again(&intent, &delivery),
         }
     }
 
@@ -154,20 +143,14 @@ impl Step<'_> {
     fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let observed = &self.facts.observed;
         let obstacle = if intent.sends == 1 && *delivery == Delivery::Unsent {
-            Obstacle::new(
-                Reason::PowerOffNotConfirmed,
-                "the live check before the power-off could not be completed in time; nothing was sent",
-            )
+            let detail =
+                "the live check before the power-off could not be completed in time; nothing was sent";
+            Obstacle::new(Reason::PowerOffNotConfirmed, detail)
         } else if self.journal.node_reported.is_some() {
-            Obstacle::new(
-                Reason::NodeStillReporting,
-                "the BMC says Off, but the Node went on reporting",
-            )
+            let detail = "the BMC says Off, but the Node went on reporting";
+            Obstacle::new(Reason::NodeStillReporting, detail)
         } else if self.journal.host_came_on.is_some() {
-            Obstacle::new(
-                Reason::HostCameOn,
-                "the host went off and came on again before Off was proven",
-            )
+            Obstacle::new(Reason::HostCameOn, CAME_ON)
         } else if let Some(failure) = &observed.read_failure {
             failure.obstacle.clone()
         } else {

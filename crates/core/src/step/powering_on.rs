@@ -7,7 +7,6 @@ use crate::journal::{NodeOfSubject, Verb};
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
-use crate::power_command::Delivery;
 
 impl Step<'_> {
     pub(super) fn begin_power_on(&mut self, story: &str) -> Next {
@@ -40,9 +39,7 @@ impl Step<'_> {
                 self.send_power_on(intent.sends)
             };
         };
-        if let Delivery::Unknown(_, why) = &delivery {
-            self.tell_failure(why.as_ref());
-        }
+        self.tell_failure(&delivery);
         let power = self.right_read_since(since).map(|read| read.power);
         if delivery.is_sent_again(Verb::PowerOn, power, false, intent.sends, self.now) {
             self.send_power_on(intent.sends.saturating_add(1))
@@ -98,6 +95,6 @@ impl Step<'_> {
         if self.came_back() {
             return self.finish();
         }
-        Next::rest(self.journal.deadline)
+        Next::Rest(self.journal.deadline)
     }
 }

@@ -46,18 +46,14 @@ impl Step<'_> {
             ProofState::Reporting(_) => {
                 let node = self.facts.objects.may_report(subject);
                 let name = subject.node_name().or(node.map(|node| node.name.as_str()));
-                let detail = format!(
-                    "the BMC says Off, but Node {} went on reporting",
-                    name.unwrap_or_default()
-                );
-                self.journal
-                    .because_of(&Obstacle::new(Reason::NodeStillReporting, detail));
+                let name = name.unwrap_or_default();
+                let detail = format!("the BMC says Off, but Node {name} went on reporting");
+                let reporting = Obstacle::new(Reason::NodeStillReporting, detail);
+                self.journal.because_of(&reporting);
                 self.journal.node_reported.get_or_insert(self.now);
                 self.poll(intent, acknowledged)
             }
-            ProofState::NotYet => {
-                self.poll_or_send_again(intent, acknowledged, &Delivery::Acknowledged(acknowledged))
-            }
+            ProofState::NotYet => self.poll_or_send_again(intent, &Delivery::Acknowledged(acknowledged)),
         }
     }
 
@@ -112,9 +108,8 @@ impl Step<'_> {
         }
     }
 
-    /// Whether the live check already found the Node silent: lost to the node lifecycle controller, and
-    /// seen so without a change for as long as a living kubelet would take to object. A Lease that is
-    /// valid by its own words speaks against it, too.
+    /// Whether the Node was silent already at the live check: lost to the node lifecycle controller for as long as a
+    /// living kubelet would take to object, and with a Lease that is not valid by its own words.
     fn known_silent(&self) -> bool {
         self.facts.live_check.as_ref().is_some_and(|live| {
             let lost_since = live.objects.node.present().and_then(|node| node.lost_since);

@@ -79,10 +79,8 @@ impl Step<'_> {
     /// The remediation is being deleted and the host has power. What the Node is owed is waited for, not for ever.
     pub(super) fn leave(&mut self) -> Next {
         if self.journal.may_have_left_off() {
-            return self.fail(&Obstacle::new(
-                Reason::PowerOnNotConfirmed,
-                "deleted before the host was seen On",
-            ));
+            let detail = "deleted before the host was seen On";
+            return self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail));
         }
         if !self.owes_node() {
             return self.let_go();
@@ -90,7 +88,7 @@ impl Step<'_> {
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, Reason::WaitingForNode, Some(limit));
         self.journal.message = "being deleted; waiting for the Node, to give it back what it had".to_owned();
-        Next::rest(self.journal.deadline)
+        Next::Rest(self.journal.deadline)
     }
 
     /// Whether the Node carries our taint, or lacks what it carried before we deleted it.

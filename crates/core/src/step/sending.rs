@@ -13,6 +13,8 @@ use crate::power_command::{Delivery, Pace};
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
 
+pub(super) const CAME_ON: &str = "the host went off and came on again before Off was proven";
+
 impl<'a> Step<'a> {
     /// What became of the journalled command.
     pub(super) fn delivery(&self, intent: &Intent) -> Delivery {
@@ -26,14 +28,16 @@ impl<'a> Step<'a> {
     }
 
     /// Tells people that the BMC failed over a command, once it said so.
-    pub(super) fn tell_failure(&mut self, why: Option<&Obstacle>) {
-        if let Some(why) = why.filter(|why| why.reason == Reason::BmcCommandFailed) {
+    pub(super) fn tell_failure(&mut self, delivery: &Delivery) {
+        if let Delivery::Unknown(_, Some(why)) = delivery
+            && why.reason == Reason::BmcCommandFailed
+        {
             self.tell_complaint(why);
         }
     }
 
     /// Tells what the BMC has against a command. That it could not be asked is no complaint of its own.
-    pub(super) fn tell_complaint(&mut self, why: &Obstacle) {
+    fn tell_complaint(&mut self, why: &Obstacle) {
         self.journal.because_of(why);
         if [Reason::BmcCommandFailed, Reason::BmcCommandRefused].contains(&why.reason) {
             self.journal.command_complaint = Some(why.detail.clone());
@@ -47,26 +51,27 @@ impl<'a> Step<'a> {
     }
 
     /// Reads, and sends the power-off again only on what is read.
-    pub(super) fn poll_or_send_again(
-        &mut self,
-        intent: &Intent,
-        since: Timestamp,
-        delivery: &Delivery,
-    ) -> Next {
-        self.came_on_again();
-        if self.is_sent_again(intent, since, delivery) {
+    pub(super) fn poll_or_send_again(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
+        let since = delivery.since().unwrap_or(intent.journalled);
+        let came_on = self.came_on_again();
+        let power = self.facts.observed.last_read_since(since).map(|read| read.power);
+        let subject = self.journal.subject.as_ref();
+        // An earlier version did not write down whether the host had come on again.
+        let is_sent_again = subject.is_some_and(|subject| subject.protocol.is_some())
+            && delivery.is_sent_again(intent.verb, power, came_on, intent.sends, self.now);
+        // What the reads say against the host is more than what the BMC says against the command.
+        if !came_on {
+            self.tell_failure(delivery);
+        }
+        if is_sent_again {
             return self.journal_power_off_again(intent.sends.saturating_add(1));
         }
+        if let Delivery::Refused(_, why) = delivery
+            && !came_on
+        {
+            self.tell_complaint(why);
+        }
         self.poll(intent, since)
-    }
-
-    pub(super) fn is_sent_again(&self, intent: &Intent, since: Timestamp, delivery: &Delivery) -> bool {
-        // An earlier version did not write down whether the host had come on again.
-        let subject = self.journal.subject.as_ref();
-        let is_known = subject.is_some_and(|subject| subject.protocol.is_some());
-        let came_on = self.journal.host_came_on.is_some();
-        let power = self.facts.observed.last_read_since(since).map(|read| read.power);
-        is_known && delivery.is_sent_again(intent.verb, power, came_on, intent.sends, self.now)
     }
 
     /// Whether the host went off in this attempt and came on: somebody powers it, and a second
@@ -74,9 +79,8 @@ impl<'a> Step<'a> {
     pub(super) fn came_on_again(&mut self) -> bool {
         let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
         if self.facts.observed.shows_host_came_on(begun) {
-            let detail = "the host went off and came on again before Off was proven";
-            self.journal
-                .because_of(&Obstacle::new(Reason::HostCameOn, detail));
+            let came_on = Obstacle::new(Reason::HostCameOn, CAME_ON);
+            self.journal.because_of(&came_on);
             self.journal.host_came_on.get_or_insert(self.now);
         }
         self.journal.host_came_on.is_some()

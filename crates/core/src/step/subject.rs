@@ -48,9 +48,8 @@ pub(super) fn examine<'a>(
     })
 }
 
-/// The facts without a Node that has the name of the journalled one and is of another host: it may be of
-/// another cluster, to which a changed kubeconfig leads. It says nothing about our host, and is not ours to
-/// write to. `None`: there is no such Node.
+/// The facts without a Node that has the name of the journalled one and is another host's, perhaps of another cluster,
+/// to which a changed kubeconfig leads: it is not ours to write to. `None`: there is no such Node.
 pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
     let subject = journal.begun()?;
     let node = facts.objects.node.present()?;
@@ -59,15 +58,14 @@ pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option
     if is_same || has_uuid_of(node, subject) {
         return None;
     }
-    let mut facts = facts.clone();
-    facts.objects.node = Lookup::Unreadable(format!(
-        "Node {} has systemUUID {} now, and that of the host that was power-cycled is {}: it is another \
-         host's, perhaps in another cluster",
-        node.name,
-        node.system_uuid.as_deref().unwrap_or("<absent>"),
-        subject.system_uuid
+    let (name, expected) = (&node.name, &subject.system_uuid);
+    let found = node.system_uuid.as_deref().unwrap_or("<absent>");
+    let mut without = facts.clone();
+    without.objects.node = Lookup::Unreadable(format!(
+        "Node {name} has systemUUID {found} now, and that of the host that was power-cycled is {expected}: it is \
+         another host's, perhaps in another cluster"
     ));
-    Some(facts)
+    Some(without)
 }
 
 pub(super) fn has_uuid_of(node: &Node, subject: &Subject) -> bool {

@@ -18,8 +18,13 @@ impl Step<'_> {
     pub(super) fn clear_signal(&mut self) -> Result<Option<Effect>, Obstacle> {
         match self.facts.origin {
             Origin::Annotation => self.clear_trigger(),
-            Origin::Request if self.facts.deletion_requested || self.is_refused_courtesies() => Ok(None),
             Origin::Request => {
+                let failure = self.facts.observed.write_failure.as_ref();
+                let is_refused = failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES);
+                // What was asked for is done, and must neither fail nor wait because its health check cannot be told.
+                if self.facts.deletion_requested || is_refused {
+                    return Ok(None);
+                }
                 self.note_cleared();
                 let machine = self.facts.objects.machine.present();
                 let demanded = machine.filter(|machine| machine.state.remediate && self.is_meant(machine));
@@ -63,12 +68,6 @@ impl Step<'_> {
         let examined = eligibility::examine(&candidate, self.now);
         let is_needless = examined.is_err_and(|obstacles| obstacles.is_needless());
         self.trigger_of(machine).filter(|_| is_needless)
-    }
-
-    /// What was asked for is done, and must neither fail nor wait because its health check cannot be told.
-    fn is_refused_courtesies(&self) -> bool {
-        let failure = self.facts.observed.write_failure.as_ref();
-        failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES)
     }
 
     fn note_cleared(&mut self) {

@@ -21,10 +21,8 @@ pub(super) fn confirm(
     let changed = |detail| Err(Obstacle::new(Reason::Accepted, detail));
     let same_absence = matches!(&subject.node, NodeOfSubject::None { why: then, .. } if then == why);
     if Some(&machine.uid) != subject.machine_uid.as_ref() || !same_absence {
-        return changed(format!(
-            "Machine {} is not what it was when this began",
-            machine.name
-        ));
+        let name = &machine.name;
+        return changed(format!("Machine {name} is not what it was when this began"));
     }
     live.host.clone()?;
     let host = facts.host.as_ref().map_err(Clone::clone)?;
@@ -84,9 +82,8 @@ impl Step<'_> {
         let took = self.phase_took();
         self.journal.evidence = Some(evidence);
         self.journal.next_attempt = None;
-        self.begin_power_on(&format!(
-            "Off proven after {took}; without a Node there is nothing to release"
-        ))
+        let story = format!("Off proven after {took}; without a Node there is nothing to release");
+        self.begin_power_on(&story)
     }
 
     /// Notes the boot of the host's Node before the power-on: a Node that still has it afterwards has not rebooted.
