@@ -40,11 +40,8 @@ pub enum ByHandError {
         text: String,
     },
     /// The time was over, or another host answered.
-    #[error("{why}. Look at the host's console before anything else is done.")]
-    GivenUp {
-        /// Why.
-        why: String,
-    },
+    #[error("{0}. Look at the host's console before anything else is done.")]
+    GivenUp(String),
 }
 
 /// Reads the host and, before it is powered off, sees that it is known who it is.
@@ -117,7 +114,7 @@ pub async fn carry_out(
                 }
             }
             Next::Done => return Ok(()),
-            Next::GiveUp(why) => return Err(ByHandError::GivenUp { why }),
+            Next::GiveUp(why) => return Err(ByHandError::GivenUp(why)),
         }
     }
 }

@@ -97,8 +97,7 @@ fn problem_of_name(name: &str) -> Option<&'static str> {
     }
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     let decimal = last.bytes().all(|byte| byte.is_ascii_digit());
-    let hexadecimal = last
-        .strip_prefix("0x")
-        .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let digits = last.strip_prefix("0x");
+    let hexadecimal = digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     (decimal || hexadecimal).then_some("it ends in a number but is not an IP address in its usual form")
 }

@@ -1,15 +1,12 @@
 //! Reads BMC addresses as administrators and metal3 write them.
 //!
-//! The grammar is the one of metal3-io/baremetal-operator `pkg/hardwareutils/bmc/access.go`,
-//! `redfish.go` and `ipmi.go`, so that an address that works there means the same here. It is
-//! stricter where that code guesses or looks away: user information, queries and names that are
-//! numbers in disguise are refused.
+//! The grammar is that of metal3-io/baremetal-operator `pkg/hardwareutils/bmc/access.go`, `redfish.go` and
+//! `ipmi.go`; but user information, queries and names that are numbers in disguise are refused.
 
 mod error;
 mod host;
 mod parts;
 mod path;
-mod scheme;
 #[cfg(test)]
 mod tests;
 
@@ -18,10 +15,9 @@ use std::str::FromStr;
 
 pub use error::AddressError;
 pub use host::{Host, HostName};
-use parts::{privilege, split_authority, split_rest, split_scheme};
+use parts::{Kind, privilege, split_authority, split_rest, split_scheme};
 pub use path::{BadPath, ResourcePath};
 use remediator_core::power::Protocol;
-use scheme::Kind;
 
 /// Longest address we look at, in bytes; real ones are below 200.
 const MAX_ADDRESS: usize = 2048;
@@ -37,6 +33,15 @@ pub enum Transport {
     Http,
 }
 
+impl Transport {
+    pub(crate) fn default_port(self) -> u16 {
+        match self {
+            Self::Https => 443,
+            Self::Http => 80,
+        }
+    }
+}
+
 /// The privilege an IPMI session asks for (IPMI 2.0, table 13-15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Privilege {
@@ -50,9 +55,7 @@ pub enum Privilege {
     Administrator,
 }
 
-/// A BMC address that was understood completely.
-///
-/// Holds no secret: user information is refused when it is read.
+/// A BMC address. Holds no secret: user information is refused when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BmcAddress {
     /// Redfish or IPMI.
@@ -70,7 +73,7 @@ pub struct BmcAddress {
 }
 
 impl BmcAddress {
-    /// What answers there, whichever of its systems is meant: the address without a path.
+    /// The address without a path: one BMC, whichever of its systems is meant.
     pub fn service(&self) -> String {
         let without = Self {
             system_path: None,
@@ -83,17 +86,14 @@ impl BmcAddress {
 impl FromStr for BmcAddress {
     type Err = AddressError;
 
-    /// Reads an address.
-    ///
     /// # Errors
-    /// [`AddressError`] says what was wrong and what to write. An unknown scheme is an error and
-    /// never a guess.
+    /// [`AddressError`] says what was wrong and what to write.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         if text.is_empty() {
             return Err(AddressError::Empty);
         }
         if text.len() > MAX_ADDRESS {
-            return Err(AddressError::TooLong { length: text.len() });
+            return Err(AddressError::TooLong(text.len()));
         }
         if !text.chars().all(|character| character.is_ascii_graphic()) {
             return Err(AddressError::Characters);
@@ -108,20 +108,15 @@ impl FromStr for BmcAddress {
                 if query.is_some() {
                     return Err(AddressError::Query);
                 }
-                let system_path = if NO_SYSTEM.contains(&path) {
-                    None
-                } else {
-                    Some(ResourcePath::parse(path)?)
-                };
-                let default = match transport {
-                    Transport::Https => 443,
-                    Transport::Http => 80,
+                let system_path = match path {
+                    path if NO_SYSTEM.contains(&path) => None,
+                    path => Some(ResourcePath::parse(path)?),
                 };
                 Ok(Self {
                     protocol: Protocol::Redfish,
                     transport,
                     host,
-                    port: port.unwrap_or(default),
+                    port: port.unwrap_or(transport.default_port()),
                     system_path,
                     privilege: Privilege::Operator,
                 })

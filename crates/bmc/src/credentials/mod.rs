@@ -33,31 +33,19 @@ pub struct Credentials {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// No such key.
-    #[error("the Secret has no key {key:?}. Add it; username and password are both needed.")]
-    Missing {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the Secret has no key {0:?}. Add it; username and password are both needed.")]
+    Missing(&'static str),
     /// Nothing but white space.
-    #[error("the key {key:?} of the Secret is empty. Put a value there.")]
-    Empty {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is empty. Put a value there.")]
+    Empty(&'static str),
     /// Not text.
-    #[error("the key {key:?} of the Secret is not UTF-8 text. Store it as text.")]
-    NotText {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is not UTF-8 text. Store it as text.")]
+    NotText(&'static str),
     /// Control characters inside, or a colon in the user name (RFC 7617, section 2).
     #[error(
-        "the key {key:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
+        "the key {0:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
     )]
-    Characters {
-        /// The key.
-        key: &'static str,
-    },
+    Characters(&'static str),
     /// More than IPMI can carry.
     #[error(
         "the key {key:?} of the Secret is longer than {limit} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
@@ -70,26 +58,17 @@ pub enum CredentialsError {
     },
     /// A user name of IPMI is ASCII.
     #[error(
-        "the key {key:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
+        "the key {0:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
     )]
-    NotAscii {
-        /// The key.
-        key: &'static str,
-    },
+    NotAscii(&'static str),
     /// A KG that cannot be one.
     #[error(
-        "the key {key:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
+        "the key {0:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
     )]
-    BadKg {
-        /// The key.
-        key: &'static str,
-    },
+    BadKg(&'static str),
     /// More than 256 bytes.
-    #[error("the key {key:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
-    TooLong {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
+    TooLong(&'static str),
 }
 
 impl Credentials {
@@ -104,7 +83,7 @@ impl Credentials {
     ) -> Result<Self, CredentialsError> {
         let username = value(data, "username")?;
         if username.contains(':') {
-            return Err(CredentialsError::Characters { key: "username" });
+            return Err(CredentialsError::Characters("username"));
         }
         Ok(Self {
             username,
@@ -128,7 +107,7 @@ impl Credentials {
         if self.username.is_ascii() {
             Ok(())
         } else {
-            Err(CredentialsError::NotAscii { key: "username" })
+            Err(CredentialsError::NotAscii("username"))
         }
     }
 
@@ -157,12 +136,12 @@ fn kg<Bytes: AsRef<[u8]>>(
     let text = value(data, KEY)?;
     let bytes = match text.strip_prefix("0x") {
         None => Zeroizing::new(text.as_bytes().to_vec()),
-        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg { key: KEY })?,
+        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg(KEY))?,
     };
     if (1..=IPMI_KEY).contains(&bytes.len()) {
         Ok(Some(bytes))
     } else {
-        Err(CredentialsError::BadKg { key: KEY })
+        Err(CredentialsError::BadKg(KEY))
     }
 }
 
@@ -180,16 +159,16 @@ fn value<Bytes: AsRef<[u8]>>(
     data: &BTreeMap<String, Bytes>,
     key: &'static str,
 ) -> Result<Zeroizing<String>, CredentialsError> {
-    let bytes = data.get(key).ok_or(CredentialsError::Missing { key })?;
+    let bytes = data.get(key).ok_or(CredentialsError::Missing(key))?;
     let text = std::str::from_utf8(bytes.as_ref())
-        .map_err(|_| CredentialsError::NotText { key })?
+        .map_err(|_| CredentialsError::NotText(key))?
         .trim();
     if text.is_empty() {
-        Err(CredentialsError::Empty { key })
+        Err(CredentialsError::Empty(key))
     } else if text.len() > MAX_LENGTH {
-        Err(CredentialsError::TooLong { key })
+        Err(CredentialsError::TooLong(key))
     } else if text.contains(char::is_control) {
-        Err(CredentialsError::Characters { key })
+        Err(CredentialsError::Characters(key))
     } else {
         Ok(Zeroizing::new(text.to_owned()))
     }

@@ -29,9 +29,8 @@ pub(super) struct Login<'a> {
 
 /// What came of an Open Session Request.
 pub(super) enum Opening {
-    /// The BMC is ready for the login.
     Ready(Half),
-    /// It wants another cipher suite. What it said.
+    /// The BMC wants another cipher suite; what it said.
     OtherSuite(String),
 }
 
@@ -51,14 +50,14 @@ pub(super) async fn open(
     suite: CipherSuite,
     login: &Login<'_>,
 ) -> Result<Opening, BmcError> {
-    let unreachable = |cause: String| BmcError::Unreachable { cause };
+    let unreachable = BmcError::Unreachable;
     let mut cause = format!("{peer}: no time was left to ask");
     let mut patience = PORT_PATIENCE.into_iter();
     while Instant::now() < login.deadline {
-        let until = patience
+        let port = patience
             .next()
-            .map(|times| after(login.patience.saturating_mul(times)))
-            .map_or(login.deadline, |until| until.min(login.deadline));
+            .map(|times| after(login.patience.saturating_mul(times)));
+        let until = port.map_or(login.deadline, |port| port.min(login.deadline));
         let link = Link::open(peer, login.patience)
             .await
             .map_err(|error| unreachable(format!("{peer}: {error}")))?;
@@ -78,10 +77,8 @@ pub(super) async fn open(
             }
             wire::accepted(reply.rest).ok().map(Ok)
         };
-        match link
-            .ask(until, Repeat::Never, || Ok(request.clone()), answer)
-            .await
-        {
+        let asked = link.ask(until, Repeat::Never, || Ok(request.clone()), answer);
+        match asked.await {
             Ok(Ok(accepted)) => return ready(link, suite, console_id, tag, accepted),
             Ok(Err(status)) if status::is_about_the_suite(status) => {
                 return Ok(Opening::OtherSuite(format!("RMCP+ status {status:#04x}")));
@@ -109,13 +106,11 @@ fn ready(
         algorithms,
     } = accepted;
     if algorithms != suite.algorithms() {
-        return Ok(Opening::OtherSuite(format!(
-            "it agrees to algorithms {algorithms:?} instead"
-        )));
+        let said = format!("it agrees to algorithms {algorithms:?} instead");
+        return Ok(Opening::OtherSuite(said));
     }
     if managed_id == 0 {
-        let found = "Open Session with session id 0".to_owned();
-        return Err(IpmiError::Malformed { found }.into());
+        return Err(IpmiError::Malformed("Open Session with session id 0".to_owned()).into());
     }
     Ok(Opening::Ready(Half {
         link,

@@ -1,15 +1,14 @@
 //! Logging in: RAKP Messages 1 to 4 (IPMI 2.0, sections 13.20 to 13.24).
 //!
-//! One login is one RAKP exchange, and nothing in here begins a second one. RAKP Message 1 carries no
-//! proof of a password, and RAKP Message 3 is only sent after RAKP Message 2 has proved that both
-//! sides know the same one: a wrong password is found out here and never counted by the BMC.
+//! One login is one RAKP exchange. RAKP Message 1 carries no proof of a password, and RAKP Message 3 is only sent
+//! after RAKP Message 2 has proved that both sides know the same one: the BMC never counts a wrong password.
 
 use zeroize::Zeroizing;
 
 use super::crypto::{SessionKeys, Transcript};
 use super::error::IpmiError;
 use super::handshake::{Half, Login, expected};
-use super::link::{Link, Repeat, Unanswered};
+use super::link::{Link, Repeat};
 use super::session::Session;
 use super::wire::{self, PayloadType, Rakp1};
 use super::{random, status};
@@ -30,9 +29,7 @@ enum Verdict<T> {
 impl Half {
     /// Logs in: RAKP Messages 1 to 4.
     pub(super) async fn log_in(self, login: &Login<'_>) -> Result<Session, BmcError> {
-        let random: [u8; 16] = random().map_err(|error| BmcError::Unreachable {
-            cause: error.to_string(),
-        })?;
+        let random: [u8; 16] = random().map_err(|error| BmcError::Unreachable(error.to_string()))?;
         let name = login.credentials.username().as_bytes();
         let begun = Transcript {
             suite: self.suite,
@@ -80,13 +77,12 @@ impl Half {
             }
             again(&mut wrong_at, sent)
         };
-        match self.exchange("RAKP Message 1", &message, login, answer).await? {
+        match exchange(&self.link, "RAKP Message 1", &message, login, answer).await? {
             Verdict::Proved(transcript) => Ok(transcript),
             Verdict::Refused(status) => Err(status::refusal("RAKP Message 2", status).into()),
-            Verdict::Wrong => Err(IpmiError::LoginRejected {
-                text: "RAKP Message 2: the BMC knows another password for this user".to_owned(),
-            }
-            .into()),
+            Verdict::Wrong => Err(rejected(
+                "RAKP Message 2: the BMC knows another password for this user",
+            )),
         }
     }
 
@@ -123,22 +119,15 @@ impl Half {
                 session.never_was();
                 Err(status::refusal("RAKP Message 4", status).into())
             }
-            Verdict::Wrong => Err(IpmiError::LoginRejected {
-                text: "RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)".to_owned(),
-            }
-            .into()),
+            Verdict::Wrong => Err(rejected(
+                "RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)",
+            )),
         }
     }
+}
 
-    async fn exchange<T>(
-        &self,
-        step: &'static str,
-        message: &[u8],
-        login: &Login<'_>,
-        answer: impl FnMut(u32, &[u8]) -> Option<Verdict<T>>,
-    ) -> Result<Verdict<T>, BmcError> {
-        exchange(&self.link, step, message, login, answer).await
-    }
+fn rejected(text: &str) -> BmcError {
+    IpmiError::LoginRejected(text.to_owned()).into()
 }
 
 /// Sends a message of the login, the very same again while there is no answer: that is still one
@@ -151,25 +140,14 @@ async fn exchange<T>(
     answer: impl FnMut(u32, &[u8]) -> Option<Verdict<T>>,
 ) -> Result<Verdict<T>, BmcError> {
     let next = || Ok(message.to_vec());
-    match link
+    let asked = link
         .ask(login.deadline, Repeat::UntilAnswered, next, answer)
-        .await
-    {
-        Ok(verdict) => Ok(verdict),
-        Err(Unanswered::NotSent(cause)) => Err(BmcError::Unreachable { cause }),
-        Err(Unanswered::Silent(cause)) => Err(IpmiError::LoginUnanswered { step, cause }.into()),
-    }
+        .await;
+    asked.map_err(|unanswered| unanswered.or(|cause| IpmiError::LoginUnanswered { step, cause }.into()))
 }
 
-/// What a wrong code amounts to after so many transmissions: nothing yet, or a verdict once another
-/// transmission was answered wrongly, too.
+/// A wrong code after so many transmissions is a verdict once another transmission was answered wrongly, too.
 fn again<T>(wrong_at: &mut Option<u32>, sent: u32) -> Option<Verdict<T>> {
-    match wrong_at {
-        Some(earlier) if *earlier < sent => Some(Verdict::Wrong),
-        Some(_) => None,
-        None => {
-            *wrong_at = Some(sent);
-            None
-        }
-    }
+    let first = *wrong_at.get_or_insert(sent);
+    (first < sent).then_some(Verdict::Wrong)
 }

@@ -72,7 +72,7 @@ impl ClientSide {
     pub(crate) fn instead(&self, offer: Offer, failure: &TlsFailure) -> Option<Offer> {
         self.pkcs1.as_ref()?;
         match (offer, failure) {
-            (Offer::Full, TlsFailure::RsaKeyNeedsTls12 { .. }) => Some(Offer::Pkcs1),
+            (Offer::Full, TlsFailure::RsaKeyNeedsTls12(_)) => Some(Offer::Pkcs1),
             // The BMC may have got another key since.
             (Offer::Pkcs1, failure) if !failure.is_about_trust() => Some(Offer::Full),
             (Offer::Full | Offer::Pkcs1, _) => None,
@@ -135,9 +135,7 @@ async fn system_roots() -> Result<RootCertStore, BmcError> {
 }
 
 fn unusable(cause: &dyn fmt::Display) -> BmcError {
-    BmcError::TrustUnusable {
-        cause: cause.to_string(),
-    }
+    BmcError::TrustUnusable(cause.to_string())
 }
 
 #[cfg(test)]

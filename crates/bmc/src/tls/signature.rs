@@ -116,16 +116,16 @@ pub(super) fn short_rsa(key: &PublicKey<'_>) -> Option<usize> {
 
 fn cannot_verify(bits: usize) -> Error {
     refused(if bits < SHORT_RSA_BITS {
-        TlsFailure::RsaKeyTooShort { bits }
+        TlsFailure::RsaKeyTooShort(bits)
     } else {
-        TlsFailure::RsaKeyNeedsTls12 { bits }
+        TlsFailure::RsaKeyNeedsTls12(bits)
     })
 }
 
 fn not_for_this_key() -> Error {
-    refused(TlsFailure::UnusableKey {
-        detail: "it is of another kind than the signature that the BMC made".to_owned(),
-    })
+    refused(TlsFailure::UnusableKey(
+        "it is of another kind than the signature that the BMC made".to_owned(),
+    ))
 }
 
 /// A refusal of ours, through rustls.

@@ -64,7 +64,7 @@ fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFail
     };
     let key = Leaf::read(certificate).and_then(|leaf| leaf.key());
     match key.ok().and_then(|key| short_rsa(&key)) {
-        Some(bits) => refused(TlsFailure::RsaKeyTooShort { bits }),
+        Some(bits) => refused(TlsFailure::RsaKeyTooShort(bits)),
         None => refused(otherwise.clone()),
     }
 }
@@ -102,15 +102,11 @@ impl PinnedLeaf {
     fn pinned_key<'a>(&self, certificate: &'a CertificateDer<'_>) -> Result<PublicKey<'a>, Error> {
         let seen = Fingerprint::of(certificate);
         if !self.pins.contains(&seen) {
-            return Err(refused(TlsFailure::FingerprintMismatch { seen }));
+            return Err(refused(TlsFailure::FingerprintMismatch(seen)));
         }
         Leaf::read(certificate)
             .and_then(|leaf| leaf.key())
-            .map_err(|error| {
-                refused(TlsFailure::UnusableKey {
-                    detail: format!("it cannot be read: {error}"),
-                })
-            })
+            .map_err(|error| refused(TlsFailure::UnusableKey(format!("it cannot be read: {error}"))))
     }
 }
 

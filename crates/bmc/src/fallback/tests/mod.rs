@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::IpmiFallback;
 use crate::{
     AllowedNetworks, AuthMethod, Bmc, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
-    ServerTrust, TransportSecurity,
+    ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
@@ -127,7 +127,7 @@ async fn a_silent_redfish_service_is_read_and_commanded_over_ipmi() {
             "{why}"
         );
         let connections = host.counters().tcp_connections;
-        let off = bmc.power_off(soon()).await;
+        let off = bmc.command(Verb::PowerOff, soon()).await;
         assert!(matches!(off, Ok(CommandAnswer::Accepted)), "{fault:?} {off:?}");
         host.wait_for(|now| now.truth.on_to_off == 1).await.unwrap();
         let second = bmc.read().await.unwrap();

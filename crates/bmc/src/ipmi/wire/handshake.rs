@@ -1,7 +1,6 @@
 //! The messages that open a session (IPMI 2.0, sections 13.17 to 13.23).
 
-use super::reader::Reader;
-use super::{Malformed, PayloadType, outside};
+use super::{Malformed, PayloadType, Reader, outside};
 
 /// RMCP+ Open Session Request (table 13-9), with exactly one proposal for each algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,6 @@ pub(in crate::ipmi) struct Rakp2<'a> {
     pub(in crate::ipmi) code: &'a [u8],
 }
 
-/// Writes an Open Session Request.
 pub(in crate::ipmi) fn open_session(message: &OpenSession) -> Vec<u8> {
     let mut payload = vec![message.tag, message.privilege, 0, 0];
     payload.extend(message.console_id.to_le_bytes());
@@ -62,7 +60,6 @@ pub(in crate::ipmi) fn open_session(message: &OpenSession) -> Vec<u8> {
     outside(PayloadType::OpenSessionRequest, &payload)
 }
 
-/// Writes RAKP Message 1.
 pub(in crate::ipmi) fn rakp1(message: &Rakp1<'_>) -> Vec<u8> {
     let mut payload = vec![message.tag, 0, 0, 0];
     payload.extend(message.managed_id.to_le_bytes());
@@ -98,7 +95,6 @@ pub(in crate::ipmi) fn reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
     })
 }
 
-/// Reads what follows in an Open Session Response.
 pub(in crate::ipmi) fn accepted(rest: &[u8]) -> Result<Accepted, Malformed> {
     let mut reader = Reader::new(rest);
     let managed_id = reader.u32()?;
@@ -116,7 +112,6 @@ pub(in crate::ipmi) fn accepted(rest: &[u8]) -> Result<Accepted, Malformed> {
     })
 }
 
-/// Reads what follows in RAKP Message 2.
 pub(in crate::ipmi) fn rakp2(rest: &[u8]) -> Result<Rakp2<'_>, Malformed> {
     let mut reader = Reader::new(rest);
     Ok(Rakp2 {

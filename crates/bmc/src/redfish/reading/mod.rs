@@ -47,12 +47,11 @@ pub fn read_body(body: &[u8], password: &str) -> ReadBody {
 /// All that is shown of a body, whatever it came in answer to.
 fn shown(body: &[u8], redactor: &Redactor) -> String {
     let mut shown = Messages::of(body).text(redactor);
-    let statuses = [
+    for status in [
         StatusCode::OK,
         StatusCode::ACCEPTED,
         StatusCode::INTERNAL_SERVER_ERROR,
-    ];
-    for status in statuses {
+    ] {
         if let Course::Failed(why) = task::course(status, body, redactor) {
             shown.push_str(&why);
         }
