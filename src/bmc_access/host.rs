@@ -34,10 +34,8 @@ pub(crate) fn fingerprints(
     place: &str,
     reason: Reason,
 ) -> Result<Vec<Fingerprint>, Obstacle> {
-    let parse = |text: &String| {
-        text.parse::<Fingerprint>()
-            .map_err(|error| Obstacle::new(reason, format!("{place}: {error}")))
-    };
+    let wrong = |error| Obstacle::new(reason, format!("{place}: {error}"));
+    let parse = |text: &String| text.parse::<Fingerprint>().map_err(wrong);
     texts.iter().map(parse).collect()
 }
 

@@ -21,8 +21,7 @@ use remediator_core::strategy::HostControl;
 use crate::api_call::{ShellError, within};
 use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address};
 
-/// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
-/// read again at the live check before a power-off.
+/// How long a BareMetalHost that was read is believed. The live check before a power-off reads it again.
 const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A BareMetalHost and what is needed to reach its BMC.
@@ -39,8 +38,8 @@ pub(crate) struct HostView {
 /// A BareMetalHost as it was read, when, and what led to it.
 pub(crate) type LastRead = (Timestamp, HostReference, Result<HostView, Obstacle>);
 
-/// Whether Metal3Remediations are asked for with a BareMetalHost. To bring a host back nobody has to know of them, and
-/// a list that cannot be read must not hold it up.
+/// Whether Metal3Remediations are asked for with a BareMetalHost: a list of them that cannot be read must not hold up
+/// bringing a host back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rivals {
     Sought,
@@ -110,25 +109,12 @@ pub(crate) async fn look(
     Ok(view.map(drop))
 }
 
-/// Resolves the host behind a reference to a BareMetalHost for a check of its BMC: whatever forbids to power
-/// it, but that metal3 manages it, is an obstacle.
+/// Resolves the host behind a reference to a BareMetalHost without a remediation: for `plan`, or with
+/// [`HostControl::Direct`] for a check of its BMC, which metal3 managing the host does not forbid.
 ///
 /// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
-pub(crate) async fn resolve_for_check(
-    metal3: &Provider,
-    machine: &Machine,
-    reference: &HostReference,
-) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = fenceable(metal3, machine, reference, HostControl::Direct).await?;
-    Ok(view.and_then(|view| resolved(&view, machine)))
-}
-
-/// The same for a remediation that does not exist yet.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
-pub(crate) async fn resolve_for_plan(
+/// As [`resolve`].
+pub(crate) async fn resolve_unbegun(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
@@ -141,7 +127,7 @@ pub(crate) async fn resolve_for_plan(
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
 ///
 /// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
+/// As [`resolve`].
 pub(crate) async fn describe(
     metal3: &Provider,
     machine: &Machine,
@@ -152,9 +138,6 @@ pub(crate) async fn describe(
 }
 
 /// Reads a BareMetalHost that may be powered off.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what forbids it.
 async fn fenceable(
     metal3: &Provider,
     machine: &Machine,
@@ -178,8 +161,7 @@ fn may_be_fenced(
 /// Whom a Machine makes the consumer of its host: itself, or with Cluster API its Metal3Machine.
 fn consumer(machine: &Machine) -> Consumer {
     let cluster_api = machine.spec.cluster_api.as_ref();
-    let infrastructure = cluster_api.and_then(|machine| machine.infrastructure.clone());
-    let (kind, name) = match infrastructure {
+    let (kind, name) = match cluster_api.and_then(|machine| machine.infrastructure.clone()) {
         Some(infrastructure) => (infrastructure.kind, infrastructure.name),
         None => ("Machine".to_owned(), machine.name_any()),
     };
@@ -192,32 +174,27 @@ fn consumer(machine: &Machine) -> Consumer {
 
 fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
     let name = &view.facts.name;
-    if Some(&view.facts.namespace) != machine.namespace().as_ref() {
+    let namespace = &view.facts.namespace;
+    if Some(namespace) != machine.namespace().as_ref() {
         // Its Secret would have to be read in a namespace that the Machine's owners may not own.
-        let detail = format!(
-            "BareMetalHost {name} is in namespace {}, its Machine is not",
-            view.facts.namespace
-        );
+        let detail = format!("BareMetalHost {name} is in namespace {namespace}, its Machine is not");
         return Err(Obstacle::new(Reason::HostNotFenceable, detail));
     }
     let reference = format!("BareMetalHost/{name}");
     let address = bmc_address(&view.address, &format!("spec.bmc.address of {reference}"))?;
-    let host = Host {
-        reference,
-        bmc: address.to_string(),
-        stated_uuid: None,
-        can_state_uuid: false,
-    };
-    let trust = if view.unverified {
-        HostTrust::Stated(ServerTrust::Unverified)
-    } else {
-        HostTrust::AsTheSecretSays
-    };
     Ok(ResolvedHost {
-        host,
+        host: Host {
+            reference,
+            bmc: address.to_string(),
+            stated_uuid: None,
+            can_state_uuid: false,
+        },
         address,
         secret: view.secret.clone(),
-        trust,
+        trust: match view.unverified {
+            true => HostTrust::Stated(ServerTrust::Unverified),
+            false => HostTrust::AsTheSecretSays,
+        },
     })
 }
 
@@ -245,38 +222,32 @@ async fn read(
         }
     };
     let (host, unrivalled) = tokio::try_join!(host, unrivalled)?;
-    let host = match host {
-        Ok(Guarded(Ok(host))) => host,
+    let (reason, detail) = match host {
+        Ok(Guarded(Ok(host))) => {
+            return Ok(Ok(HostView {
+                facts: host.facts(),
+                address: host.spec.bmc.address.clone(),
+                secret: host.spec.bmc.credentials_name.clone(),
+                unverified: host.spec.bmc.disable_certificate_verification,
+                unrivalled,
+            }));
+        }
         Ok(Guarded(Err(invalid))) => {
             let detail = format!("{name} cannot be read: {}", invalid.error);
-            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+            (Reason::HostUnreadable, detail)
         }
-        Err(error) if error.is_not_found() => {
-            return Ok(Err(Obstacle::new(
-                Reason::HostNotFound,
-                format!("{name} does not exist"),
-            )));
-        }
+        Err(error) if error.is_not_found() => (Reason::HostNotFound, format!("{name} does not exist")),
         Err(error) if error.is_forbidden() => {
             let detail = format!("this daemon's role does not let it read {name}");
-            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+            (Reason::HostUnreadable, detail)
         }
         Err(error) => return Err(error),
     };
-    Ok(Ok(HostView {
-        facts: host.facts(),
-        address: host.spec.bmc.address.clone(),
-        secret: host.spec.bmc.credentials_name.clone(),
-        unverified: host.spec.bmc.disable_certificate_verification,
-        unrivalled,
-    }))
+    Ok(Err(Obstacle::new(reason, detail)))
 }
 
-/// What the search for a Metal3Remediation of a Machine says.
-///
-/// # Errors
-/// The outer error is a call without an answer. A server that refuses will go on to, so that is an obstacle: a person
-/// is told.
+/// What the search for a Metal3Remediation of a Machine says. A server that refuses will go on to, so that is an
+/// obstacle; a call without an answer is an error.
 fn unrivalled(
     machine: &Machine,
     found: Result<Option<String>, ShellError>,

@@ -13,7 +13,7 @@ use remediator_core::journal::Subject;
 use remediator_core::observed::CleanupRead;
 
 use crate::api_call::{ShellError, list, within};
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_of_host;
 use crate::fencing::cleanup;
@@ -139,7 +139,8 @@ impl Acting<'_> {
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
         let expected = expected_uuid(self.remediation, self.facts, host);
-        Conversation::open(&self.context.bmc, self.remediation, host, expected).await
+        let asker = Asker::Remediation(self.remediation);
+        Conversation::open(&self.context.bmc, asker, host, expected).await
     }
 
     async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {

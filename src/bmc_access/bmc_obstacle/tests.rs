@@ -39,17 +39,15 @@ fn text() -> String {
 
 fn before_anything_is_sent() -> Vec<Row> {
     let key = "password";
-    let credentials = CredentialsError::Missing { key };
+    let credentials = CredentialsError::Missing(key);
     vec![
         lasts(
-            BmcError::ProtocolNotAllowed {
-                protocol: Protocol::Ipmi,
-            },
+            BmcError::ProtocolNotAllowed(Protocol::Ipmi),
             "BmcProtocolNotAllowed",
             Reason::BmcProtocolNotAllowed,
         ),
         lasts(
-            BmcError::CredentialsUnusable { error: credentials },
+            BmcError::CredentialsUnusable(credentials),
             "BmcCredentialsUnusable",
             Reason::BmcCredentialsMissing,
         ),
@@ -71,7 +69,7 @@ fn before_anything_is_sent() -> Vec<Row> {
             Reason::BmcAddressNotAllowed,
         ),
         lasts(
-            BmcError::TrustUnusable { cause: text() },
+            BmcError::TrustUnusable(text()),
             "BmcTrustUnusable",
             Reason::BmcTlsUntrusted,
         ),
@@ -84,9 +82,7 @@ fn before_anything_is_sent() -> Vec<Row> {
             Reason::BmcUnreachable,
         ),
         passes(
-            BmcError::Resting {
-                left: Duration::from_secs(3),
-            },
+            BmcError::Resting(Duration::from_secs(3)),
             "BmcResting",
             Reason::BmcNotReady,
         ),
@@ -96,17 +92,17 @@ fn before_anything_is_sent() -> Vec<Row> {
 }
 
 fn on_the_way() -> Vec<Row> {
-    let unreachable = BmcError::Unreachable { cause: text() };
-    let tls = |failure| BmcError::Tls { failure };
+    let unreachable = BmcError::Unreachable(text());
+    let tls = |failure| BmcError::Tls(failure);
     vec![
         passes(unreachable, "BmcUnreachable", Reason::BmcUnreachable),
         passes(
-            BmcError::NoAnswer { cause: text() },
+            BmcError::NoAnswer(text()),
             "BmcUnreachable",
             Reason::BmcUnreachable,
         ),
         passes(
-            BmcError::UnknownOutcome { cause: text() },
+            BmcError::UnknownOutcome(text()),
             "BmcOutcomeUnknown",
             Reason::BmcUnreachable,
         ),
@@ -121,7 +117,7 @@ fn on_the_way() -> Vec<Row> {
             Reason::BmcProtocolError,
         ),
         passes(
-            tls(TlsFailure::Other { detail: text() }),
+            tls(TlsFailure::Other(text())),
             "BmcTlsFailed",
             Reason::BmcUnreachable,
         ),
@@ -144,18 +140,14 @@ fn what_redfish_says() -> Vec<Row> {
             "BmcCredentialsRejected",
             Reason::BmcCredentialsRejected,
         ),
-        lasts(
-            BmcError::Forbidden { text: text() },
-            "BmcForbidden",
-            Reason::BmcForbidden,
-        ),
+        lasts(BmcError::Forbidden(text()), "BmcForbidden", Reason::BmcForbidden),
         lasts(
             BmcError::SessionsUnsupported,
             "BmcSessionsUnsupported",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::NotRedfish { found: text() },
+            BmcError::NotRedfish(text()),
             "BmcNotRedfish",
             Reason::BmcProtocolError,
         ),
@@ -176,7 +168,7 @@ fn what_redfish_says() -> Vec<Row> {
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::TooLarge { limit: 1 },
+            BmcError::TooLarge(1),
             "BmcAnswerTooLarge",
             Reason::BmcProtocolError,
         ),
@@ -238,25 +230,25 @@ fn what_ipmi_says() -> Vec<Row> {
     };
     vec![
         lasts(
-            IpmiError::LoginRejected { text: text() }.into(),
+            IpmiError::LoginRejected(text()).into(),
             "BmcCredentialsRejected",
             Reason::BmcCredentialsRejected,
         ),
         lasts(unanswered.into(), "BmcLoginUnanswered", Reason::BmcUnreachable),
         lasts(
-            IpmiError::PrivilegeDenied { text: text() }.into(),
+            IpmiError::PrivilegeDenied(text()).into(),
             "BmcForbidden",
             Reason::BmcForbidden,
         ),
         lasts(
-            IpmiError::NoCipherSuite { refusals: text() }.into(),
+            IpmiError::NoCipherSuite(text()).into(),
             "BmcNoCipherSuite",
             Reason::BmcProtocolError,
         ),
         lasts(refused(false).into(), "BmcIpmiError", Reason::BmcProtocolError),
         passes(refused(true).into(), "BmcIpmiError", Reason::BmcNotReady),
         lasts(
-            IpmiError::Malformed { found: text() }.into(),
+            IpmiError::Malformed(text()).into(),
             "BmcNotIpmi",
             Reason::BmcProtocolError,
         ),
@@ -275,18 +267,18 @@ fn in_place_of_redfish() -> Vec<Row> {
         ipmi: Box::new(ipmi),
     };
     let uuid = |text| SystemUuid::parse(text).unwrap();
-    let unproven = || BmcError::GuidUnproven { said: text() };
+    let unproven = || BmcError::GuidUnproven(text());
     let another = BmcError::IdentityMismatch {
         expected: uuid("4c4c4544-0042-3010-8054-b7c04f565931"),
         found: uuid("4c4c4544-0042-3010-8054-b7c04f565932"),
     };
-    let rejected = IpmiError::LoginRejected { text: text() };
+    let rejected = IpmiError::LoginRejected(text());
     let long = CredentialsError::TooLongForIpmi {
         key: "password",
         limit: 20,
     };
-    let too_long = BmcError::CredentialsUnusable { error: long };
-    let silent = BmcError::NoAnswer { cause: text() };
+    let too_long = BmcError::CredentialsUnusable(long);
+    let silent = BmcError::NoAnswer(text());
     let failed = |ipmi, reason| passes(after(ipmi), "BmcFallbackFailed", reason);
     vec![
         lasts(unproven(), "BmcGuidUnproven", Reason::IdentityUnproven),
@@ -315,7 +307,7 @@ fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
         let error = &row.error;
         assert_eq!(error.reason(), row.counted, "{error:?}");
         assert_eq!(error.is_transient(), row.transient, "{error:?}");
-        let unknown = matches!(error, BmcError::UnknownOutcome { .. });
+        let unknown = matches!(error, BmcError::UnknownOutcome(_));
         assert_eq!(error.may_have_been_executed(), unknown, "{error:?}");
         let found = obstacle("BareMetalHost metal3/worker-0", error);
         assert_eq!(found.reason, row.reason, "{error:?}");
@@ -336,20 +328,20 @@ const VARIANTS: usize = 35;
 /// Makes a new kind of error a compile error here: give it a row above.
 fn variant(error: &BmcError) -> &'static str {
     match error {
-        BmcError::ProtocolNotAllowed { .. } => "ProtocolNotAllowed",
-        BmcError::CredentialsUnusable { .. } => "CredentialsUnusable",
+        BmcError::ProtocolNotAllowed(_) => "ProtocolNotAllowed",
+        BmcError::CredentialsUnusable(_) => "CredentialsUnusable",
         BmcError::InsecureTransport { .. } => "InsecureTransport",
         BmcError::AddressNotAllowed { .. } => "AddressNotAllowed",
         BmcError::Unresolvable { .. } => "Unresolvable",
-        BmcError::Unreachable { .. } => "Unreachable",
-        BmcError::NoAnswer { .. } => "NoAnswer",
-        BmcError::UnknownOutcome { .. } => "UnknownOutcome",
-        BmcError::Tls { .. } => "Tls",
-        BmcError::TrustUnusable { .. } => "TrustUnusable",
+        BmcError::Unreachable(_) => "Unreachable",
+        BmcError::NoAnswer(_) => "NoAnswer",
+        BmcError::UnknownOutcome(_) => "UnknownOutcome",
+        BmcError::Tls(_) => "Tls",
+        BmcError::TrustUnusable(_) => "TrustUnusable",
         BmcError::AuthenticationRejected { .. } => "AuthenticationRejected",
-        BmcError::Forbidden { .. } => "Forbidden",
+        BmcError::Forbidden(_) => "Forbidden",
         BmcError::SessionsUnsupported => "SessionsUnsupported",
-        BmcError::NotRedfish { .. } => "NotRedfish",
+        BmcError::NotRedfish(_) => "NotRedfish",
         BmcError::Redirected { .. } => "Redirected",
         BmcError::AmbiguousSystem { .. } => "AmbiguousSystem",
         BmcError::NoSuchSystem { .. } => "NoSuchSystem",
@@ -360,16 +352,16 @@ fn variant(error: &BmcError) -> &'static str {
         BmcError::TooLate => "TooLate",
         BmcError::NotRead => "NotRead",
         BmcError::Http { .. } => "Http",
-        BmcError::Resting { .. } => "Resting",
-        BmcError::TooLarge { .. } => "TooLarge",
+        BmcError::Resting(_) => "Resting",
+        BmcError::TooLarge(_) => "TooLarge",
         BmcError::FallbackFailed { .. } => "FallbackFailed",
-        BmcError::GuidUnproven { .. } => "GuidUnproven",
-        BmcError::Ipmi(IpmiError::LoginRejected { .. }) => "LoginRejected",
+        BmcError::GuidUnproven(_) => "GuidUnproven",
+        BmcError::Ipmi(IpmiError::LoginRejected(_)) => "LoginRejected",
         BmcError::Ipmi(IpmiError::LoginUnanswered { .. }) => "LoginUnanswered",
-        BmcError::Ipmi(IpmiError::PrivilegeDenied { .. }) => "PrivilegeDenied",
-        BmcError::Ipmi(IpmiError::NoCipherSuite { .. }) => "NoCipherSuite",
+        BmcError::Ipmi(IpmiError::PrivilegeDenied(_)) => "PrivilegeDenied",
+        BmcError::Ipmi(IpmiError::NoCipherSuite(_)) => "NoCipherSuite",
         BmcError::Ipmi(IpmiError::Refused { .. }) => "Refused",
-        BmcError::Ipmi(IpmiError::Malformed { .. }) => "Malformed",
+        BmcError::Ipmi(IpmiError::Malformed(_)) => "Malformed",
         BmcError::Ipmi(IpmiError::EarlierCommandUnderWay) => "EarlierCommandUnderWay",
     }
 }

@@ -19,8 +19,8 @@ use crate::api_call::{ShellError, list, present, within};
 /// Source: cluster-api-provider-metal3 `config/crd/bases`.
 const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
-/// How long a kind that is not served is not asked for again; and for how long one that was served before has to
-/// be missing: while a definition is changed, its kind is not served for a moment.
+/// How long a kind that is not served is not asked for again, and how long one that was served before has to be
+/// missing: while a definition is changed, its kind is not served for a moment.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// The kinds that are read.
@@ -37,13 +37,6 @@ impl Kind {
             Self::Remediation => "Metal3Remediation",
         }
     }
-
-    const fn call(self) -> &'static str {
-        match self {
-            Self::Machine => "reading the Metal3Machine",
-            Self::Remediation => "listing Metal3Remediations",
-        }
-    }
 }
 
 /// What is known of how a kind is served.
@@ -57,8 +50,7 @@ enum Served {
     NotAt(Instant),
 }
 
-/// The kinds of cluster-api-provider-metal3 at one API server, with what was learned of how they are served. Copies
-/// share that.
+/// The kinds of cluster-api-provider-metal3 at one API server. Copies share what was learned of them.
 #[derive(Clone)]
 pub(crate) struct Provider {
     pub(super) client: Client,
@@ -76,17 +68,11 @@ impl Provider {
 
     /// The name of a Metal3Remediation of a Machine. None also where the kind is not served: OpenShift has metal3
     /// without it.
-    ///
-    /// # Errors
-    /// A failed call.
     pub(super) async fn remediation(&self, machine: &Machine) -> Result<Option<String>, ShellError> {
         let namespace = machine.namespace().unwrap_or_default();
         let of_machine = |api| async move {
-            let all = ListParams::default();
-            let found = list(Kind::Remediation.call(), &api, &all, |found| {
-                is_about(found, machine)
-            })
-            .await?;
+            let wanted = |found: &DynamicObject| is_about(found, machine);
+            let found = list("listing Metal3Remediations", &api, &ListParams::default(), wanted).await?;
             Ok(found.first().map(ResourceExt::name_any))
         };
         let found = self.served(Kind::Remediation, &namespace, of_machine).await?;
@@ -106,7 +92,7 @@ impl Provider {
         let unreadable = |detail| Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
         let get = |api: Api<DynamicObject>| async move {
             let read = async { present(api.get(metal3_machine).await, metal3_machine) };
-            within(Kind::Machine.call(), read).await
+            within("reading the Metal3Machine", read).await
         };
         match self.served(Kind::Machine, namespace, get).await {
             Ok(Some(Some(found))) => {
@@ -161,10 +147,7 @@ impl Provider {
         self.not_served(kind, known)
     }
 
-    /// Notes that a kind is not served.
-    ///
-    /// # Errors
-    /// When it was served a moment ago.
+    /// Notes that a kind is not served, which is an error when it was served a moment ago.
     fn not_served<T>(&self, kind: Kind, known: Option<Served>) -> Result<Option<T>, ShellError> {
         let now = Instant::now();
         let since = match known {
@@ -192,8 +175,7 @@ impl Provider {
 }
 
 /// Whether a Metal3Remediation is about a Machine: its owner, where that is one. Cluster API names it after the
-/// Machine; the node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and,
-/// where it knows the Machine, that for an owner.
+/// Machine; the node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation.
 /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`; node-healthcheck-operator
 /// `internal/controller/resources/manager.go` (`generateRemediationCR`).
 fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {
