@@ -127,40 +127,40 @@ async fn send(
 ) -> Result<Result<CommandAnswer, CommandError>, ByHandError> {
     let now = Instant::now();
     let not_after = now.checked_add(SEND_WITHIN).unwrap_or(now);
-    let answer = line.command(verb, not_after).await;
-    match &answer {
-        Ok(CommandAnswer::Accepted) => tell(&format!("{verb} sent and accepted")),
-        Ok(CommandAnswer::AlreadyThereOrConflict { text }) => {
-            tell(&format!("{verb} sent; the BMC says {text}"));
-        }
+    let answer = match line.command(verb, not_after).await {
+        // What is no use repeating.
+        Ok(CommandAnswer::Refused {
+            class: Refusal::Unsupported,
+            text,
+            ..
+        }) => return Err(ByHandError::Unsupported { command: verb, text }),
+        Err(error) if !error.may_have_been_executed() && !passes(&error) => return Err(error.into()),
+        answer => answer,
+    };
+    let said = match &answer {
+        Ok(CommandAnswer::Accepted) => "sent and accepted".to_owned(),
+        Ok(CommandAnswer::AlreadyThereOrConflict { text }) => format!("sent; the BMC says {text}"),
         Ok(CommandAnswer::Refused { class, text, .. }) => match class {
-            Refusal::Unsupported => {
-                let text = text.clone();
-                return Err(ByHandError::Unsupported { command: verb, text });
+            Refusal::Failed => format!("sent; the BMC failed: {text}"),
+            Refusal::Busy | Refusal::SessionEnded | Refusal::Unsupported => {
+                format!("refused for now: {text}")
             }
-            Refusal::Failed => tell(&format!("{verb} sent; the BMC failed: {text}")),
-            Refusal::Busy | Refusal::SessionEnded => tell(&format!("{verb} refused for now: {text}")),
         },
-        Err(error) if error.may_have_been_executed() => {
-            tell(&format!("{verb} sent and not answered: {error}"));
-        }
+        Err(error) if error.may_have_been_executed() => format!("sent and not answered: {error}"),
         // The next read logs in again and chooses the system again.
-        Err(BmcError::NotRead | BmcError::TooLate) => {}
-        Err(error) if error.is_transient() => tell(&format!("{verb} not sent: {error}")),
-        Err(_) => {}
+        Err(BmcError::NotRead | BmcError::TooLate) => String::new(),
+        Err(error) => format!("not sent: {error}"),
+    };
+    if !said.is_empty() {
+        tell(&format!("{verb} {said}"));
     }
-    match answer {
-        Err(error) if is_final(&error) => Err(error.into()),
-        Err(error) => Ok(Err(CommandError {
-            may_have_been_executed: error.may_have_been_executed(),
-            obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
-        })),
-        Ok(answer) => Ok(Ok(answer)),
-    }
+    Ok(answer.map_err(|error| CommandError {
+        may_have_been_executed: error.may_have_been_executed(),
+        obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
+    }))
 }
 
-/// Whether it is no use trying again after an error of a command.
-fn is_final(error: &BmcError) -> bool {
-    let passes = matches!(error, BmcError::NotRead | BmcError::TooLate) || error.is_transient();
-    !passes && !error.may_have_been_executed()
+/// Whether a command that was not sent may be tried again.
+fn passes(error: &BmcError) -> bool {
+    matches!(error, BmcError::NotRead | BmcError::TooLate) || error.is_transient()
 }

@@ -15,10 +15,8 @@ const IPMI_NAME: usize = 16;
 /// Longest password and KG over IPMI 2.0, in bytes (sections 22.30 and 22.25).
 const IPMI_KEY: usize = 20;
 
-/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret
-/// they came from.
-///
-/// All are wiped when the last owner drops them, and `Debug` shows none.
+/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret they came from.
+/// Wiped when the last owner drops them; `Debug` shows none.
 #[derive(Clone, PartialEq)]
 pub struct Credentials {
     username: Zeroizing<String>,
@@ -95,20 +93,18 @@ impl Credentials {
 
     /// Whether IPMI can carry them.
     pub(crate) fn check_for_ipmi(&self) -> Result<(), CredentialsError> {
-        let fits = |text: &str, key, limit| {
+        for (text, key, limit) in [
+            (&self.username, "username", IPMI_NAME),
+            (&self.password, "password", IPMI_KEY),
+        ] {
             if text.len() > limit {
-                Err(CredentialsError::TooLongForIpmi { key, limit })
-            } else {
-                Ok(())
+                return Err(CredentialsError::TooLongForIpmi { key, limit });
             }
-        };
-        fits(&self.username, "username", IPMI_NAME)?;
-        fits(&self.password, "password", IPMI_KEY)?;
-        if self.username.is_ascii() {
-            Ok(())
-        } else {
-            Err(CredentialsError::NotAscii("username"))
         }
+        if !self.username.is_ascii() {
+            return Err(CredentialsError::NotAscii("username"));
+        }
+        Ok(())
     }
 
     /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
@@ -135,17 +131,14 @@ fn kg<Bytes: AsRef<[u8]>>(
     }
     let text = value(data, KEY)?;
     let bytes = match text.strip_prefix("0x") {
-        None => Zeroizing::new(text.as_bytes().to_vec()),
-        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg(KEY))?,
+        None => Some(Zeroizing::new(text.as_bytes().to_vec())),
+        Some(digits) => hexadecimal(digits),
     };
-    if (1..=IPMI_KEY).contains(&bytes.len()) {
-        Ok(Some(bytes))
-    } else {
-        Err(CredentialsError::BadKg(KEY))
-    }
+    let bytes = bytes.filter(|bytes| (1..=IPMI_KEY).contains(&bytes.len()));
+    bytes.map(Some).ok_or(CredentialsError::BadKg(KEY))
 }
 
-fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len()));
     for pair in digits.as_bytes().chunks(2) {
         let [high, low] = pair else { return None };
@@ -163,14 +156,11 @@ fn value<Bytes: AsRef<[u8]>>(
     let text = std::str::from_utf8(bytes.as_ref())
         .map_err(|_| CredentialsError::NotText(key))?
         .trim();
-    if text.is_empty() {
-        Err(CredentialsError::Empty(key))
-    } else if text.len() > MAX_LENGTH {
-        Err(CredentialsError::TooLong(key))
-    } else if text.contains(char::is_control) {
-        Err(CredentialsError::Characters(key))
-    } else {
-        Ok(Zeroizing::new(text.to_owned()))
+    match text {
+        "" => Err(CredentialsError::Empty(key)),
+        text if text.len() > MAX_LENGTH => Err(CredentialsError::TooLong(key)),
+        text if text.contains(char::is_control) => Err(CredentialsError::Characters(key)),
+        text => Ok(Zeroizing::new(text.to_owned())),
     }
 }
 

@@ -53,7 +53,7 @@ impl ClientSide {
                 pkcs1 = Some(config(&provider, &[&TLS12], asking)?);
                 Arc::new(PinnedLeaf::new(pins.clone(), &provider))
             }
-            ServerTrust::Unverified => Arc::new(AcceptAny::new(&provider)),
+            ServerTrust::Unverified => Arc::new(AcceptAny(provider.signature_verification_algorithms)),
         };
         let full = config(&provider, &[&TLS13, &TLS12], verifier)?;
         Ok(Self { full, pkcs1 })
@@ -61,10 +61,7 @@ impl ClientSide {
 
     /// How to make an offer.
     pub(crate) fn config(&self, offer: Offer) -> Arc<ClientConfig> {
-        let pkcs1 = match offer {
-            Offer::Full => None,
-            Offer::Pkcs1 => self.pkcs1.as_ref(),
-        };
+        let pkcs1 = self.pkcs1.as_ref().filter(|_| offer == Offer::Pkcs1);
         Arc::clone(pkcs1.unwrap_or(&self.full))
     }
 
@@ -113,10 +110,9 @@ fn roots_of(pem: &str) -> Result<RootCertStore, BmcError> {
         roots.add(certificate).map_err(|error| unreadable(&error))?;
     }
     if roots.is_empty() {
-        Err(unreadable(&"it holds no CERTIFICATE block"))
-    } else {
-        Ok(roots)
+        return Err(unreadable(&"it holds no CERTIFICATE block"));
     }
+    Ok(roots)
 }
 
 async fn system_roots() -> Result<RootCertStore, BmcError> {
@@ -128,32 +124,11 @@ async fn system_roots() -> Result<RootCertStore, BmcError> {
     // Stores hold oddities that webpki refuses; those certificates are simply not trusted.
     let (added, _ignored) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
-        Err(unusable(&"the system has no root certificates"))
-    } else {
-        Ok(roots)
+        return Err(unusable(&"the system has no root certificates"));
     }
+    Ok(roots)
 }
 
 fn unusable(cause: &dyn fmt::Display) -> BmcError {
     BmcError::TrustUnusable(cause.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn unusable_trust_is_an_error() {
-        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for trust in [
-            ServerTrust::CertificateAuthority(String::new()),
-            ServerTrust::CertificateAuthority(broken.to_owned()),
-            ServerTrust::Fingerprints(vec![]),
-        ] {
-            let Err(error) = ClientSide::new(&trust).await else {
-                panic!("{trust:?}")
-            };
-            assert_eq!(error.reason(), "BmcTrustUnusable", "{error}");
-        }
-    }
 }

@@ -69,9 +69,7 @@ fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFail
     }
 }
 
-/// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key.
-///
-/// Without the second half a pin is worthless: certificates are public, anybody can present one.
+/// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key: certificates are public.
 #[derive(Debug)]
 pub(super) struct PinnedLeaf {
     pins: Vec<Fingerprint>,
@@ -81,7 +79,7 @@ pub(super) struct PinnedLeaf {
 }
 
 impl PinnedLeaf {
-    pub(super) fn new(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
+    pub(super) fn new(pins: Vec<Fingerprint>, provider: &CryptoProvider) -> Self {
         let algorithms = provider.signature_verification_algorithms;
         Self {
             pins,
@@ -91,7 +89,7 @@ impl PinnedLeaf {
     }
 
     /// Asks for signatures that a short RSA key can be verified with. What it accepts is the same.
-    pub(super) fn asking_for_pkcs1(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
+    pub(super) fn asking_for_pkcs1(pins: Vec<Fingerprint>, provider: &CryptoProvider) -> Self {
         Self {
             schemes: FOR_SHORT_RSA.to_vec(),
             ..Self::new(pins, provider)
@@ -149,17 +147,7 @@ impl ServerCertVerifier for PinnedLeaf {
 /// Accepts anything, signatures included: without trust in the certificate they prove nothing,
 /// and RSA-1024 or X.509 v1 certificates of old BMCs would fail there.
 #[derive(Debug)]
-pub(super) struct AcceptAny {
-    schemes: Vec<SignatureScheme>,
-}
-
-impl AcceptAny {
-    pub(super) fn new(provider: &Arc<CryptoProvider>) -> Self {
-        Self {
-            schemes: provider.signature_verification_algorithms.supported_schemes(),
-        }
-    }
-}
+pub(super) struct AcceptAny(pub(super) WebPkiSupportedAlgorithms);
 
 impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
@@ -192,6 +180,6 @@ impl ServerCertVerifier for AcceptAny {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes.clone()
+        self.0.supported_schemes()
     }
 }

@@ -1,5 +1,8 @@
 //! Turns what rustls says into what an administrator can do.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
@@ -100,8 +103,7 @@ impl TlsFailure {
         error.get_ref()?.downcast_ref::<Error>().map(Self::from)
     }
 
-    /// Whether the peer's identity is in doubt, rather than the ability to speak TLS with it.
-    pub fn is_about_trust(&self) -> bool {
+    fn kind(&self) -> Kind {
         match self {
             Self::CaUsedAsEndEntity
             | Self::Expired
@@ -114,37 +116,30 @@ impl TlsFailure {
             | Self::RsaKeyTooShort(_)
             | Self::UnusableKey(_)
             | Self::OldVersion
-            | Self::BadCertificate(_) => true,
-            Self::RsaKeyNeedsTls12(_)
-            | Self::HandshakeFailure
-            | Self::ProtocolVersion
-            | Self::NotTls
-            | Self::Other(_) => false,
+            | Self::BadCertificate(_) => Kind::Trust,
+            Self::RsaKeyNeedsTls12(_) | Self::HandshakeFailure | Self::ProtocolVersion | Self::NotTls => {
+                Kind::Configuration
+            }
+            Self::Other(_) => Kind::Passing,
         }
+    }
+
+    /// Whether the peer's identity is in doubt, rather than the ability to speak TLS with it.
+    pub fn is_about_trust(&self) -> bool {
+        self.kind() == Kind::Trust
     }
 
     /// Whether it may pass by itself. A verdict about a certificate or a configuration does not.
     pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Other(_) => true,
-            Self::CaUsedAsEndEntity
-            | Self::Expired
-            | Self::NotYetValid
-            | Self::NameMismatch
-            | Self::UnknownIssuer
-            | Self::FingerprintMismatch(_)
-            | Self::IssuerSignature
-            | Self::BadSignature
-            | Self::RsaKeyTooShort(_)
-            | Self::RsaKeyNeedsTls12(_)
-            | Self::UnusableKey(_)
-            | Self::OldVersion
-            | Self::BadCertificate(_)
-            | Self::HandshakeFailure
-            | Self::ProtocolVersion
-            | Self::NotTls => false,
-        }
+        self.kind() == Kind::Passing
     }
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    Trust,
+    Configuration,
+    Passing,
 }
 
 impl From<&Error> for TlsFailure {
@@ -196,26 +191,20 @@ impl From<&CertificateError> for TlsFailure {
             CertificateError::UnsupportedSignatureAlgorithmContext { .. } => Self::IssuerSignature,
             CertificateError::Other(other) => match other.0.downcast_ref::<Self>() {
                 Some(ours) => ours.clone(),
-                None => Self::in_words_of_webpki(&other.to_string()),
+                None => in_words_of_webpki(&other.to_string()),
             },
             other => Self::BadCertificate(other.to_string()),
         }
     }
 }
 
-impl TlsFailure {
-    /// webpki's own error type is not ours to name; its words are its variants' names.
-    fn in_words_of_webpki(words: &str) -> Self {
-        if words.contains("CaUsedAsEndEntity") {
-            Self::CaUsedAsEndEntity
-        } else if words.contains("UnsupportedCertVersion") {
-            Self::OldVersion
-        } else {
-            Self::BadCertificate(words.to_owned())
-        }
+/// webpki's own error type is not ours to name; its words are its variants' names.
+fn in_words_of_webpki(words: &str) -> TlsFailure {
+    if words.contains("CaUsedAsEndEntity") {
+        TlsFailure::CaUsedAsEndEntity
+    } else if words.contains("UnsupportedCertVersion") {
+        TlsFailure::OldVersion
+    } else {
+        TlsFailure::BadCertificate(words.to_owned())
     }
 }
-
-#[cfg(test)]
-#[path = "failure_tests.rs"]
-mod tests;
