@@ -24,7 +24,6 @@ pub use actor::{BmcHandle, Bmcs, Urgency};
 pub use address::{AddressError, BadPath, BmcAddress, Host, HostName, Privilege, ResourcePath, Transport};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
-pub use fallback::IpmiFallback;
 pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};

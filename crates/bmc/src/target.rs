@@ -3,9 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{
-    AllowedNetworks, BmcAddress, BmcError, Credentials, IpmiFallback, Protocol, ServerTrust, Transport,
-};
+use super::{AllowedNetworks, BmcAddress, BmcError, Credentials, Protocol, ServerTrust, Transport};
 use remediator_core::identity::SystemUuid;
 
 /// How to log in.
@@ -58,8 +56,8 @@ pub struct BmcTarget {
     pub allowed: AllowedNetworks,
     /// Which protocols may be used. Which one is used is up to the address.
     pub protocols: Vec<Protocol>,
-    /// IPMI in place of a silent Redfish service, where both may be used and `expected_uuid` is known.
-    pub fallback: Option<IpmiFallback>,
+    /// UDP port of IPMI in place of a silent Redfish service, where both may be used and `expected_uuid` is known.
+    pub fallback: Option<u16>,
     /// The least protection under which credentials are sent over HTTP; IPMI has its own.
     pub minimum_transport: TransportSecurity,
 }

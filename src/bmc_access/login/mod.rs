@@ -12,9 +12,7 @@ use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
 use remediator_api::remediation_policy::{BmcRules, Transport};
-use remediator_bmc::{
-    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, ServerTrust, TransportSecurity,
-};
+use remediator_bmc::{AllowedNetworks, AuthMethod, BmcTarget, Credentials, ServerTrust, TransportSecurity};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
@@ -118,10 +116,9 @@ pub(crate) async fn target(
         expected_uuid,
         allowed,
         protocols: rules.protocols,
-        fallback: rules.fallback_to_ipmi.and_then(|allowed| {
-            let port = u16::try_from(allowed.port).ok()?;
-            Some(IpmiFallback { port })
-        }),
+        fallback: rules
+            .fallback_to_ipmi
+            .and_then(|allowed| u16::try_from(allowed.port).ok()),
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
             Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,

@@ -74,13 +74,13 @@ impl Actor {
             }
             What::Inspect(scope, mut reply) => {
                 let found = match self.turn(&target, urgency, &mut reply).await {
-                    Turn::Now => {
+                    Ok(true) => {
                         let found = self.sessions.inspect(&target, scope).await;
                         self.note(found.as_ref().err());
                         found
                     }
-                    Turn::Refused(error) => Err(error),
-                    Turn::NobodyWaits => return,
+                    Ok(false) => return,
+                    Err(error) => Err(error),
                 };
                 let _ = reply.send(found);
             }
@@ -90,9 +90,9 @@ impl Actor {
                 mut reply,
             } => {
                 let answer = match self.command_turn(not_after, &mut reply).await {
-                    Turn::Now => self.command(&target, command, not_after).await,
-                    Turn::Refused(error) => Err(error),
-                    Turn::NobodyWaits => return,
+                    Ok(true) => self.command(&target, command, not_after).await,
+                    Ok(false) => return,
+                    Err(error) => Err(error),
                 };
                 let _ = reply.send(answer);
             }
@@ -107,37 +107,36 @@ impl Actor {
         }
     }
 
-    /// Waits until the target may be read again.
+    /// Waits until the target may be read again. Answers whether the caller still waits for that.
     async fn turn<Answer>(
         &mut self,
         target: &Arc<BmcTarget>,
         urgency: Urgency,
         reply: &mut oneshot::Sender<Answer>,
-    ) -> Turn {
+    ) -> Result<bool, BmcError> {
         if reply.is_closed() {
-            return Turn::NobodyWaits;
+            return Ok(false);
         }
-        if let Err(error) = self.check_rest(urgency) {
-            return Turn::Refused(error);
-        }
-        if let Err(error) = self.sessions.prepare(target).await {
-            return Turn::Refused(error);
-        }
-        wait(self.sessions.read_at(target, Instant::now()), reply).await
+        self.check_rest(urgency)?;
+        self.sessions.prepare(target).await?;
+        Ok(wait(self.sessions.read_at(target, Instant::now()), reply).await)
     }
 
-    /// Waits until the BMC may be commanded again.
-    async fn command_turn<Answer>(&self, not_after: Instant, reply: &mut oneshot::Sender<Answer>) -> Turn {
-        let (at, under_way) = self
-            .pace
-            .with(|pace, now| (pace.command_at(now), pace.is_command_under_way(now)));
+    /// Waits until the BMC may be commanded again. Answers whether the caller still waits for that.
+    async fn command_turn<Answer>(
+        &self,
+        not_after: Instant,
+        reply: &mut oneshot::Sender<Answer>,
+    ) -> Result<bool, BmcError> {
+        let look = |pace: &mut Pace, now| (pace.command_at(now), pace.is_command_under_way(now));
+        let (at, under_way) = self.pace.with(look);
         if under_way {
-            return Turn::Refused(IpmiError::EarlierCommandUnderWay.into());
+            return Err(IpmiError::EarlierCommandUnderWay.into());
         }
         if at >= not_after {
-            return Turn::Refused(BmcError::TooLate);
+            return Err(BmcError::TooLate);
         }
-        wait(at, reply).await
+        Ok(wait(at, reply).await)
     }
 
     async fn command(
@@ -195,19 +194,11 @@ impl Actor {
     }
 }
 
-/// Whether a request is carried out.
-enum Turn {
-    Now,
-    Refused(BmcError),
-    /// Its caller has gone: it is not begun.
-    NobodyWaits,
-}
-
-async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> Turn {
+async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> bool {
     tokio::select! {
         biased;
-        () = reply.closed() => Turn::NobodyWaits,
-        () = sleep_until(until) => Turn::Now,
+        () = reply.closed() => false,
+        () = sleep_until(until) => true,
     }
 }
 

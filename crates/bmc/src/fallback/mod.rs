@@ -32,13 +32,6 @@ const CLOSING: Duration = Duration::from_secs(3);
 /// The longest description of a silence, in characters. It gets into the journal.
 const LONGEST_CAUSE: usize = 200;
 
-/// IPMI in place of a Redfish service that does not answer, as the administrator allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpmiFallback {
-    /// UDP port of IPMI at the host of the Redfish service.
-    pub port: u16,
-}
-
 /// A conversation over Redfish. Once it has fallen back it stays over IPMI.
 #[derive(Debug)]
 pub(super) struct RedfishOrIpmi {
@@ -64,12 +57,12 @@ impl RedfishOrIpmi {
     /// As [`Redfish::prepare`]. Nothing is prepared for IPMI before it is needed.
     pub(super) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
         let allowed = target.protocols.contains(&Protocol::Ipmi);
-        let instead = target.fallback.filter(|_| allowed).map(|fallback| BmcTarget {
+        let instead = target.fallback.filter(|_| allowed).map(|port| BmcTarget {
             address: BmcAddress {
                 protocol: Protocol::Ipmi,
                 transport: Transport::Https,
                 host: target.address.host.clone(),
-                port: fallback.port,
+                port,
                 system_path: None,
                 privilege: Privilege::Operator,
             },

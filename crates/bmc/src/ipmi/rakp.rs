@@ -10,7 +10,7 @@ use super::error::IpmiError;
 use super::handshake::{Half, Login, expected};
 use super::link::{Link, Repeat};
 use super::session::Session;
-use super::wire::{self, PayloadType, Rakp1};
+use super::wire::{self, PayloadType};
 use super::{random, status};
 use crate::error::BmcError;
 
@@ -29,17 +29,15 @@ enum Verdict<T> {
 impl Half {
     /// Logs in: RAKP Messages 1 to 4.
     pub(super) async fn log_in(self, login: &Login<'_>) -> Result<Session, BmcError> {
-        let random: [u8; 16] = random().map_err(|error| BmcError::Unreachable(error.to_string()))?;
-        let name = login.credentials.username().as_bytes();
         let begun = Transcript {
             suite: self.suite,
             console_id: self.console_id,
             managed_id: self.managed_id,
-            console_random: random,
+            console_random: random().map_err(|error| BmcError::Unreachable(error.to_string()))?,
             managed_random: [0; 16],
             guid: [0; 16],
             role: NAME_ONLY | login.privilege,
-            name,
+            name: login.credentials.username().as_bytes(),
         };
         let transcript = self.prove_bmc(begun, login).await?;
         self.prove_us(&transcript, login).await
@@ -52,13 +50,13 @@ impl Half {
         login: &Login<'_>,
     ) -> Result<Transcript<'a>, BmcError> {
         let tag = self.tag.wrapping_add(1);
-        let message = wire::rakp1(&Rakp1 {
+        let message = wire::rakp1(
             tag,
-            managed_id: self.managed_id,
-            random: &begun.console_random,
-            role: begun.role,
-            name: begun.name,
-        });
+            self.managed_id,
+            &begun.console_random,
+            begun.role,
+            begun.name,
+        );
         let password = login.credentials.password().as_bytes();
         let mut wrong_at = None;
         let answer = |sent, datagram: &[u8]| {
@@ -80,9 +78,7 @@ impl Half {
         match exchange(&self.link, "RAKP Message 1", &message, login, answer).await? {
             Verdict::Proved(transcript) => Ok(transcript),
             Verdict::Refused(status) => Err(status::refusal("RAKP Message 2", status).into()),
-            Verdict::Wrong => Err(rejected(
-                "RAKP Message 2: the BMC knows another password for this user",
-            )),
+            Verdict::Wrong => rejected("RAKP Message 2: the BMC knows another password for this user"),
         }
     }
 
@@ -93,18 +89,12 @@ impl Half {
         let key = login.credentials.kg().unwrap_or(password);
         let sik: Zeroizing<Vec<u8>> = transcript.session_integrity_key(key);
         let message = wire::rakp3(tag, self.managed_id, &transcript.rakp3_code(password));
-        let Self {
-            link,
-            suite,
-            console_id,
-            managed_id,
-            ..
-        } = self;
         // Made before the BMC may open its side, so that giving up on the way closes that, too.
-        let session = Session::new(link, SessionKeys::new(suite, &sik), console_id, managed_id);
+        let keys = SessionKeys::new(self.suite, &sik);
+        let session = Session::new(self.link, keys, self.console_id, self.managed_id);
         let mut wrong_at = None;
         let answer = |sent, datagram: &[u8]| {
-            let reply = expected(datagram, PayloadType::Rakp4, tag, console_id)?;
+            let reply = expected(datagram, PayloadType::Rakp4, tag, self.console_id)?;
             if reply.status != 0 {
                 return Some(Verdict::Refused(reply.status));
             }
@@ -119,15 +109,15 @@ impl Half {
                 session.never_was();
                 Err(status::refusal("RAKP Message 4", status).into())
             }
-            Verdict::Wrong => Err(rejected(
-                "RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)",
-            )),
+            Verdict::Wrong => {
+                rejected("RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)")
+            }
         }
     }
 }
 
-fn rejected(text: &str) -> BmcError {
-    IpmiError::LoginRejected(text.to_owned()).into()
+fn rejected<T>(text: &str) -> Result<T, BmcError> {
+    Err(IpmiError::LoginRejected(text.to_owned()).into())
 }
 
 /// Sends a message of the login, the very same again while there is no answer: that is still one

@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, Method, header};
 use hyper::body::Bytes;
 use zeroize::Zeroizing;
 
+use super::select::ROOT;
 use super::wire::{Answer, Call};
 use super::{Redfish, read_failure, resource};
 use crate::AuthMethod;
@@ -25,19 +26,14 @@ pub(super) fn is_session(path: &ResourcePath) -> bool {
     !path.contains(['?', '%']) && segments.next().is_some() && segments.next() == Some("Sessions")
 }
 
-/// Readable without a login (DSP0266, "Resources that do not require authentication").
-const SERVICE_ROOT: &str = "/redfish/v1/";
-
 /// How we stand with the BMC.
 pub(super) enum LoginState {
     /// Not logged in yet, or not any more.
     New,
-    /// Credentials go with every request.
+    /// Credentials go with every request. `accepted`: one was answered, and a refusal is not about the login.
     Basic {
-        /// One of them was answered: a refusal from then on is not about the login.
         accepted: bool,
     },
-    /// A token does.
     Session(Session),
     /// The BMC rejected the credentials, with this error.
     Rejected(BmcError),
@@ -50,7 +46,6 @@ pub(super) struct Session {
     pub(super) path: Option<ResourcePath>,
 }
 
-/// `Session`, as it is asked for.
 #[derive(serde::Serialize)]
 struct LoginBody<'a> {
     #[serde(rename = "Password")]
@@ -86,8 +81,7 @@ impl Redfish {
         for (index, place) in SESSIONS.into_iter().enumerate() {
             let attempt = match self.open_session(&ResourcePath::fixed(place)).await {
                 // A service without sessions may demand Basic before it looks at the path at all
-                // (sushy-emulator). Its root, read without credentials, tells that from a wrong
-                // password, which is not offered a second time.
+                // (sushy-emulator). Its root tells that from a wrong password, which is not offered again.
                 Err(BmcError::AuthenticationRejected { status: 401, .. })
                     if may_fall_back && self.has_no_sessions().await =>
                 {
@@ -127,7 +121,7 @@ impl Redfish {
 
     /// Whether the service root says that there are no sessions. Sends no credentials.
     async fn has_no_sessions(&mut self) -> bool {
-        let root = ResourcePath::fixed(SERVICE_ROOT);
+        let root = ResourcePath::fixed(ROOT);
         let call = Call::new(Method::GET, &root, None);
         let Ok(answer) = self.wire.exchange(&call).await else {
             return false;
@@ -159,8 +153,7 @@ impl Redfish {
         }
     }
 
-    /// What a session is asked for with, without a copy of the password that nobody wipes: a vector that
-    /// grows would leave one.
+    /// What a session is asked for with. A vector that grows would leave a copy of the password that nobody wipes.
     fn login_body(&self) -> Result<Bytes, BmcError> {
         let [password, username] = [self.credentials.password(), self.credentials.username()];
         // JSON writes a byte as six at most.

@@ -230,13 +230,11 @@ impl Redfish {
     /// out to be dead. Never a POST.
     async fn send_again(&mut self, method: Method, path: &ResourcePath) -> Result<Answer, BmcError> {
         let call = Call::new(method, path, self.authorization()?);
-        match self.wire.exchange(&call).await {
-            Ok(answer) => Ok(answer),
-            Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) => {
-                self.wire.exchange(&call).await.map_err(read_failure)
-            }
-            Err(failure) => Err(read_failure(failure)),
+        let mut answer = self.wire.exchange(&call).await;
+        if answer.as_ref().is_err_and(SendFailure::is_of_a_kept_connection) {
+            answer = self.wire.exchange(&call).await;
         }
+        answer.map_err(read_failure)
     }
 
     /// Reads a resource out of an answer to [`Self::get`].

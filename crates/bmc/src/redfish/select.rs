@@ -11,6 +11,7 @@ use crate::{PowerRead, Protocol};
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 
+/// Readable without a login (DSP0266, "Resources that do not require authentication").
 pub(super) const ROOT: &str = "/redfish/v1/";
 const SYSTEMS: &str = "/redfish/v1/Systems";
 /// More members than this are not searched.

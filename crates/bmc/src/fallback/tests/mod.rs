@@ -11,7 +11,6 @@ use bmc_simulator::{BootSequence, Command, Event, Fault, Host, HostSpec, IpmiSpe
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::IpmiFallback;
 use crate::{
     AllowedNetworks, AuthMethod, Bmc, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
     ServerTrust, TransportSecurity, Verb,
@@ -57,9 +56,7 @@ fn target(host: &Host) -> BmcTarget {
         expected_uuid: Some(SystemUuid::parse(host.system_uuid()).unwrap()),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish, Protocol::Ipmi],
-        fallback: Some(IpmiFallback {
-            port: host.ipmi_address().map_or(623, |address| address.port()),
-        }),
+        fallback: Some(host.ipmi_address().map_or(623, |address| address.port())),
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }

@@ -23,14 +23,11 @@ pub(super) fn chassis_status(answer: &Answer) -> Result<(PowerState, &'static st
         let found = format!("{step} with {} bytes", answer.data.len());
         return Err(IpmiError::Malformed(found).into());
     };
-    Ok(if power & ON != 0 {
-        (PowerState::On, "On")
-    } else if power & FAULT != 0 {
-        (PowerState::Unknown, "Off, power fault")
-    } else if power & CONTROL_FAULT != 0 {
-        (PowerState::Unknown, "Off, power control fault")
-    } else {
-        (PowerState::Off, "Off")
+    Ok(match power {
+        power if power & ON != 0 => (PowerState::On, "On"),
+        power if power & FAULT != 0 => (PowerState::Unknown, "Off, power fault"),
+        power if power & CONTROL_FAULT != 0 => (PowerState::Unknown, "Off, power control fault"),
+        _ => (PowerState::Off, "Off"),
     })
 }
 

@@ -4,8 +4,7 @@
 
 mod handshake;
 
-pub(super) use handshake::{Accepted, OpenSession, Rakp1, Reply};
-pub(super) use handshake::{accepted, open_session, rakp1, rakp2, rakp3, reply};
+pub(super) use handshake::{Reply, accepted, open_session, rakp1, rakp2, rakp3, reply};
 
 /// Longest datagram that is read, in bytes. What we ask for is answered with less than 100.
 pub(super) const MAX_DATAGRAM: usize = 1024;

@@ -108,6 +108,16 @@ pub(super) enum SendFailure {
     Garbage(String),
 }
 
+impl SendFailure {
+    /// Whether a kept connection turned out to be dead.
+    pub(super) fn is_of_a_kept_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::NotSent { reused: true, .. } | Self::Broken { reused: true, .. }
+        )
+    }
+}
+
 /// A peer whose addresses were checked, and the connection to it while there is one.
 pub(super) struct Wire {
     /// Of the one address that answered, once one did.
@@ -119,8 +129,7 @@ pub(super) struct Wire {
     pub(super) deadlines: Deadlines,
     live: Option<Live>,
     /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
-    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own, so that
-    /// no command is lost to that.
+    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own.
     keeps_none: bool,
     /// Of the last connection, if it was over TLS.
     pub(super) protection: Option<Protection>,
@@ -174,11 +183,7 @@ impl Wire {
     /// Sends one request, once.
     pub(super) async fn exchange(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
         let answer = self.exchange_now(call).await;
-        if let Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) =
-            &answer
-        {
-            self.keeps_none = true;
-        }
+        self.keeps_none |= answer.as_ref().is_err_and(SendFailure::is_of_a_kept_connection);
         if self.keeps_none {
             self.live = None;
         }
@@ -196,10 +201,8 @@ impl Wire {
                 opened.map_err(|error| SendFailure::NotSent { error, reused })?
             }
         };
-        if call
-            .not_after
-            .is_some_and(|not_after| Instant::now() >= not_after)
-        {
+        let is_over = |not_after| Instant::now() >= not_after;
+        if call.not_after.is_some_and(is_over) {
             self.live = Some(live);
             let error = BmcError::TooLate;
             return Err(SendFailure::NotSent { error, reused });
@@ -227,10 +230,8 @@ impl Wire {
             }
         };
         let (head, body) = response.into_parts();
-        let body = match timeout_at(deadline, collect(body)).await {
-            Err(_) => Err(BmcError::NoAnswer(late())),
-            Ok(body) => body,
-        };
+        let body = timeout_at(deadline, collect(body)).await;
+        let body = body.unwrap_or_else(|_| Err(BmcError::NoAnswer(late())));
         // A connection with an unread rest is of no more use; it is closed by being dropped.
         if body.is_ok() {
             self.live = Some(live);
