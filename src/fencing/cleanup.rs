@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod, Toleration};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use remediator_api::keys;
 
@@ -74,16 +73,6 @@ fn claims(pod: &Pod) -> Vec<ClaimName> {
     claims
         .map(|claim| format!("{namespace}/{}", claim.claim_name))
         .collect()
-}
-
-/// Whether a volume is attached to a Node.
-pub fn is_of_node(attachment: &VolumeAttachment, node: &str) -> bool {
-    attachment.spec.node_name == node
-}
-
-/// The PersistentVolume of an attachment, if it has one.
-pub fn volume_of(attachment: &VolumeAttachment) -> Option<&str> {
-    attachment.spec.source.persistent_volume_name.as_deref()
 }
 
 /// The claim that a volume is bound to.

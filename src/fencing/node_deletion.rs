@@ -12,9 +12,6 @@ use serde_json::{Value, json};
 use crate::fencing::patch;
 
 /// Deletes the Node object, unless it is another one or changed since.
-///
-/// # Errors
-/// The API server's answer; a conflict when a precondition does not hold.
 pub async fn delete(
     client: &Client,
     name: &str,

@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 use crate::fencing::patch;
 
 /// Puts the taint and our mark on a Node, unless the Node changed since `resource_version`.
-///
-/// # Errors
-/// The API server's answer; a conflict when the Node changed.
 pub async fn add(
     client: &Client,
     node: &Node,
@@ -26,9 +23,6 @@ pub async fn add(
 }
 
 /// Takes the taint and our mark off a Node, unless the Node changed since `resource_version`.
-///
-/// # Errors
-/// The API server's answer; a conflict when the Node changed.
 pub async fn remove(
     client: &Client,
     node: &Node,

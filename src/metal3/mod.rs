@@ -38,14 +38,6 @@ pub(crate) struct HostView {
 /// A BareMetalHost as it was read, when, and what led to it.
 pub(crate) type LastRead = (Timestamp, HostReference, Result<HostView, Obstacle>);
 
-/// Whether Metal3Remediations are asked for with a BareMetalHost: a list of them that cannot be read must not hold up
-/// bringing a host back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rivals {
-    Sought,
-    Ignored,
-}
-
 /// Resolves the host behind a reference to a BareMetalHost.
 ///
 /// # Errors
@@ -60,14 +52,14 @@ pub(crate) async fn resolve(
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let status = remediation.status.as_ref();
     let begun = status.is_some_and(|status| is_to_be_brought_back(&status.journal));
-    let rivals = if begun { Rivals::Ignored } else { Rivals::Sought };
     let read = match &*last_read {
         Some((_, _, Ok(view))) if begun => Ok(view.clone()),
         Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
             Ok(view.clone())
         }
         Some(_) | None => {
-            let view = read(metal3, machine, reference, rivals).await?;
+            // A list of Metal3Remediations that cannot be read must not hold up bringing a host back.
+            let view = read(metal3, reference, Some(machine).filter(|_| !begun)).await?;
             *last_read = Some((now, reference.clone(), view.clone()));
             view
         }
@@ -95,9 +87,6 @@ fn is_to_be_brought_back(journal: &Journal) -> bool {
 }
 
 /// Reads the BareMetalHost once more, for the live check before a power-off.
-///
-/// # Errors
-/// A failed call.
 pub(crate) async fn look(
     metal3: &Provider,
     remediation: &PowerCycleRemediation,
@@ -111,9 +100,6 @@ pub(crate) async fn look(
 
 /// Resolves the host behind a reference to a BareMetalHost without a remediation: for `plan`, or with
 /// [`HostControl::Direct`] for a check of its BMC, which metal3 managing the host does not forbid.
-///
-/// # Errors
-/// As [`resolve`].
 pub(crate) async fn resolve_unbegun(
     metal3: &Provider,
     machine: &Machine,
@@ -125,15 +111,12 @@ pub(crate) async fn resolve_unbegun(
 }
 
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
-///
-/// # Errors
-/// As [`resolve`].
 pub(crate) async fn describe(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Ignored).await?;
+    let view = read(metal3, reference, None).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
@@ -144,7 +127,7 @@ async fn fenceable(
     reference: &HostReference,
     control: HostControl,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Sought).await?;
+    let view = read(metal3, reference, Some(machine)).await?;
     Ok(view.and_then(|view| may_be_fenced(&view, control, machine, reference).map(|()| view)))
 }
 
@@ -198,11 +181,11 @@ fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle
     })
 }
 
+/// Reads a BareMetalHost, and whether a Metal3Remediation is at work on this Machine.
 async fn read(
     metal3: &Provider,
-    machine: &Machine,
     reference: &HostReference,
-    rivals: Rivals,
+    machine: Option<&Machine>,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
     let called = match &reference.name {
         HostName::Known(name) => Ok(name.clone()),
@@ -216,9 +199,9 @@ async fn read(
     let name = format!("BareMetalHost {}/{called}", reference.namespace);
     let host = async { Ok(within("reading the BareMetalHost", hosts.get(&called)).await) };
     let unrivalled = async {
-        match rivals {
-            Rivals::Sought => unrivalled(machine, metal3.remediation(machine).await),
-            Rivals::Ignored => Ok(Ok(())),
+        match machine {
+            Some(machine) => unrivalled(machine, metal3.remediation(machine).await),
+            None => Ok(Ok(())),
         }
     };
     let (host, unrivalled) = tokio::try_join!(host, unrivalled)?;

@@ -157,13 +157,13 @@ impl Acting<'_> {
             return Ok(CleanupRead { began, remaining });
         }
         let api = Api::<VolumeAttachment>::all(client.clone());
-        let attached_here = |attachment: &VolumeAttachment| cleanup::is_of_node(attachment, &node);
+        let attached_here = |attachment: &VolumeAttachment| attachment.spec.node_name == node;
         // No field selects them by Node, so all are looked through.
         let all = ListParams::default();
         let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
         let staying = cleanup::claims_that_stay(&pods);
         for attachment in &attachments {
-            let stays = match cleanup::volume_of(attachment) {
+            let stays = match attachment.spec.source.persistent_volume_name.as_deref() {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;
                     claim.is_some_and(|claim| staying.contains(&claim))

@@ -45,9 +45,6 @@ pub enum ByHandError {
 }
 
 /// Reads the host and, before it is powered off, sees that it is known who it is.
-///
-/// # Errors
-/// When the BMC does not answer, or does not say who its host is.
 pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead, ByHandError> {
     let read = line.read().await?;
     let said = read.uuid.as_deref().unwrap_or_default();
@@ -62,9 +59,6 @@ pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead
 
 /// Carries one command out and waits until the host is as it should be. `tell` gets a line for
 /// whatever happens.
-///
-/// # Errors
-/// When it is not so in time, or the BMC refuses for good.
 pub async fn carry_out(
     line: &BmcHandle,
     verb: Verb,

@@ -47,18 +47,21 @@ use target::Deadlines;
 /// which a BMC must not make unwritable. Real ones are below 100.
 pub const LONGEST_SESSION: usize = 256;
 
-/// A conversation with one BMC: serial by `&mut`, one connection, at most one session.
-///
-/// End it with [`Bmc::close`], else a session stays on the BMC until it times out there.
-#[derive(Debug)]
+/// A conversation with one BMC: serial by `&mut`, one connection, at most one session, which stays on the BMC
+/// until it times out there unless [`Bmc::close`] ends it.
 pub struct Bmc {
     driver: Driver,
 }
 
-#[derive(Debug)]
 enum Driver {
     Redfish(Box<RedfishOrIpmi>),
     Ipmi(Box<Ipmi>),
+}
+
+impl std::fmt::Debug for Bmc {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bmc").finish_non_exhaustive()
+    }
 }
 
 impl Bmc {
@@ -100,9 +103,6 @@ impl Bmc {
     }
 
     /// Reads also whether the BMC could be used, with at most one request more than a reading takes.
-    ///
-    /// # Errors
-    /// As [`Bmc::read`].
     pub async fn inspect(&mut self) -> Result<Inspection, BmcError> {
         self.look(Scope::Everything, true).await
     }
@@ -116,8 +116,7 @@ impl Bmc {
     }
 
     /// Ends the session at this place, which a reading named and whose holder is gone. Answers whether it
-    /// was still there. IPMI sessions can only be ended by who has their keys, and end by themselves within a
-    /// minute.
+    /// was still there. IPMI sessions cannot be ended without their keys, and end by themselves within a minute.
     ///
     /// # Errors
     /// [`BmcError`]: the session may still be there.
@@ -132,8 +131,7 @@ impl Bmc {
     /// time, however long connecting took.
     ///
     /// # Errors
-    /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
-    /// that it was not.
+    /// [`BmcError::UnknownOutcome`] if the command may have been executed; after any other it was not.
     pub async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(command, not_after).await,

@@ -1,7 +1,6 @@
 //! What the cluster uses itself: addresses of Services, pods, Nodes and the API server, which are no BMC's.
 //!
-//! Ranges of pods and Nodes come from the cache of Nodes. The rest is read now and then, and what was read last
-//! holds until something else is: such ranges are added, hardly ever changed.
+//! Ranges of pods and Nodes come from the cache. The rest is read now and then, and what was read last holds.
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -93,9 +92,6 @@ impl ClusterNetworks {
     }
 
     /// The networks in which a BMC with this address may be. The Nodes are those [`that_matter`].
-    ///
-    /// # Errors
-    /// The obstacle, when it is not known what the cluster uses.
     pub(crate) fn allowed(
         &self,
         rules: &BmcRules,
@@ -112,9 +108,6 @@ impl ClusterNetworks {
 }
 
 /// The ranges of Services, the API server's addresses, and the pods' where OpenShift's Network says so.
-///
-/// # Errors
-/// When anything of it that the server has cannot be read.
 pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
     let of_api_server = |address: &IpAddr| ReservedRange::of_address(*address, RangeUse::ApiServer);
     let mut ranges: Vec<_> = api_server.iter().filter_map(of_api_server).collect();
@@ -124,9 +117,6 @@ pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<R
 }
 
 /// The ranges of a Node's pods, and its own addresses.
-///
-/// # Errors
-/// When the Node cannot be read.
 pub(crate) fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
     let node = node.0.as_ref().map_err(|invalid| {
         let name = invalid.metadata.name.as_deref().unwrap_or_default();
@@ -152,9 +142,6 @@ pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Gu
 }
 
 /// All Nodes, for callers without a cache.
-///
-/// # Errors
-/// When they cannot be listed.
 pub(crate) async fn nodes(client: &Client) -> Result<Vec<Guarded<Node>>, Obstacle> {
     let api = Api::<Guarded<Node>>::all(client.clone());
     let found = list("listing the Nodes", &api, &ListParams::default(), |_| true).await;

@@ -81,9 +81,6 @@ pub(crate) async fn login(
 }
 
 /// Puts everything together that a conversation with the BMC needs. `allowed`: where it may be.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with Secret or trust settings.
 pub(crate) async fn target(
     client: &Client,
     namespace: &str,

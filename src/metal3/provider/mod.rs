@@ -80,9 +80,6 @@ impl Provider {
     }
 
     /// The name of the BareMetalHost that a Metal3Machine has taken.
-    ///
-    /// # Errors
-    /// The outer error is a failed call, the inner one what is wrong with the Metal3Machine.
     pub(super) async fn host_name(
         &self,
         namespace: &str,

@@ -145,15 +145,9 @@ pub(super) enum What {
     Leave,
     Prepare(Reply<()>),
     Inspect(Scope, Reply<Inspection>),
-    Command {
-        command: Verb,
-        not_after: Instant,
-        reply: Reply<CommandAnswer>,
-    },
-    EndSession {
-        path: String,
-        reply: Reply<bool>,
-    },
+    /// What, and until when.
+    Command(Verb, Instant, Reply<CommandAnswer>),
+    EndSession(String, Reply<bool>),
     Close(Reply<bool>),
 }
 
@@ -170,9 +164,6 @@ impl BmcHandle {
     }
 
     /// Checks what can be checked without sending a byte to the BMC.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::connect`].
     pub async fn prepare(&self) -> Result<(), BmcError> {
         self.ask(What::Prepare, BmcError::NoAnswer).await
     }
@@ -188,9 +179,6 @@ impl BmcHandle {
     }
 
     /// Reads everything that says whether the BMC could be used. Sends no command.
-    ///
-    /// # Errors
-    /// As [`BmcHandle::read`].
     pub async fn inspect(&self) -> Result<Inspection, BmcError> {
         let order = |reply| What::Inspect(Scope::Everything, reply);
         self.ask(order, BmcError::NoAnswer).await
@@ -198,32 +186,19 @@ impl BmcHandle {
 
     /// Sends a power command once, to the system that the target was last read from, and not after the given
     /// time.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::command`].
     pub async fn command(&self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        let order = |reply| What::Command {
-            command,
-            not_after,
-            reply,
-        };
+        let order = |reply| What::Command(command, not_after, reply);
         // An actor that is gone without an answer may have sent it.
         self.ask(order, BmcError::UnknownOutcome).await
     }
 
     /// Ends a session that is not ours any more. Answers whether it was still there.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::end_session`].
     pub async fn end_session(&self, path: String) -> Result<bool, BmcError> {
-        let order = |reply| What::EndSession { path, reply };
+        let order = |reply| What::EndSession(path, reply);
         self.ask(order, BmcError::NoAnswer).await
     }
 
     /// Gives the handle back. The session ends unless another handle uses it. Answers whether one ended.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::close`].
     pub async fn close(self) -> Result<bool, BmcError> {
         let (reply, answer) = oneshot::channel();
         self.send(What::Close(reply));

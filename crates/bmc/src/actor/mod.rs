@@ -59,12 +59,8 @@ impl Actor {
     }
 
     async fn serve(&mut self, request: Request) {
-        let Request {
-            target,
-            urgency,
-            what,
-        } = request;
-        match what {
+        let (target, urgency) = (request.target, request.urgency);
+        match request.what {
             What::Join => self.sessions.join(target, urgency),
             What::Leave => self.sessions.leave(&target, urgency).await,
             What::Prepare(reply) => {
@@ -84,11 +80,7 @@ impl Actor {
                 };
                 let _ = reply.send(found);
             }
-            What::Command {
-                command,
-                not_after,
-                mut reply,
-            } => {
+            What::Command(command, not_after, mut reply) => {
                 let answer = match self.command_turn(not_after, &mut reply).await {
                     Ok(true) => self.command(&target, command, not_after).await,
                     Ok(false) => return,
@@ -96,7 +88,7 @@ impl Actor {
                 };
                 let _ = reply.send(answer);
             }
-            What::EndSession { path, reply } => {
+            What::EndSession(path, reply) => {
                 if !reply.is_closed() {
                     let _ = reply.send(self.sessions.end_session(&target, &path).await);
                 }

@@ -13,7 +13,6 @@ use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, Verb};
 /// Most hosts behind one BMC that are kept connected at once; the one asked longest ago gives way.
 const MOST: usize = 8;
 
-#[derive(Debug)]
 struct Session {
     target: Arc<BmcTarget>,
     bmc: Bmc,
@@ -21,7 +20,6 @@ struct Session {
 }
 
 /// The open conversations, the one asked longest ago first.
-#[derive(Debug)]
 pub(super) struct Sessions {
     open: Vec<Session>,
     /// Targets and urgencies of all handles, one entry each.

@@ -8,7 +8,7 @@ use http::uri::PathAndQuery;
 const MAX_PATH: usize = 1024;
 
 /// An absolute path on the BMC's own origin, safe to be written into a request line.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourcePath(PathAndQuery);
 
 /// Why a text is no path of a resource; reads as the end of a sentence.
@@ -68,11 +68,5 @@ impl ResourcePath {
 impl fmt::Display for ResourcePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
-    }
-}
-
-impl fmt::Debug for ResourcePath {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", self.as_str())
     }
 }

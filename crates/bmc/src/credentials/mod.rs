@@ -72,9 +72,6 @@ pub enum CredentialsError {
 impl Credentials {
     /// Reads the keys `username` and `password`, and `kg` if it is there, trimming white space around them as
     /// metal3-io/baremetal-operator does (`pkg/hardwareutils/bmc/credentials.go`).
-    ///
-    /// # Errors
-    /// [`CredentialsError`] names the key.
     pub fn from_secret<Bytes: AsRef<[u8]>>(
         data: &BTreeMap<String, Bytes>,
         version: impl Into<String>,

@@ -33,7 +33,6 @@ const CLOSING: Duration = Duration::from_secs(3);
 const LONGEST_CAUSE: usize = 200;
 
 /// A conversation over Redfish. Once it has fallen back it stays over IPMI.
-#[derive(Debug)]
 pub(super) struct RedfishOrIpmi {
     pub(super) redfish: Redfish,
     /// Where IPMI is spoken in place of a silent Redfish service, if that is allowed.
@@ -43,7 +42,6 @@ pub(super) struct RedfishOrIpmi {
 }
 
 /// IPMI in place of Redfish.
-#[derive(Debug)]
 struct StandIn {
     ipmi: Ipmi,
     expected: SystemUuid,

@@ -1,6 +1,4 @@
-//! The driver: readings and commands over sessions that come and go.
-//!
-//! # Power commands are sent once
+//! The driver: readings and commands over sessions that come and go. Power commands are sent once.
 //!
 //! UDP may deliver a datagram late, and a power-down that arrives after a later power-up would be a
 //! disaster. So Chassis Control is never sent again by itself, and after a command that was not answered no other
@@ -8,7 +6,6 @@
 //! same rqSeq instead would rest on the BMC remembering answered requests, which the specification does not
 //! demand of it (section 6.12.14 speaks of a time-out only) and OpenIPMI's simulator does not do.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -70,16 +67,6 @@ pub(super) struct Live {
     pub(super) uuid: Option<String>,
 }
 
-impl fmt::Debug for Ipmi {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Ipmi")
-            .field("peers", &self.peers)
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Ipmi {
     /// Checks the credentials against IPMI's limits and all addresses. Sends nothing to the BMC.
     pub(crate) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
@@ -111,9 +98,8 @@ impl Ipmi {
         })
     }
 
-    /// Reads the chassis status, after logging in and reading the GUID if that has not happened yet. What may be
-    /// commanded is not asked: power down and up are not optional (section 28.3), and the login has raised the
-    /// privilege for them.
+    /// Reads the chassis status, after logging in if that has not happened yet. What may be commanded is not asked:
+    /// power down and up are not optional (section 28.3), and the login has raised the privilege for them.
     pub(crate) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;

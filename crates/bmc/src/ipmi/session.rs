@@ -81,7 +81,6 @@ impl Session {
 
     /// Asks, and takes only the answer to this very request: authentic, of this session, not seen
     /// before, with its number, network function and command.
-    ///
     /// What is sent again has the same number (rqSeq), so that a late answer to the first
     /// transmission is an answer, and a new sequence number, because the BMC takes each once.
     pub(super) async fn ask(
@@ -93,29 +92,19 @@ impl Session {
         let rq_seq = self.rq_seq;
         self.rq_seq = rq_seq.wrapping_add(1) & 0x3f;
         let message = wire::request(request, rq_seq);
-        let Self {
-            link,
-            keys,
-            console_id,
-            managed_id,
-            sequence,
-            window,
-            used,
-            ..
-        } = self;
         let next = || {
-            let number = *sequence;
-            *sequence = number.checked_add(1).unwrap_or(1);
-            *used = Instant::now();
-            Ok(keys.seal(*managed_id, number, random()?, &message))
+            let number = self.sequence;
+            self.sequence = number.checked_add(1).unwrap_or(1);
+            self.used = Instant::now();
+            Ok(self.keys.seal(self.managed_id, number, random()?, &message))
         };
         let answer = |_, datagram: &[u8]| {
             let packet = wire::packet(datagram).ok()?;
-            if packet.session_id != *console_id {
+            if packet.session_id != self.console_id {
                 return None;
             }
-            let opened = keys.open(&packet)?;
-            if !window.take(packet.sequence) {
+            let opened = self.keys.open(&packet)?;
+            if !self.window.take(packet.sequence) {
                 return None;
             }
             let response = wire::response(&opened).ok()?;
@@ -127,7 +116,7 @@ impl Session {
                 data: response.data.to_vec(),
             })
         };
-        link.ask(deadline, repeat, next, answer).await
+        self.link.ask(deadline, repeat, next, answer).await
     }
 
     /// Ends the session and waits until the BMC says so.
@@ -167,9 +156,8 @@ impl Drop for Session {
     }
 }
 
-/// How many numbers before the newest are told apart, and how many may be skipped at once: 32 in all.
-/// BMCs that share their port with the host are known to skip some (FreeIPMI, "LAN Session" notes,
-/// ASRock).
+/// How many numbers before the newest are told apart, and how many may be skipped at once: 32 in all. BMCs that
+/// share their port with the host are known to skip some (FreeIPMI, "LAN Session" notes, ASRock).
 const BEHIND: u32 = 15;
 const AHEAD: u32 = 16;
 

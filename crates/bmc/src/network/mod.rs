@@ -73,9 +73,6 @@ impl AllowedNetworks {
 
     /// Whether this address may be spoken to: a listed network has to contain it. Reserved ranges, special ones and
     /// those that the cluster uses, are opened only by a listed network within that range, and not by `0.0.0.0/0`.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn check(&self, address: IpAddr) -> Result<(), NotAllowed> {
         let address = address.to_canonical();
         let reserved = narrowest(&self.of_cluster, address);
@@ -93,8 +90,7 @@ impl AllowedNetworks {
     /// cannot be bound to something else in between.
     ///
     /// # Errors
-    /// [`BmcError::Unresolvable`]; [`BmcError::AddressNotAllowed`] naming the first address that
-    /// is not allowed, even if others are.
+    /// [`BmcError::Unresolvable`]; [`BmcError::AddressNotAllowed`] if any address is not allowed.
     pub async fn resolve(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, BmcError> {
         let unresolvable = |cause: String| BmcError::Unresolvable {
             host: host.to_string(),

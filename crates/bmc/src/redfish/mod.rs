@@ -14,7 +14,6 @@ mod task;
 mod tests;
 mod wire;
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use http::{Method, StatusCode};
@@ -57,15 +56,6 @@ pub(super) struct Redfish {
 struct Control {
     uuid: Option<SystemUuid>,
     reset: Option<ResetAction>,
-}
-
-impl fmt::Debug for Redfish {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Redfish")
-            .field("system", &self.system)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Redfish {

@@ -80,9 +80,8 @@ impl Redfish {
 
     /// What the chassis says against a system that says Off; `None` when it agrees or is no witness.
     ///
-    /// OpenBMC's `PowerState` follows what it knows of the host's software, and a state that it does not
-    /// know reads Off; the power of the chassis is separate (openbmc/bmcweb
-    /// `redfish-core/lib/systems.hpp` and `chassis.hpp`).
+    /// OpenBMC's `PowerState` follows the host's software, and an unknown state reads Off; the power of the chassis
+    /// is separate (openbmc/bmcweb `redfish-core/lib/systems.hpp` and `chassis.hpp`).
     async fn contradiction(
         &mut self,
         chassis: &str,
@@ -175,9 +174,8 @@ impl Redfish {
     }
 }
 
-/// The chassis to be asked besides a system that says Off. It costs a request for each such reading, so
-/// only services with the mark of OpenBMC are asked: reset types behind `@Redfish.ActionInfo` and not
-/// inline (ibm-openbmc/dev issue 3211), and one chassis linked.
+/// The chassis to be asked besides a system that says Off, with one request more: only of services with the mark
+/// of OpenBMC, reset types behind `@Redfish.ActionInfo` (ibm-openbmc/dev issue 3211), and one chassis linked.
 fn witness(system: &System) -> Option<String> {
     let reset = system.actions.as_ref()?.reset.as_ref()?;
     if reset.offered.is_some() || reset.action_info.is_none() {

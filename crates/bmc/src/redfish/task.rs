@@ -1,5 +1,4 @@
-//! Tasks (DSP0266, "Asynchronous operations"): what became of a command that was accepted and not yet
-//! carried out when it was answered.
+//! Tasks (DSP0266, "Asynchronous operations"): what became of a command after it was accepted.
 //!
 //! A task proves no power state. Some never end, some are gone as soon as they have ended
 //! (ironcore-dev/metal-operator issue 668), and some BMCs accept without one. So a task is asked only while

@@ -33,11 +33,7 @@ pub(crate) struct ClientSide {
 }
 
 impl ClientSide {
-    /// Builds it: TLS 1.2 or later, ring, HTTP/1.1 only.
-    ///
-    /// # Errors
-    /// [`BmcError::TrustUnusable`] when the PEM holds no certificate, no fingerprint is given, or the
-    /// system has no roots.
+    /// Builds it: TLS 1.2 or later, ring, HTTP/1.1 only; or [`BmcError::TrustUnusable`].
     pub(crate) async fn new(trust: &ServerTrust) -> Result<Self, BmcError> {
         // Passed explicitly: whether a process-wide default exists is not our business here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());

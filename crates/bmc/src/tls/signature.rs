@@ -59,9 +59,6 @@ pub(super) fn verify_tls12(
 }
 
 /// Verifies the signature of a TLS 1.3 handshake (RFC 8446, section 4.4.3).
-///
-/// # Errors
-/// As [`verify_tls12`].
 pub(super) fn verify_tls13(
     message: &[u8],
     key: &PublicKey<'_>,

@@ -53,9 +53,8 @@ pub(super) fn verdict(completion: u8) -> Result<CommandAnswer, BmcError> {
     }
 }
 
-/// Whether a BMC that refuses to open a session with this RMCP+ status code (table 13-15) may agree
-/// to another cipher suite. Besides 0x11, "no cipher suite match", BMCs are known to send wrong ones
-/// (FreeIPMI, "LAN Authentication" notes 19 and 20).
+/// Whether a BMC that refuses a session with this RMCP+ status code (table 13-15) may agree to another cipher
+/// suite. BMCs are known to send others than 0x11 (FreeIPMI, "LAN Authentication" notes 19 and 20).
 pub(super) fn is_about_the_suite(status: u8) -> bool {
     matches!(status, 0x04 | 0x05 | 0x0a | 0x10 | 0x11 | 0x12)
 }
