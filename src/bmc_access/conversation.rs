@@ -108,11 +108,8 @@ impl Conversation {
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
         let began = access.clock.now();
-        let read = self
-            .line
-            .read()
-            .await
-            .map_err(|error| self.judge(access, &error))?;
+        let read = self.line.read().await;
+        let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
         self.end_predecessor(read.session.as_deref()).await;
         Ok(PowerRead {
@@ -175,13 +172,10 @@ impl Conversation {
 
     /// Ends the conversation; a session is deleted at the BMC. Answers whether one was.
     pub(crate) async fn close(self) -> bool {
-        match self.line.close().await {
-            Ok(had_session) => had_session,
-            Err(error) => {
-                tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
-                false
-            }
-        }
+        self.line.close().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+            false
+        })
     }
 
     fn judge(&self, access: &BmcAccess, error: &BmcError) -> Obstacle {

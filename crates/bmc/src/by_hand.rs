@@ -32,13 +32,8 @@ pub enum ByHandError {
         system: String,
     },
     /// The BMC does not know the command.
-    #[error("the BMC does not do {command}: {text}. Power the host by other means.")]
-    Unsupported {
-        /// The command.
-        command: Verb,
-        /// What the BMC said.
-        text: String,
-    },
+    #[error("the BMC does not do {0}: {1}. Power the host by other means.")]
+    Unsupported(Verb, String),
     /// The time was over, or another host answered.
     #[error("{0}. Look at the host's console before anything else is done.")]
     GivenUp(String),
@@ -127,7 +122,7 @@ async fn send(
             class: Refusal::Unsupported,
             text,
             ..
-        }) => return Err(ByHandError::Unsupported { command: verb, text }),
+        }) => return Err(ByHandError::Unsupported(verb, text)),
         Err(error) if !error.may_have_been_executed() && !passes(&error) => return Err(error.into()),
         answer => answer,
     };

@@ -96,16 +96,11 @@ pub enum BmcError {
         "the answer is not Redfish: {0}. Check host and port, and that the BMC has Redfish enabled and licensed."
     )]
     NotRedfish(String),
-    /// A redirect, which is never followed.
+    /// A redirect, which is never followed: HTTP status, and where to, or why that is not shown.
     #[error(
-        "the BMC redirects (HTTP {status}) to {to}, which is not followed. Use the final path in the BMC address."
+        "the BMC redirects (HTTP {0}) to {1}, which is not followed. Use the final path in the BMC address."
     )]
-    Redirected {
-        /// HTTP status.
-        status: u16,
-        /// Where to, or why it is not shown.
-        to: String,
-    },
+    Redirected(u16, String),
     /// More than one system and no proof which is meant.
     #[error(
         "the BMC has {members} systems and {matching} match the expected system UUID. Name the system's path in the BMC address."
@@ -141,22 +136,12 @@ pub enum BmcError {
         "the system offers no reset action. Check the account's privileges and the BMC's licence and firmware."
     )]
     MissingResetTarget,
-    /// The BMC names a resource that is not a plain path on itself. It is not used.
-    #[error("the {what} named by the BMC {problem} and is not used. Update the BMC's firmware.")]
-    ForeignReference {
-        /// Which reference.
-        what: &'static str,
-        /// What is wrong; reads on from the reference.
-        problem: String,
-    },
-    /// The BMC lists its reset types without the one that is safe. Nothing was sent.
-    #[error("the BMC does not offer {command}, only {offered}. Fence this host by other means.")]
-    CommandNotOffered {
-        /// The command.
-        command: Verb,
-        /// What it lists.
-        offered: String,
-    },
+    /// The BMC names this resource in a way that has this problem, which reads on from its name. It is not used.
+    #[error("the {0} named by the BMC {1} and is not used. Update the BMC's firmware.")]
+    ForeignReference(&'static str, String),
+    /// The BMC lists these reset types, without the one that is safe. Nothing was sent.
+    #[error("the BMC does not offer {0}, only {1}. Fence this host by other means.")]
+    CommandNotOffered(Verb, String),
     /// The time of a command had passed before it could be sent. It was not sent.
     #[error(
         "the command was not sent, because its time had passed while the BMC was being connected. Check the BMC's network if this goes on."
@@ -236,13 +221,13 @@ impl BmcError {
             Self::Forbidden(_) => ("BmcForbidden", Lasting),
             Self::SessionsUnsupported => ("BmcSessionsUnsupported", Lasting),
             Self::NotRedfish(_) => ("BmcNotRedfish", Lasting),
-            Self::Redirected { .. } => ("BmcRedirected", Lasting),
+            Self::Redirected(..) => ("BmcRedirected", Lasting),
             Self::AmbiguousSystem { .. } => ("BmcSystemAmbiguous", Lasting),
             Self::NoSuchSystem { .. } => ("BmcSystemNotFound", Lasting),
             Self::IdentityMismatch { .. } => ("BmcIdentityMismatch", Lasting),
             Self::MissingResetTarget => ("BmcResetMissing", Lasting),
-            Self::ForeignReference { .. } => ("BmcForeignReference", Lasting),
-            Self::CommandNotOffered { .. } => ("BmcCommandNotOffered", Lasting),
+            Self::ForeignReference(..) => ("BmcForeignReference", Lasting),
+            Self::CommandNotOffered(..) => ("BmcCommandNotOffered", Lasting),
             Self::TooLate => ("BmcTooLate", Passing),
             Self::Resting(_) => ("BmcResting", Passing),
             Self::NotRead => ("BmcNotRead", Lasting),

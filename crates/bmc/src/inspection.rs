@@ -32,10 +32,8 @@ impl Inspection {
     pub fn missing(&self) -> Vec<Verb> {
         let offers = self.offers.as_deref().unwrap_or_default();
         let lacks = |verb: &Verb| !offers.is_empty() && !offers.iter().any(|word| word == verb.reset_type());
-        [Verb::PowerOff, Verb::PowerOn]
-            .into_iter()
-            .filter(lacks)
-            .collect()
+        let verbs = [Verb::PowerOff, Verb::PowerOn].into_iter();
+        verbs.filter(lacks).collect()
     }
 
     /// What the core judges. `target` is what was inspected.

@@ -31,14 +31,14 @@ pub(crate) fn obstacle(place: &str, error: &BmcError) -> Obstacle {
         BmcError::Resting(_) => Reason::BmcNotReady,
         BmcError::NotRedfish(_)
         | BmcError::SessionsUnsupported
-        | BmcError::Redirected { .. }
+        | BmcError::Redirected(..)
         | BmcError::NoSuchSystem { .. }
-        | BmcError::ForeignReference { .. }
+        | BmcError::ForeignReference(..)
         | BmcError::NotRead
         | BmcError::Http { .. }
         | BmcError::TooLarge(_) => Reason::BmcProtocolError,
         BmcError::Forbidden(_) => Reason::BmcForbidden,
-        BmcError::MissingResetTarget | BmcError::CommandNotOffered { .. } => Reason::BmcCommandRefused,
+        BmcError::MissingResetTarget | BmcError::CommandNotOffered(..) => Reason::BmcCommandRefused,
     };
     Obstacle::new(reason, format!("{place}: {error}"))
 }
@@ -60,7 +60,7 @@ fn over_ipmi(error: &IpmiError) -> Reason {
         IpmiError::LoginRejected(_) => Reason::BmcCredentialsRejected,
         // It may be the network: the version of the Secret is not given up for it. Trying again later
         // cannot lock the account, because the proof of a wrong password is never sent.
-        IpmiError::LoginUnanswered { .. } => Reason::BmcUnreachable,
+        IpmiError::LoginUnanswered(..) => Reason::BmcUnreachable,
         IpmiError::PrivilegeDenied(_) => Reason::BmcForbidden,
         IpmiError::Refused { busy: true, .. } | IpmiError::EarlierCommandUnderWay => Reason::BmcNotReady,
         IpmiError::NoCipherSuite(_) | IpmiError::Refused { busy: false, .. } | IpmiError::Malformed(_) => {

@@ -152,18 +152,12 @@ fn what_redfish_says() -> Vec<Row> {
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::Redirected {
-                status: 307,
-                to: text(),
-            },
+            BmcError::Redirected(307, text()),
             "BmcRedirected",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::ForeignReference {
-                what: "session",
-                problem: text(),
-            },
+            BmcError::ForeignReference("session", text()),
             "BmcForeignReference",
             Reason::BmcProtocolError,
         ),
@@ -212,10 +206,7 @@ fn about_the_system() -> Vec<Row> {
             Reason::BmcCommandRefused,
         ),
         lasts(
-            BmcError::CommandNotOffered {
-                command: Verb::PowerOff,
-                offered: text(),
-            },
+            BmcError::CommandNotOffered(Verb::PowerOff, text()),
             "BmcCommandNotOffered",
             Reason::BmcCommandRefused,
         ),
@@ -224,10 +215,7 @@ fn about_the_system() -> Vec<Row> {
 
 fn what_ipmi_says() -> Vec<Row> {
     let refused = |busy| IpmiError::Refused { text: text(), busy };
-    let unanswered = IpmiError::LoginUnanswered {
-        step: "message 3",
-        cause: text(),
-    };
+    let unanswered = IpmiError::LoginUnanswered("message 3", text());
     vec![
         lasts(
             IpmiError::LoginRejected(text()).into(),
@@ -273,10 +261,7 @@ fn in_place_of_redfish() -> Vec<Row> {
         found: uuid("4c4c4544-0042-3010-8054-b7c04f565932"),
     };
     let rejected = IpmiError::LoginRejected(text());
-    let long = CredentialsError::TooLongForIpmi {
-        key: "password",
-        limit: 20,
-    };
+    let long = CredentialsError::TooLongForIpmi("password", 20);
     let too_long = BmcError::CredentialsUnusable(long);
     let silent = BmcError::NoAnswer(text());
     let failed = |ipmi, reason| passes(after(ipmi), "BmcFallbackFailed", reason);
@@ -342,13 +327,13 @@ fn variant(error: &BmcError) -> &'static str {
         BmcError::Forbidden(_) => "Forbidden",
         BmcError::SessionsUnsupported => "SessionsUnsupported",
         BmcError::NotRedfish(_) => "NotRedfish",
-        BmcError::Redirected { .. } => "Redirected",
+        BmcError::Redirected(..) => "Redirected",
         BmcError::AmbiguousSystem { .. } => "AmbiguousSystem",
         BmcError::NoSuchSystem { .. } => "NoSuchSystem",
         BmcError::IdentityMismatch { .. } => "IdentityMismatch",
         BmcError::MissingResetTarget => "MissingResetTarget",
-        BmcError::ForeignReference { .. } => "ForeignReference",
-        BmcError::CommandNotOffered { .. } => "CommandNotOffered",
+        BmcError::ForeignReference(..) => "ForeignReference",
+        BmcError::CommandNotOffered(..) => "CommandNotOffered",
         BmcError::TooLate => "TooLate",
         BmcError::NotRead => "NotRead",
         BmcError::Http { .. } => "Http",
@@ -357,7 +342,7 @@ fn variant(error: &BmcError) -> &'static str {
         BmcError::FallbackFailed { .. } => "FallbackFailed",
         BmcError::GuidUnproven(_) => "GuidUnproven",
         BmcError::Ipmi(IpmiError::LoginRejected(_)) => "LoginRejected",
-        BmcError::Ipmi(IpmiError::LoginUnanswered { .. }) => "LoginUnanswered",
+        BmcError::Ipmi(IpmiError::LoginUnanswered(..)) => "LoginUnanswered",
         BmcError::Ipmi(IpmiError::PrivilegeDenied(_)) => "PrivilegeDenied",
         BmcError::Ipmi(IpmiError::NoCipherSuite(_)) => "NoCipherSuite",
         BmcError::Ipmi(IpmiError::Refused { .. }) => "Refused",

@@ -105,6 +105,9 @@ pub(crate) async fn target(
         HostTrust::AuthorityIn(source) => authority(client, namespace, host, source).await?,
         HostTrust::AsTheSecretSays => trust_of_secret(host, &login.data.0),
     };
+    let fallback = rules
+        .fallback_to_ipmi
+        .and_then(|allowed| u16::try_from(allowed.port).ok());
     Ok(trust.map(|trust| BmcTarget {
         address: host.address.clone(),
         credentials,
@@ -113,9 +116,7 @@ pub(crate) async fn target(
         expected_uuid,
         allowed,
         protocols: rules.protocols,
-        fallback: rules
-            .fallback_to_ipmi
-            .and_then(|allowed| u16::try_from(allowed.port).ok()),
+        fallback,
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
             Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,

@@ -23,21 +23,10 @@ const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 /// missing: while a definition is changed, its kind is not served for a moment.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-/// The kinds that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Machine,
-    Remediation,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "Metal3Machine",
-            Self::Remediation => "Metal3Remediation",
-        }
-    }
-}
+/// A kind that is read.
+type Kind = &'static str;
+const MACHINE: Kind = "Metal3Machine";
+const REMEDIATION: Kind = "Metal3Remediation";
 
 /// What is known of how a kind is served.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +64,7 @@ impl Provider {
             let found = list("listing Metal3Remediations", &api, &ListParams::default(), wanted).await?;
             Ok(found.first().map(ResourceExt::name_any))
         };
-        let found = self.served(Kind::Remediation, &namespace, of_machine).await?;
+        let found = self.served(REMEDIATION, &namespace, of_machine).await?;
         Ok(found.flatten())
     }
 
@@ -86,28 +75,24 @@ impl Provider {
         metal3_machine: &str,
     ) -> Result<Result<String, Obstacle>, ShellError> {
         let name = format!("Metal3Machine {namespace}/{metal3_machine}");
-        let unreadable = |detail| Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
         let get = |api: Api<DynamicObject>| async move {
             let read = async { present(api.get(metal3_machine).await, metal3_machine) };
             within("reading the Metal3Machine", read).await
         };
-        match self.served(Kind::Machine, namespace, get).await {
+        let detail = match self.served(MACHINE, namespace, get).await {
             Ok(Some(Some(found))) => {
                 let annotation = found.annotations().get(HOST_ANNOTATION);
-                Ok(annotated_host(metal3_machine, annotation.map(String::as_str)))
+                return Ok(annotated_host(metal3_machine, annotation.map(String::as_str)));
             }
             Ok(Some(None)) => {
                 let detail = format!("{name} does not exist");
-                Ok(Err(Obstacle::new(Reason::HostNotFound, detail)))
+                return Ok(Err(Obstacle::new(Reason::HostNotFound, detail)));
             }
-            Ok(None) => unreadable(format!(
-                "{name} cannot be read: the API server does not serve Metal3Machines"
-            )),
-            Err(error) if error.is_forbidden() => {
-                unreadable(format!("this daemon's role does not let it read {name}"))
-            }
-            Err(error) => Err(error),
-        }
+            Ok(None) => format!("{name} cannot be read: the API server does not serve Metal3Machines"),
+            Err(error) if error.is_forbidden() => format!("this daemon's role does not let it read {name}"),
+            Err(error) => return Err(error),
+        };
+        Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)))
     }
 
     /// Reads objects of a kind in a version that is served; `None`: the server has no objects of this kind. An
@@ -129,7 +114,7 @@ impl Provider {
         };
         let others = VERSIONS.into_iter().filter(|version| Some(*version) != first);
         for version in first.into_iter().chain(others) {
-            let of_version = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, kind.name());
+            let of_version = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, kind);
             let resource = ApiResource::from_gvk(&of_version);
             let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
             match read(api).await {
@@ -156,7 +141,7 @@ impl Provider {
         if since.is_none() {
             return Ok(None);
         }
-        let detail = format!("the API server does not serve {} any more", kind.name());
+        let detail = format!("the API server does not serve {kind} any more");
         Err(Obstacle::new(Reason::HostUnreadable, detail).into())
     }
 

@@ -24,39 +24,23 @@ pub enum Urgency {
 /// Every BMC that this process speaks to, and the queue of each.
 #[derive(Clone, Debug, Default)]
 pub struct Bmcs {
-    places: Arc<Mutex<BTreeMap<Place, Known>>>,
+    pub(super) places: Arc<Mutex<BTreeMap<Place, Known>>>,
     outcomes: Outcomes,
-    deadlines: Deadlines,
+    pub(super) deadlines: Deadlines,
 }
 
 /// Host and port: what is one BMC to us.
-type Place = (String, u16);
+pub(super) type Place = (String, u16);
 
 #[derive(Debug, Default)]
-struct Known {
+pub(super) struct Known {
     requests: Option<mpsc::WeakUnboundedSender<Request>>,
-    pace: SharedPace,
+    pub(super) pace: SharedPace,
     /// Held by the actor: its successor waits until it has ended its sessions.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Bmcs {
-    /// None yet, with other deadlines than the usual ones.
-    #[cfg(test)]
-    pub(crate) fn within(deadlines: Deadlines) -> Self {
-        Self {
-            deadlines,
-            ..Self::default()
-        }
-    }
-
-    /// What is remembered of the BMC of `target`.
-    #[cfg(test)]
-    pub(super) fn pace(&self, target: &BmcTarget) -> SharedPace {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.entry(place(target)).or_default().pace.clone()
-    }
-
     /// A handle on the BMC of `target`. Nothing is sent yet.
     pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcHandle {
         let place = place(&target);
@@ -106,7 +90,7 @@ impl Bmcs {
     }
 }
 
-fn place(target: &BmcTarget) -> Place {
+pub(super) fn place(target: &BmcTarget) -> Place {
     (target.address.host.to_string(), target.address.port)
 }
 

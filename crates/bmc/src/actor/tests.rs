@@ -6,12 +6,29 @@ use std::time::Duration;
 use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use tokio::time::Instant;
 
-use super::{Bmcs, Pace, Urgency};
+use super::handle::place;
+use super::{Bmcs, Pace, SharedPace, Urgency};
 use crate::{
     AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
     ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::power::PowerState;
+
+impl Bmcs {
+    /// None yet, with other deadlines than the usual ones.
+    pub(crate) fn within(deadlines: Deadlines) -> Self {
+        Self {
+            deadlines,
+            ..Self::default()
+        }
+    }
+
+    /// What is remembered of the BMC of `target`.
+    fn pace(&self, target: &BmcTarget) -> SharedPace {
+        let mut places = self.places.lock().unwrap();
+        places.entry(place(target)).or_default().pace.clone()
+    }
+}
 
 async fn simulate(names: &[&str]) -> Simulator {
     let spec = |name: &&str| HostSpec::new(*name).credentials("root", "canary-Pa55word");

@@ -37,16 +37,11 @@ pub enum AddressError {
     /// `redfish:///path`.
     #[error("the BMC address names no host. Write the host after ://.")]
     NoHost,
-    /// Not an IP address and not a DNS name.
+    /// Not an IP address and not a DNS name: the host as written, at most 64 characters, and its problem.
     #[error(
-        "the host {host:?} of the BMC address is neither an IP address nor a DNS name: {problem}. Correct the host."
+        "the host {0:?} of the BMC address is neither an IP address nor a DNS name: {1}. Correct the host."
     )]
-    BadHost {
-        /// The host as written, at most 64 characters.
-        host: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+    BadHost(String, &'static str),
     /// Not 1-65535.
     #[error("the port of the BMC address is not a number from 1 to 65535. Correct or remove it.")]
     BadPort,

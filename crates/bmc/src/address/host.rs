@@ -33,10 +33,7 @@ impl Host {
         }
         match problem_of_name(text) {
             None => Ok(Self::Name(HostName(text.to_ascii_lowercase()))),
-            Some(problem) => Err(AddressError::BadHost {
-                host: text.chars().take(64).collect(),
-                problem,
-            }),
+            Some(problem) => Err(AddressError::BadHost(text.chars().take(64).collect(), problem)),
         }
     }
 

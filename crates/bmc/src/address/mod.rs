@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 pub use error::AddressError;
 pub use host::{Host, HostName};
-use parts::{Kind, privilege, split_authority, split_rest, split_scheme};
+use parts::{privilege, protocol_of, split_authority, split_rest, split_scheme};
 pub use path::{BadPath, ResourcePath};
 use remediator_core::power::Protocol;
 
@@ -42,17 +42,17 @@ impl Transport {
     }
 }
 
-/// The privilege an IPMI session asks for (IPMI 2.0, table 13-15).
+/// The privilege an IPMI session asks for, by its level (IPMI 2.0, section 6.8 and table 13-11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Privilege {
     /// May only call back.
-    Callback,
+    Callback = 1,
     /// May read.
-    User,
+    User = 2,
     /// May also control power; what is asked for unless the address says otherwise.
-    Operator,
+    Operator = 3,
     /// May do everything.
-    Administrator,
+    Administrator = 4,
 }
 
 /// A BMC address. Holds no secret: user information is refused when it is read.
@@ -100,41 +100,29 @@ impl FromStr for BmcAddress {
         }
         let (scheme, rest) = split_scheme(text)?;
         let (authority, path, query) = split_rest(rest)?;
-        let kind = Kind::of(&scheme)?;
+        let (protocol, transport) = protocol_of(&scheme)?;
         let (host, port) = split_authority(authority)?;
         let host = Host::parse(host)?;
-        match kind {
-            Kind::Redfish(transport) => {
-                if query.is_some() {
-                    return Err(AddressError::Query);
-                }
-                let system_path = match path {
-                    path if NO_SYSTEM.contains(&path) => None,
-                    path => Some(ResourcePath::parse(path)?),
-                };
-                Ok(Self {
-                    protocol: Protocol::Redfish,
-                    transport,
-                    host,
-                    port: port.unwrap_or(transport.default_port()),
-                    system_path,
-                    privilege: Privilege::Operator,
-                })
+        let (system_path, privilege, default_port) = match protocol {
+            Protocol::Redfish if query.is_some() => return Err(AddressError::Query),
+            Protocol::Redfish if NO_SYSTEM.contains(&path) => {
+                (None, Privilege::Operator, transport.default_port())
             }
-            Kind::Ipmi => {
-                if !matches!(path, "" | "/") {
-                    return Err(AddressError::PathOnIpmi);
-                }
-                Ok(Self {
-                    protocol: Protocol::Ipmi,
-                    transport: Transport::Https,
-                    host,
-                    port: port.unwrap_or(623),
-                    system_path: None,
-                    privilege: privilege(query)?,
-                })
+            Protocol::Redfish => {
+                let path = ResourcePath::parse(path)?;
+                (Some(path), Privilege::Operator, transport.default_port())
             }
-        }
+            Protocol::Ipmi if !matches!(path, "" | "/") => return Err(AddressError::PathOnIpmi),
+            Protocol::Ipmi => (None, privilege(query)?, 623),
+        };
+        Ok(Self {
+            protocol,
+            transport,
+            host,
+            port: port.unwrap_or(default_port),
+            system_path,
+            privilege,
+        })
     }
 }
 

@@ -1,47 +1,42 @@
 //! Where an address is cut, and what its scheme means.
 
-use super::{AddressError, Privilege, Transport};
+use super::{AddressError, Privilege, Protocol, Transport};
 
-/// What a scheme asks for.
-pub(super) enum Kind {
-    Redfish(Transport),
-    Ipmi,
-}
+const REDFISH: [&str; 9] = [
+    "redfish",
+    "ilo5-redfish",
+    "idrac-redfish",
+    "redfish-virtualmedia",
+    "ilo5-virtualmedia",
+    "idrac-virtualmedia",
+    "redfish-uefihttp",
+    "ibmc",
+    "idrac",
+];
 
-impl Kind {
-    /// Reads a lower-case scheme of metal3. Of the drivers that baremetal-operator has removed, `ilo5`, `ibmc`
-    /// and `idrac` belong to BMCs that speak Redfish; for the others the administrator has to choose.
-    pub(super) fn of(scheme: &str) -> Result<Self, AddressError> {
-        let unknown = || AddressError::UnknownScheme(scheme.chars().take(32).collect());
-        let (family, transport) = match scheme.split_once('+') {
-            Some((family, "https")) => (family, Some(Transport::Https)),
-            Some((family, "http")) => (family, Some(Transport::Http)),
-            Some(_) => return Err(unknown()),
-            None => (scheme, None),
-        };
-        let ilo4 = "write redfish:// if this iLO 4 has firmware 2.30 or later, else ipmi://.";
-        let irmc = "write redfish:// if this iRMC speaks Redfish, else ipmi://.";
-        let removed = |scheme, advice| Err(AddressError::RemovedScheme { scheme, advice });
-        match (family, transport) {
-            (
-                "redfish"
-                | "ilo5-redfish"
-                | "idrac-redfish"
-                | "redfish-virtualmedia"
-                | "ilo5-virtualmedia"
-                | "idrac-virtualmedia"
-                | "redfish-uefihttp"
-                | "ibmc"
-                | "idrac",
-                transport,
-            ) => Ok(Self::Redfish(transport.unwrap_or(Transport::Https))),
-            ("ilo5", None) => Ok(Self::Redfish(Transport::Https)),
-            ("ipmi" | "libvirt", None) => Ok(Self::Ipmi),
-            ("irmc", None) => removed("irmc", irmc),
-            ("ilo4", None) => removed("ilo4", ilo4),
-            ("ilo4-virtualmedia", None) => removed("ilo4-virtualmedia", ilo4),
-            _ => Err(unknown()),
+/// Reads a lower-case scheme of metal3. Of the drivers that baremetal-operator has removed, `ilo5`, `ibmc`
+/// and `idrac` belong to BMCs that speak Redfish; for the others the administrator has to choose.
+pub(super) fn protocol_of(scheme: &str) -> Result<(Protocol, Transport), AddressError> {
+    let unknown = || AddressError::UnknownScheme(scheme.chars().take(32).collect());
+    let (family, transport) = match scheme.split_once('+') {
+        Some((family, "https")) => (family, Some(Transport::Https)),
+        Some((family, "http")) => (family, Some(Transport::Http)),
+        Some(_) => return Err(unknown()),
+        None => (scheme, None),
+    };
+    let ilo4 = "write redfish:// if this iLO 4 has firmware 2.30 or later, else ipmi://.";
+    let irmc = "write redfish:// if this iRMC speaks Redfish, else ipmi://.";
+    let removed = |scheme, advice| Err(AddressError::RemovedScheme { scheme, advice });
+    match (family, transport) {
+        (family, _) if REDFISH.contains(&family) => {
+            Ok((Protocol::Redfish, transport.unwrap_or(Transport::Https)))
         }
+        ("ilo5", None) => Ok((Protocol::Redfish, Transport::Https)),
+        ("ipmi" | "libvirt", None) => Ok((Protocol::Ipmi, Transport::Https)),
+        ("irmc", None) => removed("irmc", irmc),
+        ("ilo4", None) => removed("ilo4", ilo4),
+        ("ilo4-virtualmedia", None) => removed("ilo4-virtualmedia", ilo4),
+        _ => Err(unknown()),
     }
 }
 
@@ -110,14 +105,11 @@ pub(super) fn split_authority(authority: &str) -> Result<(&str, Option<u16>), Ad
         return Err(AddressError::NoHost);
     }
     if authority.starts_with('[') && host.parse::<std::net::Ipv6Addr>().is_err() {
-        return Err(AddressError::BadHost {
-            host: host.chars().take(64).collect(),
-            problem: if host.contains('%') {
-                "it has a zone, which means something on one machine only"
-            } else {
-                "only an IPv6 address stands in brackets"
-            },
-        });
+        let problem = match host.contains('%') {
+            true => "it has a zone, which means something on one machine only",
+            false => "only an IPv6 address stands in brackets",
+        };
+        return Err(AddressError::BadHost(host.chars().take(64).collect(), problem));
     }
     // Go lets "host:" stand for the default port.
     let Some(digits) = port.filter(|port| !port.is_empty()) else {

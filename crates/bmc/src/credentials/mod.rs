@@ -19,9 +19,10 @@ const IPMI_KEY: usize = 20;
 /// Wiped when the last owner drops them; `Debug` shows none.
 #[derive(Clone, PartialEq)]
 pub struct Credentials {
-    username: Zeroizing<String>,
-    password: Zeroizing<String>,
-    kg: Option<Zeroizing<Vec<u8>>>,
+    pub(crate) username: Zeroizing<String>,
+    pub(crate) password: Zeroizing<String>,
+    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
+    pub(crate) kg: Option<Zeroizing<Vec<u8>>>,
     /// `metadata.resourceVersion` of the Secret. A version that a BMC rejected once is not tried
     /// again, because BMCs lock accounts.
     pub version: String,
@@ -44,16 +45,11 @@ pub enum CredentialsError {
         "the key {0:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
     )]
     Characters(&'static str),
-    /// More than IPMI can carry.
+    /// More bytes than IPMI can carry.
     #[error(
-        "the key {key:?} of the Secret is longer than {limit} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
+        "the key {0:?} of the Secret is longer than {1} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
     )]
-    TooLongForIpmi {
-        /// The key.
-        key: &'static str,
-        /// The limit, in bytes.
-        limit: usize,
-    },
+    TooLongForIpmi(&'static str, usize),
     /// A user name of IPMI is ASCII.
     #[error(
         "the key {0:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
@@ -95,26 +91,13 @@ impl Credentials {
             (&self.password, "password", IPMI_KEY),
         ] {
             if text.len() > limit {
-                return Err(CredentialsError::TooLongForIpmi { key, limit });
+                return Err(CredentialsError::TooLongForIpmi(key, limit));
             }
         }
         if !self.username.is_ascii() {
             return Err(CredentialsError::NotAscii("username"));
         }
         Ok(())
-    }
-
-    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
-    pub(crate) fn kg(&self) -> Option<&[u8]> {
-        self.kg.as_deref().map(Vec::as_slice)
-    }
-
-    pub(crate) fn username(&self) -> &str {
-        &self.username
-    }
-
-    pub(crate) fn password(&self) -> &str {
-        &self.password
     }
 }
 

@@ -12,7 +12,7 @@ fn read(pairs: &[(&str, &[u8])]) -> Result<Credentials, CredentialsError> {
 fn both_keys_are_needed_and_trimmed() {
     let credentials = read(&[("username", b" root\n"), ("password", b"\tcanary word \r\n")]).unwrap();
     assert_eq!(
-        (credentials.username(), credentials.password()),
+        (credentials.username.as_str(), credentials.password.as_str()),
         ("root", "canary word")
     );
     assert!(!format!("{credentials:?}").contains("canary"));

@@ -84,23 +84,16 @@ fn hmac<D: Digest + BlockSizeUser>(key: &[u8], pieces: &[&[u8]]) -> Zeroizing<Ve
     Zeroizing::new(mac.finalize().into_bytes().to_vec())
 }
 
-/// What both sides said while the session was opened.
+/// What both sides said while the session was opened: SIDM, SIDC, RM, RC, GUIDC, RoleM (the whole byte), UNameM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transcript<'a> {
     pub(super) suite: CipherSuite,
-    /// SIDM.
     pub(super) console_id: u32,
-    /// SIDC.
     pub(super) managed_id: u32,
-    /// RM.
     pub(super) console_random: [u8; 16],
-    /// RC.
     pub(super) managed_random: [u8; 16],
-    /// GUIDC.
     pub(super) guid: [u8; 16],
-    /// RoleM, the whole byte.
     pub(super) role: u8,
-    /// UNameM.
     pub(super) name: &'a [u8],
 }
 

@@ -70,7 +70,10 @@ pub(super) struct Live {
 impl Ipmi {
     /// Checks the credentials against IPMI's limits and all addresses. Sends nothing to the BMC.
     pub(crate) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        check(&target.credentials)?;
+        target
+            .credentials
+            .check_for_ipmi()
+            .map_err(BmcError::CredentialsUnusable)?;
         let address = &target.address;
         let peers = target.allowed.resolve(&address.host, address.port).await?;
         Self::prepare_at(target, peers, deadlines)
@@ -82,7 +85,10 @@ impl Ipmi {
         peers: Vec<SocketAddr>,
         deadlines: Deadlines,
     ) -> Result<Self, BmcError> {
-        check(&target.credentials)?;
+        target
+            .credentials
+            .check_for_ipmi()
+            .map_err(BmcError::CredentialsUnusable)?;
         Ok(Self {
             peers,
             credentials: target.credentials,
@@ -141,9 +147,10 @@ impl Ipmi {
     /// One reading. A session in which there was no answer is not kept.
     async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<PowerRead, BmcError> {
         let began = Timestamp::now();
-        let answer = live
+        let asked = live
             .session
-            .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered)
+            .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered);
+        let answer = asked
             .await
             .map_err(|unanswered| unanswered.or(BmcError::NoAnswer))?;
         let ended = Timestamp::now();
@@ -215,16 +222,16 @@ impl Ipmi {
         let live = self.live.take().map(|live| live.session);
         let mut closed = Ok(false);
         let suspect = self.suspect.take().map(|(session, _)| session);
-        for session in [live, suspect].into_iter().flatten() {
-            let outcome = self.end(session).await;
+        for mut session in [live, suspect].into_iter().flatten() {
+            let outcome = session.close(self.closing()).await;
             closed = closed.and_then(|_| outcome.map(|()| true));
         }
         closed
     }
 
-    async fn end(&self, mut session: Session) -> Result<(), BmcError> {
-        let limit = self.deadlines.request.min(CLOSING);
-        session.close(after(limit)).await
+    /// Until when the end of a session is waited for.
+    fn closing(&self) -> Instant {
+        after(self.deadlines.request.min(CLOSING))
     }
 
     /// Puts the session aside in which a command was not answered. Answers whether there was one.
@@ -241,11 +248,11 @@ impl Ipmi {
 
     /// Makes sure that no earlier command can still arrive.
     async fn settle(&mut self, not_after: Instant) -> Result<(), BmcError> {
+        let deadline = self.closing().min(not_after);
         let Some((session, ends)) = &mut self.suspect else {
             return Ok(());
         };
-        let limit = self.deadlines.request.min(CLOSING);
-        if Instant::now() < *ends && session.close(after(limit).min(not_after)).await.is_err() {
+        if Instant::now() < *ends && session.close(deadline).await.is_err() {
             return Err(IpmiError::EarlierCommandUnderWay.into());
         }
         self.suspect = None;
@@ -258,9 +265,4 @@ impl Ipmi {
             None => Ok(()),
         }
     }
-}
-
-fn check(credentials: &Credentials) -> Result<(), BmcError> {
-    let checked = credentials.check_for_ipmi();
-    checked.map_err(BmcError::CredentialsUnusable)
 }

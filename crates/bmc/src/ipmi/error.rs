@@ -8,16 +8,11 @@ pub enum IpmiError {
     /// User name, password or KG are wrong. Not tried again by this conversation.
     #[error("the BMC and we do not agree on the IPMI login ({0}). Correct the Secret.")]
     LoginRejected(String),
-    /// The BMC opened a session and then said nothing to the login. Not tried again by itself.
+    /// The BMC opened a session and then said nothing to this message of the login. Not tried again by itself.
     #[error(
-        "the BMC does not answer {step} of the IPMI login ({cause}). Some BMCs stay silent to a user name or password that they do not know, so check the Secret; else check the network."
+        "the BMC does not answer {0} of the IPMI login ({1}). Some BMCs stay silent to a user name or password that they do not know, so check the Secret; else check the network."
     )]
-    LoginUnanswered {
-        /// The message of the login.
-        step: &'static str,
-        /// What happened.
-        cause: String,
-    },
+    LoginUnanswered(&'static str, String),
     /// The login is right, but the account may not do this. Nothing was done.
     #[error(
         "the BMC does not give the account this privilege ({0}). Give it OPERATOR on the LAN channel, or ask for less with ?privilegelevel= in the BMC address."
@@ -51,7 +46,7 @@ impl IpmiError {
     pub(crate) fn class(&self) -> (&'static str, Endurance) {
         match self {
             Self::LoginRejected(_) => ("BmcCredentialsRejected", Lasting),
-            Self::LoginUnanswered { .. } => ("BmcLoginUnanswered", LastingSilence),
+            Self::LoginUnanswered(..) => ("BmcLoginUnanswered", LastingSilence),
             Self::PrivilegeDenied(_) => ("BmcForbidden", Lasting),
             Self::NoCipherSuite(_) => ("BmcNoCipherSuite", Lasting),
             Self::Refused { busy: true, .. } => ("BmcIpmiError", Passing),

@@ -18,7 +18,6 @@ const MOST_ERRORS: u32 = 16;
 pub(super) enum Repeat {
     /// At growing intervals until the deadline.
     UntilAnswered,
-    /// Never.
     Never,
 }
 

@@ -11,7 +11,6 @@ use super::session::Session;
 use super::wire::Request;
 use super::wire::net_fn::APP;
 use super::{guid, status};
-use crate::address::Privilege;
 use crate::error::BmcError;
 
 const SET_SESSION_PRIVILEGE: u8 = 0x3b;
@@ -34,7 +33,7 @@ impl Ipmi {
         for peer in self.peers.clone() {
             let login = Login {
                 credentials: &self.credentials,
-                privilege: level(self.privilege),
+                privilege: self.privilege as u8,
                 deadline: after(share),
                 patience: self.deadlines.patience,
             };
@@ -56,7 +55,7 @@ impl Ipmi {
     /// Raises the privilege, because a session begins at USER (section 6.8) and Chassis Control needs
     /// OPERATOR, and reads the GUID. So an account that may not power anything is found out before it has to.
     async fn equip(&self, mut session: Session) -> Result<Live, BmcError> {
-        let wanted = level(self.privilege);
+        let wanted = self.privilege as u8;
         let data = [wanted];
         let set_privilege = Request::new(APP, SET_SESSION_PRIVILEGE, &data);
         let silent = |unanswered: Unanswered| unanswered.or(BmcError::NoAnswer);
@@ -108,14 +107,4 @@ async fn agree(
         }
     }
     Err(IpmiError::NoCipherSuite(refusals.join(", ")).into())
-}
-
-/// Table 13-11, requested maximum privilege level.
-fn level(privilege: Privilege) -> u8 {
-    match privilege {
-        Privilege::Callback => 1,
-        Privilege::User => 2,
-        Privilege::Operator => 3,
-        Privilege::Administrator => 4,
-    }
 }

@@ -37,7 +37,7 @@ impl Half {
             managed_random: [0; 16],
             guid: [0; 16],
             role: NAME_ONLY | login.privilege,
-            name: login.credentials.username().as_bytes(),
+            name: login.credentials.username.as_bytes(),
         };
         let transcript = self.prove_bmc(begun, login).await?;
         self.prove_us(&transcript, login).await
@@ -57,7 +57,7 @@ impl Half {
             begun.role,
             begun.name,
         );
-        let password = login.credentials.password().as_bytes();
+        let password = login.credentials.password.as_bytes();
         let mut wrong_at = None;
         let answer = |sent, datagram: &[u8]| {
             let reply = expected(datagram, PayloadType::Rakp2, tag, self.console_id)?;
@@ -85,8 +85,8 @@ impl Half {
     /// RAKP Messages 3 and 4.
     async fn prove_us(self, transcript: &Transcript<'_>, login: &Login<'_>) -> Result<Session, BmcError> {
         let tag = self.tag.wrapping_add(2);
-        let password = login.credentials.password().as_bytes();
-        let key = login.credentials.kg().unwrap_or(password);
+        let password = login.credentials.password.as_bytes();
+        let key = login.credentials.kg.as_ref().map_or(password, |kg| kg.as_slice());
         let sik: Zeroizing<Vec<u8>> = transcript.session_integrity_key(key);
         let message = wire::rakp3(tag, self.managed_id, &transcript.rakp3_code(password));
         // Made before the BMC may open its side, so that giving up on the way closes that, too.
@@ -130,10 +130,9 @@ async fn exchange<T>(
     answer: impl FnMut(u32, &[u8]) -> Option<Verdict<T>>,
 ) -> Result<Verdict<T>, BmcError> {
     let next = || Ok(message.to_vec());
-    let asked = link
-        .ask(login.deadline, Repeat::UntilAnswered, next, answer)
-        .await;
-    asked.map_err(|unanswered| unanswered.or(|cause| IpmiError::LoginUnanswered { step, cause }.into()))
+    let silent = |cause| IpmiError::LoginUnanswered(step, cause).into();
+    let asked = link.ask(login.deadline, Repeat::UntilAnswered, next, answer);
+    asked.await.map_err(|unanswered| unanswered.or(silent))
 }
 
 /// A wrong code after so many transmissions is a verdict once another transmission was answered wrongly, too.

@@ -28,10 +28,7 @@ impl Redactor {
     /// Knows the password as it is, and as HTTP Basic sends it.
     pub(super) fn new(credentials: &Credentials) -> Self {
         Self {
-            secrets: vec![
-                Zeroizing::new(credentials.password().to_owned()),
-                basic_token(credentials),
-            ],
+            secrets: vec![credentials.password.clone(), basic_token(credentials)],
         }
     }
 
@@ -77,6 +74,6 @@ impl Redactor {
 
 /// The credentials as HTTP Basic carries them (RFC 7617), without the scheme.
 pub(super) fn basic_token(credentials: &Credentials) -> Zeroizing<String> {
-    let pair = Zeroizing::new(format!("{}:{}", credentials.username(), credentials.password()));
+    let pair = Zeroizing::new(format!("{}:{}", *credentials.username, *credentials.password));
     Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(pair.as_bytes()))
 }

@@ -33,7 +33,7 @@ impl Redfish {
             && !offered.iter().any(|word| word == command.reset_type())
         {
             let offered = self.redactor.clean(&offered.join(", "));
-            return Err(BmcError::CommandNotOffered { command, offered });
+            return Err(BmcError::CommandNotOffered(command, offered));
         }
         let body = json!({ "ResetType": command.reset_type() }).to_string();
         // What became of the command before does not matter any more.

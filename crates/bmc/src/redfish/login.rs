@@ -155,7 +155,7 @@ impl Redfish {
 
     /// What a session is asked for with. A vector that grows would leave a copy of the password that nobody wipes.
     fn login_body(&self) -> Result<Bytes, BmcError> {
-        let [password, username] = [self.credentials.password(), self.credentials.username()];
+        let (password, username) = (&*self.credentials.password, &*self.credentials.username);
         // JSON writes a byte as six at most.
         let letters = password.len().saturating_add(username.len());
         let mut body = Zeroizing::new(Vec::with_capacity(letters.saturating_mul(6).saturating_add(40)));

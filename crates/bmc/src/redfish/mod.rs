@@ -61,10 +61,8 @@ struct Control {
 impl Redfish {
     /// Resolves and checks addresses and builds the TLS side. Sends nothing to the BMC.
     pub(super) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        let peers = target
-            .allowed
-            .resolve(&target.address.host, target.address.port)
-            .await?;
+        let address = &target.address;
+        let peers = target.allowed.resolve(&address.host, address.port).await?;
         let tls = match target.address.transport {
             Transport::Https => Some(ClientSide::new(&target.trust).await?),
             Transport::Http => None,
@@ -151,12 +149,13 @@ impl Redfish {
         let LoginState::Session(session) = &self.standing else {
             return Ok(false);
         };
-        let path = session.path.clone().ok_or_else(|| {
+        let lost = || {
             foreign(
                 "session",
                 "has no usable location, so that it stays until it times out",
             )
-        })?;
+        };
+        let path = session.path.clone().ok_or_else(lost)?;
         // 401 and 404: it has ended by itself.
         self.delete(&path).await?;
         Ok(true)
@@ -186,11 +185,11 @@ impl Redfish {
     /// rejected renewal, are final.
     async fn get(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
         self.log_in().await?;
-        let mut answer = self.fetch(path).await?;
+        let mut answer = self.send_again(Method::GET, path).await?;
         if answer.status.as_u16() == 401 && matches!(self.standing, LoginState::Session(_)) {
             self.forget_session();
             self.log_in().await?;
-            answer = self.fetch(path).await?;
+            answer = self.send_again(Method::GET, path).await?;
         }
         let status = answer.status.as_u16();
         if status == 401 || status == 403 && matches!(self.standing, LoginState::Basic { accepted: false }) {
@@ -210,10 +209,6 @@ impl Redfish {
             *accepted |= path.as_str() != select::ROOT;
         }
         Ok(answer)
-    }
-
-    async fn fetch(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
-        self.send_again(Method::GET, path).await
     }
 
     /// Sends a request that changes nothing when it is sent twice, once more if a kept connection turns
@@ -243,7 +238,7 @@ impl Redfish {
                 Some(_) => "another place".to_owned(),
                 None => "nowhere".to_owned(),
             };
-            return BmcError::Redirected { status, to };
+            return BmcError::Redirected(status, to);
         }
         let said = answer.said();
         let text = said.text(&self.redactor);
@@ -275,8 +270,5 @@ fn own(what: &'static str, reference: Option<&str>) -> Result<ResourcePath, BmcE
 }
 
 fn foreign(what: &'static str, problem: &str) -> BmcError {
-    BmcError::ForeignReference {
-        what,
-        problem: problem.to_owned(),
-    }
+    BmcError::ForeignReference(what, problem.to_owned())
 }

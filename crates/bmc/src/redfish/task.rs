@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -168,7 +168,7 @@ impl Redfish {
     /// readings, which decide.
     async fn ask(&mut self, path: &ResourcePath, followed: &mut Followed) -> Course {
         let limit = self.deadlines.request;
-        let answer = timeout(limit, self.fetch(path)).await;
+        let answer = timeout(limit, self.send_again(Method::GET, path)).await;
         let late = |_| Err(BmcError::NoAnswer(format!("nothing came within {limit:?}")));
         let answer = match answer.unwrap_or_else(late) {
             Ok(answer) => answer,

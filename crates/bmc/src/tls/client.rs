@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
+use super::signature::FOR_SHORT_RSA;
 use super::verifier::{AcceptAny, Chained, PinnedLeaf};
 use super::{ServerTrust, TlsFailure};
 use crate::error::BmcError;
@@ -37,6 +38,7 @@ impl ClientSide {
     pub(crate) async fn new(trust: &ServerTrust) -> Result<Self, BmcError> {
         // Passed explicitly: whether a process-wide default exists is not our business here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let algorithms = provider.signature_verification_algorithms;
         let mut pkcs1 = None;
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
             ServerTrust::CertificateAuthority(pem) => webpki(roots_of(pem)?, &provider)?,
@@ -45,11 +47,19 @@ impl ClientSide {
                 return Err(unusable(&"no fingerprint is given"));
             }
             ServerTrust::Fingerprints(pins) => {
-                let asking = Arc::new(PinnedLeaf::asking_for_pkcs1(pins.clone(), &provider));
-                pkcs1 = Some(config(&provider, &[&TLS12], asking)?);
-                Arc::new(PinnedLeaf::new(pins.clone(), &provider))
+                let pinned = |schemes| {
+                    let pins = pins.clone();
+                    Arc::new(PinnedLeaf {
+                        pins,
+                        algorithms,
+                        schemes,
+                    })
+                };
+                // What is accepted is the same.
+                pkcs1 = Some(config(&provider, &[&TLS12], pinned(FOR_SHORT_RSA.to_vec()))?);
+                pinned(algorithms.supported_schemes())
             }
-            ServerTrust::Unverified => Arc::new(AcceptAny(provider.signature_verification_algorithms)),
+            ServerTrust::Unverified => Arc::new(AcceptAny(algorithms)),
         };
         let full = config(&provider, &[&TLS13, &TLS12], verifier)?;
         Ok(Self { full, pkcs1 })

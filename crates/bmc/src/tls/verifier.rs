@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::leaf::{Leaf, PublicKey};
-use super::signature::{FOR_SHORT_RSA, refused, short_rsa, verify_tls12, verify_tls13};
+use super::signature::{refused, short_rsa, verify_tls12, verify_tls13};
 use super::{Fingerprint, TlsFailure};
 
 /// Accepts what webpki accepts, and nothing else. Where webpki refuses, says more.
@@ -72,30 +72,13 @@ fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFail
 /// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key: certificates are public.
 #[derive(Debug)]
 pub(super) struct PinnedLeaf {
-    pins: Vec<Fingerprint>,
-    algorithms: WebPkiSupportedAlgorithms,
-    /// What the peer may sign with.
-    schemes: Vec<SignatureScheme>,
+    pub(super) pins: Vec<Fingerprint>,
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
+    /// What the peer is asked to sign with.
+    pub(super) schemes: Vec<SignatureScheme>,
 }
 
 impl PinnedLeaf {
-    pub(super) fn new(pins: Vec<Fingerprint>, provider: &CryptoProvider) -> Self {
-        let algorithms = provider.signature_verification_algorithms;
-        Self {
-            pins,
-            algorithms,
-            schemes: algorithms.supported_schemes(),
-        }
-    }
-
-    /// Asks for signatures that a short RSA key can be verified with. What it accepts is the same.
-    pub(super) fn asking_for_pkcs1(pins: Vec<Fingerprint>, provider: &CryptoProvider) -> Self {
-        Self {
-            schemes: FOR_SHORT_RSA.to_vec(),
-            ..Self::new(pins, provider)
-        }
-    }
-
     /// The key of a certificate, if that is pinned: of no other certificate is a field worth reading.
     fn pinned_key<'a>(&self, certificate: &'a CertificateDer<'_>) -> Result<PublicKey<'a>, Error> {
         let seen = Fingerprint::of(certificate);

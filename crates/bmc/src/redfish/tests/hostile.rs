@@ -194,13 +194,7 @@ async fn redirects_are_not_followed() {
     ] {
         let fake = Fake::start(move |_| reply(307, &[("location", to.as_str())], "<html></html>")).await;
         let error = connect(of(&fake)).await.read().await.unwrap_err();
-        assert_eq!(
-            error,
-            BmcError::Redirected {
-                status: 307,
-                to: shown.to_owned()
-            }
-        );
+        assert_eq!(error, BmcError::Redirected(307, shown.to_owned()));
         assert_fit_to_show(&error);
         assert_eq!((fake.log().len(), elsewhere.accepted()), (1, 0));
     }

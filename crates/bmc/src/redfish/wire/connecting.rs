@@ -193,10 +193,8 @@ impl Secured {
             Some(failure) => BmcError::Tls(failure),
             None => unreachable(peer, &error),
         };
-        let stream = connector
-            .connect(self.name.clone(), stream)
-            .await
-            .map_err(failed)?;
+        let stream = connector.connect(self.name.clone(), stream);
+        let stream = stream.await.map_err(failed)?;
         let protection = Protection::of(stream.get_ref().1);
         Ok((stream, protection))
     }

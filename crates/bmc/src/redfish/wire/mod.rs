@@ -146,15 +146,14 @@ impl Wire {
         if address.port != address.transport.default_port() {
             authority = format!("{authority}:{}", address.port);
         }
+        let secured = |client| Secured::new(client, &address.host);
         Ok(Self {
             peers,
             host: address.host.clone(),
             port: address.port,
             host_header: HeaderValue::try_from(authority)
                 .map_err(|error| BmcError::TrustUnusable(error.to_string()))?,
-            tls: tls
-                .map(|client| Secured::new(client, &address.host))
-                .transpose()?,
+            tls: tls.map(secured).transpose()?,
             deadlines,
             live: None,
             keeps_none: false,
