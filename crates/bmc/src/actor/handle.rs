@@ -25,7 +25,7 @@ pub enum Urgency {
 #[derive(Clone, Debug, Default)]
 pub struct Bmcs {
     pub(super) places: Arc<Mutex<BTreeMap<Place, Known>>>,
-    outcomes: Outcomes,
+    pub(super) outcomes: Outcomes,
     pub(super) deadlines: Deadlines,
 }
 

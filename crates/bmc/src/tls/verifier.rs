@@ -62,7 +62,7 @@ fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFail
     let Error::InvalidCertificate(CertificateError::BadSignature) = error else {
         return error;
     };
-    let key = Leaf::read(certificate).and_then(|leaf| leaf.key());
+    let key = Leaf::read(certificate).and_then(|leaf| PublicKey::read(leaf.spki));
     match key.ok().and_then(|key| short_rsa(&key)) {
         Some(bits) => refused(TlsFailure::RsaKeyTooShort(bits)),
         None => refused(otherwise.clone()),
@@ -86,7 +86,7 @@ impl PinnedLeaf {
             return Err(refused(TlsFailure::FingerprintMismatch(seen)));
         }
         Leaf::read(certificate)
-            .and_then(|leaf| leaf.key())
+            .and_then(|leaf| PublicKey::read(leaf.spki))
             .map_err(|error| refused(TlsFailure::UnusableKey(format!("it cannot be read: {error}"))))
     }
 }

@@ -44,7 +44,7 @@ fn not_after(certificate: &[u8]) -> Option<Timestamp> {
 pub(super) struct Leaf<'a> {
     validity: &'a [u8],
     /// The SubjectPublicKeyInfo with its tag and length.
-    spki: &'a [u8],
+    pub(super) spki: &'a [u8],
 }
 
 impl<'a> Leaf<'a> {
@@ -84,20 +84,6 @@ impl<'a> Leaf<'a> {
         let validity: Validity = Validity::from_der(self.validity)?;
         Ok(validity.not_after.to_unix_duration().as_secs())
     }
-
-    /// Its key, or what is wrong with the DER, and where.
-    pub(super) fn key(&self) -> Result<PublicKey<'a>> {
-        AnyRef::from_der(self.spki)?.sequence(|fields| {
-            let algorithm = AnyRef::decode(fields)?;
-            algorithm.tag().assert_eq(Tag::Sequence)?;
-            let bits = BitStringRef::decode(fields)?;
-            Ok(PublicKey {
-                spki: self.spki,
-                algorithm: algorithm.value(),
-                bits: bits.as_bytes().ok_or(ErrorKind::Value { tag: Tag::BitString })?,
-            })
-        })
-    }
 }
 
 /// A SubjectPublicKeyInfo.
@@ -110,7 +96,21 @@ pub(super) struct PublicKey<'a> {
     pub(super) bits: &'a [u8],
 }
 
-impl PublicKey<'_> {
+impl<'a> PublicKey<'a> {
+    /// Reads it, or says what is wrong with the DER, and where.
+    pub(super) fn read(spki: &'a [u8]) -> Result<Self> {
+        AnyRef::from_der(spki)?.sequence(|fields| {
+            let algorithm = AnyRef::decode(fields)?;
+            algorithm.tag().assert_eq(Tag::Sequence)?;
+            let bits = BitStringRef::decode(fields)?;
+            Ok(Self {
+                spki,
+                algorithm: algorithm.value(),
+                bits: bits.as_bytes().ok_or(ErrorKind::Value { tag: Tag::BitString })?,
+            })
+        })
+    }
+
     /// How many bits the modulus has, if it is an RSA key (RFC 8017, appendix A.1.1).
     pub(super) fn rsa_bits(&self) -> Option<usize> {
         if self.algorithm != alg_id::RSA_ENCRYPTION.as_ref() {
@@ -131,7 +131,7 @@ impl PublicKey<'_> {
 /// whether its key and its last moment can be read.
 pub fn read_certificate(bytes: &[u8]) -> bool {
     Leaf::read(bytes).is_ok_and(|leaf| {
-        let key = leaf.key();
+        let key = PublicKey::read(leaf.spki);
         let short = key.as_ref().ok().and_then(PublicKey::rsa_bits);
         leaf.not_after().is_ok() && key.is_ok() && short != Some(0)
     })
