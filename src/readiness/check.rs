@@ -12,6 +12,7 @@ use remediator_api::views::Machine;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
+use remediator_core::strategy::HostControl;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
@@ -229,7 +230,8 @@ async fn of_machine(context: &Readiness, key: &HostKey) -> Result<Option<Subject
     };
     let host = match host::reference(&machine) {
         Ok(Some(reference)) => {
-            metal3::resolve_for_check(&context.sources.metal3, &machine, &reference).await?
+            let metal3 = &context.sources.metal3;
+            metal3::resolve_unbegun(metal3, &machine, &reference, HostControl::Direct).await?
         }
         Ok(None) => Err(Obstacle::new(
             Reason::HostNotFound,

@@ -10,7 +10,7 @@ use remediator_core::readiness::schedule::HostKey;
 use remediator_core::readiness::{Expected, judge, off_is_believable};
 
 use crate::api_call::ShellError;
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::readiness::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
@@ -42,7 +42,8 @@ pub(super) async fn ask(
     let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
     let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
     let expected = expected.or_else(|| host.host.stated_uuid.clone());
-    let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
+    let asker = Asker::Check(&key.namespace);
+    let conversation = match Conversation::open(&context.bmc, asker, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
     };

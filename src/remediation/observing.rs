@@ -13,7 +13,7 @@ use remediator_core::journal::Subject;
 use remediator_core::observed::Reading;
 
 use crate::api_call::{ShellError, list, within};
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_of_host;
 use crate::fencing::cleanup;
@@ -141,7 +141,8 @@ impl Acting<'_> {
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
         let expected = expected_uuid(self.remediation, self.facts, host);
-        Conversation::open(&self.context.bmc, self.remediation, host, expected).await
+        let asker = Asker::Remediation(self.remediation);
+        Conversation::open(&self.context.bmc, asker, host, expected).await
     }
 
     async fn read_cleanup(&self) -> Result<Reading<Vec<String>>, ShellError> {
@@ -158,13 +159,13 @@ impl Acting<'_> {
             return Ok(Reading { began, found });
         }
         let api = Api::<VolumeAttachment>::all(client.clone());
-        let attached_here = |attachment: &VolumeAttachment| cleanup::is_of_node(attachment, &node);
+        let attached_here = |attachment: &VolumeAttachment| attachment.spec.node_name == node;
         // No field selects them by Node, so all are looked through.
         let all = ListParams::default();
         let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
         let staying = cleanup::claims_that_stay(&pods);
         for attachment in &attachments {
-            let stays = match cleanup::volume_of(attachment) {
+            let stays = match attachment.spec.source.persistent_volume_name.as_deref() {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;
                     claim.is_some_and(|claim| staying.contains(&claim))

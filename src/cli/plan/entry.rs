@@ -199,7 +199,7 @@ async fn host(
     let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
     match reference(machine) {
         Err(obstacle) => Ok(Err(obstacle)),
-        Ok(Some(reference)) => metal3::resolve_for_plan(&world.metal3, machine, &reference, control)
+        Ok(Some(reference)) => metal3::resolve_unbegun(&world.metal3, machine, &reference, control)
             .await
             .map_err(|error| anyhow!(crate::report::chain(&error))),
         Ok(None) => Ok(among_endpoints(

@@ -1,5 +1,8 @@
 //! What it takes to talk to the BMC of a host: rules, login and trust, read when they are needed.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,9 +12,7 @@ use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
 use remediator_api::remediation_policy::{BmcRules, Transport};
-use remediator_bmc::{
-    AllowedNetworks, AuthMethod, BmcTarget, Credentials, IpmiFallback, ServerTrust, TransportSecurity,
-};
+use remediator_bmc::{AllowedNetworks, AuthMethod, BmcTarget, Credentials, ServerTrust, TransportSecurity};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
@@ -64,28 +65,22 @@ pub(crate) async fn login(
 ) -> Result<Result<Login, Obstacle>, ShellError> {
     let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
     let name = &host.secret;
-    match within("reading the BMC's Secret", secrets.get_opt(name)).await {
-        Ok(Some(secret)) => Ok(Ok(Login {
-            secret: format!("{namespace}/{name}"),
-            version: secret.resource_version().unwrap_or_default(),
-            data: SecretData(secret.data.unwrap_or_default()),
-        })),
-        Ok(None) => {
-            let detail = format!("Secret {name} of {} does not exist", host.host.reference);
-            Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, detail)))
+    let missing = match within("reading the BMC's Secret", secrets.get_opt(name)).await {
+        Ok(Some(secret)) => {
+            return Ok(Ok(Login {
+                secret: format!("{namespace}/{name}"),
+                version: secret.resource_version().unwrap_or_default(),
+                data: SecretData(secret.data.unwrap_or_default()),
+            }));
         }
-        Err(error) if error.is_forbidden() => Ok(Err(Obstacle::new(
-            Reason::BmcCredentialsMissing,
-            not_allowed(&format!("Secret {name}"), namespace),
-        ))),
-        Err(error) => Err(error),
-    }
+        Ok(None) => format!("Secret {name} of {} does not exist", host.host.reference),
+        Err(error) if error.is_forbidden() => not_allowed(&format!("Secret {name}"), namespace),
+        Err(error) => return Err(error),
+    };
+    Ok(Err(Obstacle::new(Reason::BmcCredentialsMissing, missing)))
 }
 
 /// Puts everything together that a conversation with the BMC needs. `allowed`: where it may be.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with Secret or trust settings.
 pub(crate) async fn target(
     client: &Client,
     namespace: &str,
@@ -94,10 +89,8 @@ pub(crate) async fn target(
     (rules, allowed): (BmcRules, AllowedNetworks),
     expected_uuid: Option<SystemUuid>,
 ) -> Result<Result<BmcTarget, Obstacle>, ShellError> {
-    let bytes = login
-        .data
-        .0
-        .iter()
+    let values = login.data.0.iter();
+    let bytes = values
         .map(|(key, value)| (key.clone(), value.0.as_slice()))
         .collect();
     let credentials = match Credentials::from_secret(&bytes, &login.version) {
@@ -112,6 +105,9 @@ pub(crate) async fn target(
         HostTrust::AuthorityIn(source) => authority(client, namespace, host, source).await?,
         HostTrust::AsTheSecretSays => trust_of_secret(host, &login.data.0),
     };
+    let fallback = rules
+        .fallback_to_ipmi
+        .and_then(|allowed| u16::try_from(allowed.port).ok());
     Ok(trust.map(|trust| BmcTarget {
         address: host.address.clone(),
         credentials,
@@ -120,10 +116,7 @@ pub(crate) async fn target(
         expected_uuid,
         allowed,
         protocols: rules.protocols,
-        fallback: rules.fallback_to_ipmi.and_then(|allowed| {
-            let port = u16::try_from(allowed.port).ok()?;
-            Some(IpmiFallback { port })
-        }),
+        fallback,
         minimum_transport: match rules.minimum_transport {
             Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
             Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
@@ -146,16 +139,14 @@ async fn authority(
         CaSourceKind::ConfigMap => {
             let api = Api::<ConfigMap>::namespaced(client.clone(), namespace);
             let read = within("reading the CA's ConfigMap", api.get_opt(name)).await;
-            read.map(|found| {
-                found.map(|map| map.data.unwrap_or_default().remove(key).map(String::into_bytes))
-            })
+            let value = |map: ConfigMap| map.data.unwrap_or_default().remove(key).map(String::into_bytes);
+            read.map(|found| found.map(value))
         }
         CaSourceKind::Secret => {
             let api = Api::<Secret>::namespaced(client.clone(), namespace);
             let read = within("reading the CA's Secret", api.get_opt(name)).await;
-            read.map(|found| {
-                found.map(|secret| secret.data.unwrap_or_default().remove(key).map(|bytes| bytes.0))
-            })
+            let value = |secret: Secret| secret.data.unwrap_or_default().remove(key).map(|bytes| bytes.0);
+            read.map(|found| found.map(value))
         }
     };
     match found {
@@ -173,22 +164,17 @@ fn trust_of_secret(
 ) -> Result<ServerTrust, Obstacle> {
     let place = |key: &str| format!("key {key} of Secret {}", host.secret);
     match (data.get(FINGERPRINTS_KEY), data.get(CA_KEY)) {
-        (Some(_), Some(_)) => Err(Obstacle::new(
-            Reason::BmcTlsUntrusted,
-            format!(
-                "Secret {} has both {FINGERPRINTS_KEY} and {CA_KEY}, and only one of them can hold",
-                host.secret
-            ),
-        )),
+        (Some(_), Some(_)) => {
+            let both = format!("both {FINGERPRINTS_KEY} and {CA_KEY}, and only one of them can hold");
+            let detail = format!("Secret {} has {both}", host.secret);
+            Err(Obstacle::new(Reason::BmcTlsUntrusted, detail))
+        }
         (Some(bytes), None) => {
             let text = String::from_utf8_lossy(&bytes.0);
-            let texts: Vec<String> = text
-                .split([',', '\n'])
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-                .collect();
-            fingerprints(&texts, &place(FINGERPRINTS_KEY), Reason::BmcTlsUntrusted)
-                .map(ServerTrust::Fingerprints)
+            let texts = text.split([',', '\n']).map(|text| text.trim().to_owned());
+            let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+            let pins = fingerprints(&texts, &place(FINGERPRINTS_KEY), Reason::BmcTlsUntrusted);
+            pins.map(ServerTrust::Fingerprints)
         }
         (None, Some(bytes)) => pem_text(&place(CA_KEY), &bytes.0),
         (None, None) => Ok(ServerTrust::SystemRoots),
@@ -196,13 +182,9 @@ fn trust_of_secret(
 }
 
 fn pem_text(place: &str, bytes: &[u8]) -> Result<ServerTrust, Obstacle> {
-    match std::str::from_utf8(bytes) {
-        Ok(pem) => Ok(ServerTrust::CertificateAuthority(pem.to_owned())),
-        Err(_) => Err(Obstacle::new(
-            Reason::BmcTlsUntrusted,
-            format!("{place} must be PEM text"),
-        )),
-    }
+    let pem = std::str::from_utf8(bytes)
+        .map_err(|_| Obstacle::new(Reason::BmcTlsUntrusted, format!("{place} must be PEM text")))?;
+    Ok(ServerTrust::CertificateAuthority(pem.to_owned()))
 }
 
 fn not_allowed(what: &str, namespace: &str) -> String {
@@ -210,25 +192,4 @@ fn not_allowed(what: &str, namespace: &str) -> String {
         "this daemon's role does not let it read {what} in namespace {namespace}; apply \
          components/bmc-namespace there"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_login_shows_the_keys_of_its_secret_and_no_value() {
-        let value = |text: &str| ByteString(text.as_bytes().to_vec());
-        let login = Login {
-            secret: "metal/bmc".to_owned(),
-            version: "7".to_owned(),
-            data: SecretData(BTreeMap::from([("password".to_owned(), value("canary"))])),
-        };
-        let shown = format!("{login:?}");
-        assert!(
-            shown.contains("metal/bmc") && shown.contains("password"),
-            "{shown}"
-        );
-        assert!(!shown.contains("canary") && !shown.contains("99"), "{shown}");
-    }
 }

@@ -1,10 +1,60 @@
-//! What the numbers in answers mean.
+//! What the numbers in answers mean, those about power first of all.
+
+#[cfg(test)]
+mod tests;
 
 use super::error::IpmiError;
+use super::session::Answer;
+use crate::error::BmcError;
+use crate::{CommandAnswer, Refusal};
+use remediator_core::power::PowerState;
 
-/// Whether a BMC that refuses to open a session with this RMCP+ status code (table 13-15) may agree
-/// to another cipher suite. Besides 0x11, "no cipher suite match", BMCs are known to send wrong ones
-/// (FreeIPMI, "LAN Authentication" notes 19 and 20).
+/// Reads Get Chassis Status (section 28.2). A BMC that reports a fault of the power or of its control
+/// does not know that the host is off, whatever it says in the bit for it.
+pub(super) fn chassis_status(answer: &Answer) -> Result<(PowerState, &'static str), BmcError> {
+    const ON: u8 = 0x01;
+    const FAULT: u8 = 0x08;
+    const CONTROL_FAULT: u8 = 0x10;
+    let step = "Get Chassis Status";
+    if answer.completion != 0 {
+        return Err(complaint(step, answer.completion).into());
+    }
+    let [power, _, _, ..] = answer.data.as_slice() else {
+        let found = format!("{step} with {} bytes", answer.data.len());
+        return Err(IpmiError::Malformed(found).into());
+    };
+    Ok(match power {
+        power if power & ON != 0 => (PowerState::On, "On"),
+        power if power & FAULT != 0 => (PowerState::Unknown, "Off, power fault"),
+        power if power & CONTROL_FAULT != 0 => (PowerState::Unknown, "Off, power control fault"),
+        _ => (PowerState::Off, "Off"),
+    })
+}
+
+/// What the answer to Chassis Control means (table 5-2).
+pub(super) fn verdict(completion: u8) -> Result<CommandAnswer, BmcError> {
+    let text = completed("Chassis Control", completion);
+    let refused = |class, text| {
+        Ok(CommandAnswer::Refused {
+            class,
+            text,
+            retry_after: None,
+        })
+    };
+    match completion {
+        0x00 => Ok(CommandAnswer::Accepted),
+        // It took too long or lost its response, but may have acted.
+        0xc3 | 0xce => Err(BmcError::UnknownOutcome(text)),
+        code if is_denial(code) => Err(IpmiError::PrivilegeDenied(text).into()),
+        0xd5 => Ok(CommandAnswer::AlreadyThereOrConflict { text }),
+        code if is_busy(code) => refused(Refusal::Busy, text),
+        0xc1 | 0xc2 | 0xc7 | 0xc9 | 0xcc | 0xd6 => refused(Refusal::Unsupported, text),
+        _ => refused(Refusal::Failed, text),
+    }
+}
+
+/// Whether a BMC that refuses a session with this RMCP+ status code (table 13-15) may agree to another cipher
+/// suite. BMCs are known to send others than 0x11 (FreeIPMI, "LAN Authentication" notes 19 and 20).
 pub(super) fn is_about_the_suite(status: u8) -> bool {
     matches!(status, 0x04 | 0x05 | 0x0a | 0x10 | 0x11 | 0x12)
 }
@@ -13,8 +63,8 @@ pub(super) fn is_about_the_suite(status: u8) -> bool {
 pub(super) fn refusal(step: &str, status: u8) -> IpmiError {
     let text = format!("{step}: RMCP+ status {status:#04x}, {}", rmcp_plus(status));
     match status {
-        0x09 | 0x0a => IpmiError::PrivilegeDenied { text },
-        0x0c..=0x0f => IpmiError::LoginRejected { text },
+        0x09 | 0x0a => IpmiError::PrivilegeDenied(text),
+        0x0c..=0x0f => IpmiError::LoginRejected(text),
         // Out of sessions, or our half-open one is forgotten: both pass.
         0x01 | 0x02 | 0x08 | 0x0b => IpmiError::Refused { text, busy: true },
         _ => IpmiError::Refused { text, busy: false },
@@ -25,10 +75,10 @@ pub(super) fn refusal(step: &str, status: u8) -> IpmiError {
 /// command.
 pub(super) fn complaint(step: &str, completion: u8) -> IpmiError {
     let text = completed(step, completion);
+    let busy = is_busy(completion);
     if is_denial(completion) {
-        IpmiError::PrivilegeDenied { text }
+        IpmiError::PrivilegeDenied(text)
     } else {
-        let busy = is_busy(completion);
         IpmiError::Refused { text, busy }
     }
 }

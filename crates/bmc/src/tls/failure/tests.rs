@@ -23,18 +23,18 @@ fn number_and_advice(failure: &TlsFailure) -> (usize, &'static [&'static str]) {
         TlsFailure::NotYetValid => (2, &["Correct the clock", PIN]),
         TlsFailure::NameMismatch => (3, &["subject alternative name", PIN]),
         TlsFailure::UnknownIssuer => (4, &["Configure its CA certificate", PIN]),
-        TlsFailure::FingerprintMismatch { .. } => (5, &["Compare it with the BMC's console"]),
+        TlsFailure::FingerprintMismatch(_) => (5, &["Compare it with the BMC's console"]),
         TlsFailure::IssuerSignature => (6, &["Configure the certificate of the CA", PIN]),
         TlsFailure::BadSignature => (7, &["Find out whether something else answers"]),
-        TlsFailure::RsaKeyTooShort { .. } => (8, &["2048 bits or an ECDSA key", "fingerprint"]),
-        TlsFailure::RsaKeyNeedsTls12 { .. } => (9, &["Enable TLS 1.2", "2048 bits or an ECDSA key"]),
-        TlsFailure::UnusableKey { .. } => (10, &["2048 bits or an ECDSA key on P-256"]),
+        TlsFailure::RsaKeyTooShort(_) => (8, &["2048 bits or an ECDSA key", "fingerprint"]),
+        TlsFailure::RsaKeyNeedsTls12(_) => (9, &["Enable TLS 1.2", "2048 bits or an ECDSA key"]),
+        TlsFailure::UnusableKey(_) => (10, &["2048 bits or an ECDSA key on P-256"]),
         TlsFailure::OldVersion => (11, &["Give the BMC a new certificate", PIN]),
-        TlsFailure::BadCertificate { .. } => (12, &["Give the BMC a new certificate", PIN]),
+        TlsFailure::BadCertificate(_) => (12, &["Give the BMC a new certificate", PIN]),
         TlsFailure::HandshakeFailure => (13, WAYS_OUT),
         TlsFailure::ProtocolVersion => (14, WAYS_OUT),
         TlsFailure::NotTls => (15, &["Check the port", "redfish+http://"]),
-        TlsFailure::Other { .. } => (16, &["openssl s_client"]),
+        TlsFailure::Other(_) => (16, &["openssl s_client"]),
     }
 }
 
@@ -106,24 +106,17 @@ fn about_certificates() -> Vec<(Error, TlsFailure, &'static str)> {
         ),
         (
             theirs(Webpki::UnsupportedCriticalExtension),
-            TlsFailure::BadCertificate {
-                detail: detail("UnsupportedCriticalExtension"),
-            },
+            TlsFailure::BadCertificate(detail("UnsupportedCriticalExtension")),
             UNTRUSTED,
         ),
     ];
     for (failure, reason) in [
-        (TlsFailure::FingerprintMismatch { seen }, UNTRUSTED),
+        (TlsFailure::FingerprintMismatch(seen), UNTRUSTED),
         (TlsFailure::IssuerSignature, UNTRUSTED),
         (TlsFailure::BadSignature, UNTRUSTED),
-        (TlsFailure::RsaKeyTooShort { bits: 1024 }, UNTRUSTED),
-        (TlsFailure::RsaKeyNeedsTls12 { bits: 1024 }, FAILED),
-        (
-            TlsFailure::UnusableKey {
-                detail: detail("odd"),
-            },
-            UNTRUSTED,
-        ),
+        (TlsFailure::RsaKeyTooShort(1024), UNTRUSTED),
+        (TlsFailure::RsaKeyNeedsTls12(1024), FAILED),
+        (TlsFailure::UnusableKey(detail("odd")), UNTRUSTED),
     ] {
         cases.push((ours(&failure), failure, reason));
     }
@@ -164,9 +157,7 @@ fn about_protocols() -> Vec<(Error, TlsFailure, &'static str)> {
         ),
         (
             Error::AlertReceived(AlertDescription::InternalError),
-            TlsFailure::Other {
-                detail: "received fatal alert: InternalError".to_owned(),
-            },
+            TlsFailure::Other("received fatal alert: InternalError".to_owned()),
             FAILED,
         ),
     ]
@@ -184,7 +175,7 @@ fn every_failure_has_its_class_its_reason_and_says_what_to_do() {
         assert_eq!(failure, expected, "{error:?}");
         let (class, advice) = number_and_advice(&failure);
         classes.insert(class);
-        let said = BmcError::Tls { failure };
+        let said = BmcError::Tls(failure);
         assert_eq!(said.reason(), reason, "{said}");
         let said = said.to_string();
         assert!(said.ends_with('.') && !said.ends_with(".."), "{said}");
@@ -198,7 +189,7 @@ fn every_failure_has_its_class_its_reason_and_says_what_to_do() {
 #[test]
 fn only_what_has_no_class_may_pass_by_itself() {
     for (_, failure, _) in cases() {
-        let other = matches!(failure, TlsFailure::Other { .. });
+        let other = matches!(failure, TlsFailure::Other(_));
         assert_eq!(failure.is_transient(), other, "{failure}");
     }
 }

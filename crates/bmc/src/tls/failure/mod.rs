@@ -1,5 +1,8 @@
 //! Turns what rustls says into what an administrator can do.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
@@ -34,12 +37,9 @@ pub enum TlsFailure {
     UnknownIssuer,
     /// Not a pinned one.
     #[error(
-        "the certificate has the fingerprint {seen}, which is not trusted. Compare it with the BMC's console; add it only if they are equal."
+        "the certificate has the fingerprint {0}, which is not trusted. Compare it with the BMC's console; add it only if they are equal."
     )]
-    FingerprintMismatch {
-        /// The SHA-256 of the certificate that was presented.
-        seen: Fingerprint,
-    },
+    FingerprintMismatch(Fingerprint),
     /// The issuer's name is that of a trusted CA, the signature on the certificate is not.
     #[error(
         "the certificate is signed by another CA of the same name as the trusted one, or with a key or in a way that is too weak. Configure the certificate of the CA that signed it, or trust it by its fingerprint."
@@ -53,28 +53,19 @@ pub enum TlsFailure {
     /// An RSA key that no signature can be verified with: below 1024 bits, or, unless the certificate is
     /// pinned, below 2048.
     #[error(
-        "the certificate has an RSA key of {bits} bits, which is too short to verify it. Give the BMC one with an RSA key of 2048 bits or an ECDSA key; with 1024 bits or more it can also be trusted by its fingerprint."
+        "the certificate has an RSA key of {0} bits, which is too short to verify it. Give the BMC one with an RSA key of 2048 bits or an ECDSA key; with 1024 bits or more it can also be trusted by its fingerprint."
     )]
-    RsaKeyTooShort {
-        /// Of its modulus.
-        bits: usize,
-    },
+    RsaKeyTooShort(usize),
     /// Pinned, with an RSA key of 1024 bits or more but below 2048, and TLS 1.2 did not come about.
     #[error(
-        "the certificate is trusted, but has an RSA key of {bits} bits, and with that the BMC can prove over TLS 1.2 only that it is its own. Enable TLS 1.2 with ECDHE on the BMC, or give it a certificate with an RSA key of 2048 bits or an ECDSA key."
+        "the certificate is trusted, but has an RSA key of {0} bits, and with that the BMC can prove over TLS 1.2 only that it is its own. Enable TLS 1.2 with ECDHE on the BMC, or give it a certificate with an RSA key of 2048 bits or an ECDSA key."
     )]
-    RsaKeyNeedsTls12 {
-        /// Of its modulus.
-        bits: usize,
-    },
+    RsaKeyNeedsTls12(usize),
     /// A kind of key that we have no algorithm for, or that cannot be read.
     #[error(
-        "the key of the certificate cannot be used ({detail}). Give the BMC a certificate with an RSA key of 2048 bits or an ECDSA key on P-256."
+        "the key of the certificate cannot be used ({0}). Give the BMC a certificate with an RSA key of 2048 bits or an ECDSA key on P-256."
     )]
-    UnusableKey {
-        /// What is wrong with it.
-        detail: String,
-    },
+    UnusableKey(String),
     /// X.509 v1, which cannot say what a certificate is for.
     #[error(
         "the certificate is not of X.509 version 3. Give the BMC a new certificate, or trust it by its fingerprint."
@@ -82,12 +73,9 @@ pub enum TlsFailure {
     OldVersion,
     /// Broken, of another purpose, with unknown critical extensions.
     #[error(
-        "the certificate cannot be verified ({detail}). Give the BMC a new certificate, or trust it by its fingerprint."
+        "the certificate cannot be verified ({0}). Give the BMC a new certificate, or trust it by its fingerprint."
     )]
-    BadCertificate {
-        /// What rustls says.
-        detail: String,
-    },
+    BadCertificate(String),
     /// No cipher suite, group or signature algorithm in common. So answer BMCs that know RSA key exchange, DHE
     /// or CBC only.
     #[error(
@@ -105,11 +93,8 @@ pub enum TlsFailure {
     )]
     NotTls,
     /// Anything else.
-    #[error("{detail}. Try `openssl s_client` against the BMC to see more.")]
-    Other {
-        /// What rustls says.
-        detail: String,
-    },
+    #[error("{0}. Try `openssl s_client` against the BMC to see more.")]
+    Other(String),
 }
 
 impl TlsFailure {
@@ -118,51 +103,43 @@ impl TlsFailure {
         error.get_ref()?.downcast_ref::<Error>().map(Self::from)
     }
 
-    /// Whether the peer's identity is in doubt, rather than the ability to speak TLS with it.
-    pub fn is_about_trust(&self) -> bool {
+    fn kind(&self) -> Kind {
         match self {
             Self::CaUsedAsEndEntity
             | Self::Expired
             | Self::NotYetValid
             | Self::NameMismatch
             | Self::UnknownIssuer
-            | Self::FingerprintMismatch { .. }
+            | Self::FingerprintMismatch(_)
             | Self::IssuerSignature
             | Self::BadSignature
-            | Self::RsaKeyTooShort { .. }
-            | Self::UnusableKey { .. }
+            | Self::RsaKeyTooShort(_)
+            | Self::UnusableKey(_)
             | Self::OldVersion
-            | Self::BadCertificate { .. } => true,
-            Self::RsaKeyNeedsTls12 { .. }
-            | Self::HandshakeFailure
-            | Self::ProtocolVersion
-            | Self::NotTls
-            | Self::Other { .. } => false,
+            | Self::BadCertificate(_) => Kind::Trust,
+            Self::RsaKeyNeedsTls12(_) | Self::HandshakeFailure | Self::ProtocolVersion | Self::NotTls => {
+                Kind::Configuration
+            }
+            Self::Other(_) => Kind::Passing,
         }
+    }
+
+    /// Whether the peer's identity is in doubt, rather than the ability to speak TLS with it.
+    pub fn is_about_trust(&self) -> bool {
+        self.kind() == Kind::Trust
     }
 
     /// Whether it may pass by itself. A verdict about a certificate or a configuration does not.
     pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Other { .. } => true,
-            Self::CaUsedAsEndEntity
-            | Self::Expired
-            | Self::NotYetValid
-            | Self::NameMismatch
-            | Self::UnknownIssuer
-            | Self::FingerprintMismatch { .. }
-            | Self::IssuerSignature
-            | Self::BadSignature
-            | Self::RsaKeyTooShort { .. }
-            | Self::RsaKeyNeedsTls12 { .. }
-            | Self::UnusableKey { .. }
-            | Self::OldVersion
-            | Self::BadCertificate { .. }
-            | Self::HandshakeFailure
-            | Self::ProtocolVersion
-            | Self::NotTls => false,
-        }
+        self.kind() == Kind::Passing
     }
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    Trust,
+    Configuration,
+    Passing,
 }
 
 impl From<&Error> for TlsFailure {
@@ -194,9 +171,7 @@ impl From<&Error> for TlsFailure {
                 | InvalidMessage::MessageTooLarge
                 | InvalidMessage::InvalidEmptyPayload,
             ) => Self::NotTls,
-            other => Self::Other {
-                detail: other.to_string(),
-            },
+            other => Self::Other(other.to_string()),
         }
     }
 }
@@ -216,30 +191,20 @@ impl From<&CertificateError> for TlsFailure {
             CertificateError::UnsupportedSignatureAlgorithmContext { .. } => Self::IssuerSignature,
             CertificateError::Other(other) => match other.0.downcast_ref::<Self>() {
                 Some(ours) => ours.clone(),
-                None => Self::in_words_of_webpki(&other.to_string()),
+                None => in_words_of_webpki(&other.to_string()),
             },
-            other => Self::BadCertificate {
-                detail: other.to_string(),
-            },
+            other => Self::BadCertificate(other.to_string()),
         }
     }
 }
 
-impl TlsFailure {
-    /// webpki's own error type is not ours to name; its words are its variants' names.
-    fn in_words_of_webpki(words: &str) -> Self {
-        if words.contains("CaUsedAsEndEntity") {
-            Self::CaUsedAsEndEntity
-        } else if words.contains("UnsupportedCertVersion") {
-            Self::OldVersion
-        } else {
-            Self::BadCertificate {
-                detail: words.to_owned(),
-            }
-        }
+/// webpki's own error type is not ours to name; its words are its variants' names.
+fn in_words_of_webpki(words: &str) -> TlsFailure {
+    if words.contains("CaUsedAsEndEntity") {
+        TlsFailure::CaUsedAsEndEntity
+    } else if words.contains("UnsupportedCertVersion") {
+        TlsFailure::OldVersion
+    } else {
+        TlsFailure::BadCertificate(words.to_owned())
     }
 }
-
-#[cfg(test)]
-#[path = "failure_tests.rs"]
-mod tests;
