@@ -30,7 +30,6 @@ use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
-use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
 use crate::{api_call, metal3};
 
@@ -78,12 +77,13 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         served = prepare::what_is_served(&client, &cluster_api) => served,
     };
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
-    let on_node = {
-        let lost_nodes = lost_nodes.clone();
-        move |event: &_| lost_nodes.note(event)
-    };
-    let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
+    let caches = caches::start(
+        &client,
+        (&cluster_api, served),
+        &mut tasks,
+        lost_nodes.clone(),
+        &mhc_changes.0,
+    );
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
         () = &mut stop => return Ok(()),
@@ -124,7 +124,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, &changes, in_workload, mhc_changes, &mut tasks);
+    drive(&parts, in_workload, mhc_changes, &mut tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;

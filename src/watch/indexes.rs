@@ -172,17 +172,12 @@ impl Indexed for BMCEndpoint {
             return Vec::new();
         };
         let namespace = endpoint.namespace().unwrap_or_default();
-        let (machine, node) = (
-            endpoint.spec.machine_name.clone(),
-            endpoint.spec.node_name.clone(),
-        );
-        let uuid = endpoint.spec.system_uuid.as_deref().map(SystemUuid::parse);
-        let uuid = uuid.and_then(Result::ok);
-        let mut found = vec![EndpointIndex::Host(
-            namespace.clone(),
-            machine.clone(),
-            node.clone(),
-        )];
+        let spec = &endpoint.spec;
+        let (machine, node) = (spec.machine_name.clone(), spec.node_name.clone());
+        let uuid = endpoint.spec.system_uuid.as_deref();
+        let uuid = uuid.and_then(|uuid| SystemUuid::parse(uuid).ok());
+        let host = EndpointIndex::Host(namespace.clone(), machine.clone(), node.clone());
+        let mut found = vec![host];
         found.extend(machine.map(|name| EndpointIndex::Machine(namespace.clone(), name)));
         found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
         found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));

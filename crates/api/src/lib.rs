@@ -41,17 +41,11 @@ fn singleton(mut definition: CustomResourceDefinition) -> CustomResourceDefiniti
         message: Some("there is exactly one policy, and it is named default".to_owned()),
         ..ValidationRule::default()
     };
-    for version in &mut definition.spec.versions {
-        let schema = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut());
-        if let Some(schema) = schema {
-            schema
-                .x_kubernetes_validations
-                .get_or_insert_default()
-                .push(rule.clone());
-        }
+    let schemas = definition.spec.versions.iter_mut();
+    let schemas = schemas.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for schema in schemas {
+        let rules = schema.x_kubernetes_validations.get_or_insert_default();
+        rules.push(rule.clone());
     }
     definition
 }

@@ -28,7 +28,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::watch::change_events::{ChangeHandler, ChangeSender, MhcChange};
+use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::indexes::NodeIndex;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
@@ -189,7 +189,6 @@ impl WorkloadClusters {
             key: key.clone(),
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
-            wake: ChangeHandler::of_workload(&self.0.changes, &key.namespace),
             shared: Arc::downgrade(&self.0),
         };
         Entry {

@@ -49,7 +49,7 @@ async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
 async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
     let (clusters, key, mut told) = clusters();
     assert!(clusters.nodes(&key).is_err());
-    let (store, _, mut cache) = SharedCache::new();
+    let (store, mut cache) = SharedCache::new();
     let node = json!({"metadata": {"name": "one", "annotations": {keys::TAINTED_BY_ANNOTATION: "uid"}}});
     let node: Node = serde_json::from_value(node).unwrap();
     cache.apply(&Event::Apply(Guarded(Ok(node))));

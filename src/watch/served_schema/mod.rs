@@ -1,10 +1,8 @@
 //! Whether the API server knows every field that we write. It drops those it does not know without a
 //! word, and a journal that lost a field is worse than none: the daemon must not begin with it.
 
-use kube::{Client, CustomResourceExt as _};
-use remediator_api::{
-    BMCEndpoint, GROUP, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy,
-};
+use kube::Client;
+use remediator_api::{GROUP, custom_resource_definitions};
 use serde_json::{Map, Value};
 
 use crate::api_call::{ShellError, within};
@@ -22,46 +20,32 @@ pub(crate) async fn missing_fields(client: &Client) -> Result<Vec<String>, Shell
             field: "its path",
         })?;
     let served: Value = within("reading the served schemas", client.request(request)).await?;
-    let definitions = [
-        PowerCycleRemediation::crd(),
-        PowerCycleRemediationTemplate::crd(),
-        BMCEndpoint::crd(),
-        RemediationPolicy::crd(),
-    ];
     let mut missing = Vec::new();
-    for definition in definitions {
+    for definition in custom_resource_definitions() {
         let kind = &definition.spec.names.kind;
-        let ours = definition
-            .spec
-            .versions
-            .first()
-            .and_then(|version| version.schema.as_ref());
-        let ours = serde_json::to_value(ours.and_then(|schema| schema.open_api_v3_schema.as_ref()));
-        compare(
-            kind,
-            &ours.unwrap_or_default(),
-            of_kind(&served, kind),
-            &mut missing,
-        );
+        let version = definition.spec.versions.first();
+        let schema = version.and_then(|version| version.schema.as_ref());
+        let ours = serde_json::to_value(schema.and_then(|schema| schema.open_api_v3_schema.as_ref()));
+        let served = of_kind(&served, kind);
+        compare(kind, &ours.unwrap_or_default(), served, &mut missing);
     }
     Ok(missing)
 }
 
 /// The served schema of a kind.
 fn of_kind<'a>(served: &'a Value, kind: &str) -> &'a Value {
-    let schemas = served.pointer("/components/schemas").and_then(Value::as_object);
-    let of_kind = schemas.and_then(|schemas| {
-        schemas.values().find(|schema| {
-            let kinds = schema
-                .pointer("/x-kubernetes-group-version-kind")
-                .and_then(Value::as_array);
-            kinds.is_some_and(|kinds| {
-                kinds
-                    .iter()
-                    .any(|one| one.get("kind").and_then(Value::as_str) == Some(kind))
-            })
+    let is_it = |schema: &&Value| {
+        let kinds = schema
+            .get("x-kubernetes-group-version-kind")
+            .and_then(Value::as_array);
+        kinds.is_some_and(|kinds| {
+            kinds
+                .iter()
+                .any(|one| one.get("kind").and_then(Value::as_str) == Some(kind))
         })
-    });
+    };
+    let schemas = served.pointer("/components/schemas").and_then(Value::as_object);
+    let of_kind = schemas.and_then(|schemas| schemas.values().find(is_it));
     of_kind.unwrap_or(&Value::Null)
 }
 

@@ -84,24 +84,16 @@ pub struct PowerCycleRemediationSpec {
     pub strategy: StrategySpec,
 }
 
-/// The spec as it is read, field by field: of fields that are flattened into it, serde does not say which one
-/// could not be read.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// The spec as it is read: of fields that are flattened, serde does not say which one could not be read.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Fields {
-    #[serde(default)]
     machine_name: Option<String>,
-    #[serde(default)]
     node_name: Option<String>,
-    #[serde(default)]
     fencing_mode: FencingMode,
-    #[serde(default)]
     host_control: HostControl,
-    #[serde(default)]
     deadlines: DeadlinesSpec,
-    #[serde(default)]
     retries: RetriesSpec,
-    #[serde(default)]
     escalation: Escalation,
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{LabelsKept, Machine, lenient, narrow};
 use crate::go_duration::DurationText;
+use crate::guarded::has_strategy;
 use crate::keys;
 use remediator_core::facts::Lookup;
 use remediator_core::health::dialect::Dialect;
@@ -17,7 +18,7 @@ use remediator_core::health::selector::{RawRequirement, RawSelector};
 use remediator_core::health::{self, HealthCheck};
 
 /// What is read of the spec.
-#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "machine.openshift.io",
     version = "v1beta1",
@@ -35,13 +36,10 @@ pub struct MachineHealthCheckSpec {
     #[serde(default)]
     pub unhealthy_conditions: Vec<UnhealthyConditionView>,
     /// How many may be unhealthy before nothing is remediated any more.
-    #[serde(default)]
     pub max_unhealthy: Option<Value>,
     /// How long a Machine may be without a Node, in Go's syntax.
-    #[serde(default)]
     pub node_startup_timeout: Option<DurationText>,
     /// When set, the template wins over the strategy annotation.
-    #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
     /// What a MachineHealthCheck of Cluster API asks for; such a one is read by [`super::cluster_api`].
     #[serde(skip)]
@@ -57,28 +55,41 @@ pub struct ClusterApiHealthCheck {
     pub rules: RawRules,
 }
 
-/// One unhealthy condition.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One unhealthy condition, of a Machine's or of a Node's health check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UnhealthyConditionView {
     /// Condition type.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: String,
     /// Condition status.
-    #[serde(default)]
     pub status: String,
-    /// For how long, in Go's syntax.
-    #[serde(default)]
+    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`.
+    #[serde(alias = "duration")]
     pub timeout: DurationText,
 }
 
-/// A reference to a template.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+impl UnhealthyConditionView {
+    pub(super) fn raw(&self) -> RawCondition {
+        RawCondition {
+            kind: self.kind.clone(),
+            status: self.status.clone(),
+            timeout: self.timeout.read(),
+        }
+    }
+}
+
+/// A reference to a template, of a Machine's or of a Node's health check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct TemplateReference {
-    /// Kind of the template.
-    #[serde(default)]
+    /// `group/version`.
+    pub api_version: String,
+    /// Kind.
     pub kind: String,
-    /// Name of the template.
-    #[serde(default)]
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
     pub name: String,
 }
 
@@ -145,9 +156,7 @@ impl MachineHealthCheck {
     /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which
     /// would win over it.
     pub fn asks_for_power_cycles(&self) -> bool {
-        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
-        strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)
-            && self.spec.remediation_template.is_none()
+        has_strategy(&self.metadata) && self.spec.remediation_template.is_none()
     }
 
     /// Whether it asks for power cycles by a template of ours.
@@ -172,11 +181,6 @@ impl MachineHealthCheck {
     /// Everything that is wrong with its spec.
     pub fn rules(&self) -> Result<Rules, Malformed> {
         let spec = &self.spec;
-        let conditions = spec.unhealthy_conditions.iter().map(|condition| RawCondition {
-            kind: condition.kind.clone(),
-            status: condition.status.clone(),
-            timeout: condition.timeout.read(),
-        });
         if let Some(check) = &spec.cluster_api {
             return Rules::read(check.dialect, &check.rules);
         }
@@ -184,7 +188,11 @@ impl MachineHealthCheck {
             Dialect::OpenShift,
             &RawRules {
                 selector: raw(&spec.selector),
-                node_conditions: conditions.collect(),
+                node_conditions: spec
+                    .unhealthy_conditions
+                    .iter()
+                    .map(UnhealthyConditionView::raw)
+                    .collect(),
                 node_startup_timeout: spec.node_startup_timeout.as_ref().map(DurationText::read),
                 max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
                 ..RawRules::default()
@@ -200,15 +208,12 @@ impl MachineHealthCheck {
 
     fn facts_with(&self, rules: Result<Rules, String>) -> HealthCheck {
         let (rules, malformed) = rules.map_or_else(|wrong| (None, Some(wrong)), |rules| (Some(rules), None));
-        let (conditions, machine_conditions) = rules
-            .clone()
-            .map(|rules| (rules.node_conditions, rules.machine_conditions))
-            .unwrap_or_default();
-        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
+        let conditions = rules.clone();
+        let conditions = conditions.map(|rules| (rules.node_conditions, rules.machine_conditions));
+        let (conditions, machine_conditions) = conditions.unwrap_or_default();
         HealthCheck {
             name: self.name_any(),
-            external_baremetal: strategy
-                .is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL),
+            external_baremetal: has_strategy(&self.metadata),
             paused: self.is_paused(),
             has_template: self.spec.remediation_template.is_some(),
             conditions,

@@ -20,12 +20,12 @@ use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
-use crate::watch::change_events::ChangeHandler;
+use crate::watch::change_events;
 use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
 use crate::watch::shared_cache::SharedCache;
-use crate::watch::watching::WATCH_TIMEOUT;
+use crate::watch::watching::{WATCH_TIMEOUT, narrowed};
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
@@ -65,8 +65,6 @@ pub(super) struct Keeper {
     pub(super) client: Client,
     /// Outlives connections: a Node does not come back to life because a watch was begun anew.
     pub(super) lost_nodes: LostNodes,
-    /// Tells the health checker what matters to it, and outlives connections, too.
-    pub(super) wake: ChangeHandler<Node>,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -106,7 +104,7 @@ pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, 
 
 impl Keeper {
     /// Runs until nobody wants the cluster any more.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(self) {
         let mut pauses = Pauses::new();
         loop {
             let Some(shared) = self.shared.upgrade() else {
@@ -141,17 +139,14 @@ impl Keeper {
     }
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
-    async fn watch(&mut self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
-        let (store, _, mut cache) = SharedCache::new();
+    async fn watch(&self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
+        let (store, mut cache) = SharedCache::new();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
             .page_size(NODES_PAGE);
         let noting = self.lost_nodes.clone();
         let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
-            .modify(|node| match &mut node.0 {
-                Ok(node) => node.narrow(),
-                Err(invalid) => invalid.metadata.managed_fields = None,
-            })
+            .modify(|node| narrowed(node, Node::narrow))
             .inspect_ok(move |event| noting.note(event));
         let mut events = std::pin::pin!(events);
         let nodes = NodeCluster {
@@ -193,17 +188,15 @@ impl Keeper {
 
     /// Notes what the watch says; answers whether it has to be begun anew.
     fn noted(
-        &mut self,
+        &self,
         nodes: &NodeCluster,
         event: Option<watcher::Result<Event<Guarded<Node>>>>,
         news: &[NodeChange<Node>],
     ) -> bool {
-        if let Some(Ok(event)) = &event {
-            self.wake.note(event);
-        }
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
+        change_events::publish(&shared.changes, Some(&self.key.namespace), news);
         match event {
             Some(Ok(Event::Init | Event::InitApply(_))) => false,
             Some(Ok(Event::InitDone)) => {

@@ -32,7 +32,6 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         name: "blue".to_owned(),
     };
     let (changes, _) = tokio::sync::mpsc::unbounded_channel();
-    let wake = ChangeHandler::of_workload(&changes, &key.namespace);
     let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), changes);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
@@ -48,7 +47,6 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         key,
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
-        wake,
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)
@@ -97,7 +95,7 @@ async fn a_cluster_that_shows_nodes_without_end_is_given_up() {
         }
     })
     .await;
-    let (clusters, mut keeper) = wanted(pages.clone()).await;
+    let (clusters, keeper) = wanted(pages.clone()).await;
     let held = Credentials {
         kubeconfig: String::new(),
     };

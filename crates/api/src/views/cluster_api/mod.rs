@@ -3,16 +3,12 @@
 //! Sources: cluster-api `api/core/v1beta1`, `api/core/v1beta2`.
 
 mod cluster;
-mod externally_remediated;
 mod health_check;
-mod key;
 mod machine;
-mod owner_remediated;
+mod remediated;
 
-pub use cluster::Cluster;
-pub use externally_remediated::taken_back as external_remediation_taken_back;
-pub use key::ClusterKey;
-pub use owner_remediated::asked as owner_asked;
+pub use cluster::{Cluster, ClusterKey};
+pub use remediated::{external_remediation_taken_back, owner_asked};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;

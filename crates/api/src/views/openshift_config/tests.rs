@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_gate_is_on_when_every_version_has_it_on() {
-    let with =
-        json!({"version": "4.20", "enabled": [{"name": "Other"}, {"name": "Wanted"}], "disabled": []});
+    let with = json!({"version": "4.20", "enabled": [{"name": "Other"}, {"name": "Wanted"}], "disabled": []});
     let without =
         json!({"version": "4.19", "enabled": [{"name": "Other"}], "disabled": [{"name": "Wanted"}]});
     for (versions, expected) in [
