@@ -138,7 +138,7 @@ where
 }
 
 /// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and looks at each; none is kept. All
-/// pages together have the time of one call: a list is part of a look that must not be held up.
+/// pages together have the time of one call.
 ///
 /// # Errors
 /// Also when the list went out of date before its last page (410); whoever looks, looks again.
@@ -168,17 +168,17 @@ where
 impl ShellError {
     /// Whether the server said that the object is not there.
     pub(crate) fn is_not_found(&self) -> bool {
-        self.status().is_some_and(|status| status.code == 404)
+        self.has_code(404)
     }
 
     /// Whether the daemon's role does not allow the call.
     pub(crate) fn is_forbidden(&self) -> bool {
-        self.status().is_some_and(|status| status.code == 403)
+        self.has_code(403)
     }
 
     /// Whether the resourceVersion that the write named was not the present one.
     pub(crate) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict { .. }) || self.status().is_some_and(|status| status.code == 409)
+        matches!(self, Self::Conflict { .. }) || self.has_code(409)
     }
 
     /// Whether somebody has written to the object or deleted it; that is looked at first.
@@ -188,10 +188,8 @@ impl ShellError {
 
     /// Whether the server definitely refused the call, for whatever reason.
     pub(crate) fn is_refusal(&self) -> bool {
-        self.is_conflict()
-            || self
-                .status()
-                .is_some_and(|status| (400..500).contains(&status.code) && status.code != 429)
+        let is_refused = |code| (400..500).contains(&code) && code != 429;
+        self.is_conflict() || self.status().is_some_and(|status| is_refused(status.code))
     }
 
     /// Whether the object exists already.
@@ -206,20 +204,17 @@ impl ShellError {
     }
 
     fn status(&self) -> Option<&kube::core::Status> {
-        match self {
-            Self::Api { source, .. } => {
-                if let kube::Error::Api(status) = source.as_ref() {
-                    Some(status)
-                } else {
-                    None
-                }
-            }
-            Self::Conflict { .. }
-            | Self::Unreachable(_)
-            | Self::Timeout { .. }
-            | Self::Unanswered { .. }
-            | Self::Incomplete { .. } => None,
-        }
+        let Self::Api { source, .. } = self else {
+            return None;
+        };
+        let kube::Error::Api(status) = source.as_ref() else {
+            return None;
+        };
+        Some(status)
+    }
+
+    fn has_code(&self, code: u16) -> bool {
+        self.status().is_some_and(|status| status.code == code)
     }
 }
 

@@ -36,15 +36,14 @@ struct MachineMarks {
 impl Marks {
     /// Of a host with this system UUID, and of its Machine.
     pub(crate) fn of(uuid: SystemUuid, machine: Option<&Machine>) -> Self {
-        let machine = machine.map(|machine| MachineMarks {
-            api: machine.api(),
-            namespaced_name: format!(
-                "{}/{}",
-                machine.namespace().unwrap_or_default(),
-                machine.name_any()
-            ),
-            name: machine.name_any(),
-            provider_id: machine.spec.provider_id.clone().filter(|id| !id.is_empty()),
+        let machine = machine.map(|machine| {
+            let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+            MachineMarks {
+                api: machine.api(),
+                namespaced_name: format!("{namespace}/{name}"),
+                name,
+                provider_id: machine.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            }
         });
         Self { uuid, machine }
     }
@@ -84,10 +83,7 @@ impl Marks {
 
     /// Whether a Node is or may be the one that is told by them.
     pub(crate) fn may_be_on(&self, node: &Guarded<Node>) -> bool {
-        match bearing(node, self) {
-            Bearing::Yes | Bearing::Unknown(_) => true,
-            Bearing::No => false,
-        }
+        !matches!(bearing(node, self), Bearing::No)
     }
 
     /// The Nodes of a cluster that are or may be the one that is told by them; every other one is not.
@@ -110,11 +106,10 @@ impl Marks {
     fn are_on(&self, node: &Node) -> bool {
         self.machine.as_ref().is_some_and(|machine| {
             let linked = node.machine_link(machine.api);
-            let same_provider_id =
-                machine.provider_id.is_some() && machine.provider_id == node.spec.provider_id;
+            let provider_id = machine.provider_id.as_ref();
             linked.as_ref() == Some(&machine.namespaced_name)
                 || node.name_any() == machine.name
-                || same_provider_id
+                || provider_id.is_some() && provider_id == node.spec.provider_id.as_ref()
         })
     }
 }

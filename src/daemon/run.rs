@@ -23,7 +23,7 @@ use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
 use crate::remediation::{Remediator, leftover_taints, shutdown};
 use crate::report::condition_writer::ConditionWriter;
-use crate::report::{Metrics, Reporter, serve_metrics};
+use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
 use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
@@ -181,7 +181,8 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
 /// Has read what is counted elsewhere when somebody asks for the metrics.
 fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
     let caches = caches.clone();
-    metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
+    let name = ("remediations", "Remediations, by phase");
+    metrics.collect(name, Number::Gauge, "phase", move || {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for remediation in readable(&caches.remediations.all()) {
@@ -193,10 +194,9 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
         counts
     });
     let bmcs = bmcs.clone();
-    metrics.counter_of(
+    let name = (
         "bmc_requests",
         "Readings, inspections and commands that BMCs were asked for, by what came of it",
-        "outcome",
-        move || bmcs.outcomes(),
     );
+    metrics.collect(name, Number::Counter, "outcome", move || bmcs.outcomes());
 }

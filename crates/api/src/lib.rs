@@ -16,10 +16,28 @@ pub use bmc_endpoint::{BMCEndpoint, BMCEndpointSpec};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, ValidationRule,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResourceExt as _;
 pub use remediation::{PowerCycleRemediation, PowerCycleRemediationSpec, PowerCycleRemediationStatus};
 pub use remediation_policy::{RemediationPolicy, RemediationPolicySpec};
 pub use remediation_template::{PowerCycleRemediationTemplate, PowerCycleRemediationTemplateSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What became of an object that is not a remediation.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionsStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the object is valid and can be used. Of a BMCEndpoint also `Ready`: whether a remediation
+    /// of the host would work, by the last check of its BMC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}
 
 /// The group of our kinds.
 pub const GROUP: &str = "baremetal-remediator.io";

@@ -1,21 +1,19 @@
 //! The Node that has the system UUID of a host whose Machine has no Node, or otherwise is that Machine's: there
 //! has to be none.
 
-mod live;
-
-pub(crate) use live::live;
-
 use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
+use crate::api_call::{ShellError, each};
 use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::{Bearing, Marks, Search, bearing};
-use crate::watch::caches;
+use crate::clusters::node_match::{Bearing, LISTING, Marks, Search, Searched, bearing};
+use crate::clusters::workload::NODES_PAGE;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::NodeIndex;
@@ -66,14 +64,9 @@ pub(crate) fn both<'a, N>(
 /// Whether a Node shows that it is in the right cluster. The daemon's own is the right one.
 fn is_witness(of: Option<&ClusterKey>, machines: &IndexedStore<Machine>, node: &Node) -> bool {
     let Some(key) = of else { return true };
-    let machine =
-        machine_spoken_of(node).and_then(|(namespace, name)| caches::find(machines, Some(&namespace), &name));
-    machine.is_some_and(|guarded| {
-        guarded
-            .0
-            .as_ref()
-            .is_ok_and(|machine| is_of_cluster(machine, key))
-    })
+    let machine = machine_spoken_of(node).and_then(|(namespace, name)| machines.get(Some(&namespace), &name));
+    let is_of_cluster = |machine: &Machine| is_of_cluster(machine, key);
+    machine.is_some_and(|guarded| guarded.0.as_ref().is_ok_and(is_of_cluster))
 }
 
 /// The Node that is told by the marks, as the caches have it, of the cluster in which the Machine's would be; or
@@ -105,7 +98,7 @@ pub(crate) fn known(
     indexed(&nodes.nodes, marks, witnessed)
 }
 
-/// The same as [`among`] all of them: those that are left out are known to be another's.
+/// As [`among`] all of them: those that are left out are known to be another's.
 fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup<facts::Node> {
     let mut search = Search::of(marks.clone());
     for guarded in marks.candidates(nodes) {
@@ -142,6 +135,43 @@ fn holding(mut clusters: impl Iterator<Item = NodeCluster>, node: &facts::Node) 
         let there = cluster.find(&node.name);
         there.is_some_and(|there| there.uid().as_ref() == Some(&node.uid))
     })
+}
+
+/// The Node that is told by the marks, of the cluster in which the Machine's would be. The list is begun after this
+/// was asked.
+///
+/// # Errors
+/// When the API server does not say.
+pub(crate) async fn live(
+    clusters: &Clusters,
+    nodes: &NodeCluster,
+    marks: Marks,
+) -> Result<Searched, ShellError> {
+    let machines = clusters.caches.of(MachineApi::ClusterApi).machines.clone();
+    let (client, of, clock) = (nodes.client.clone(), nodes.of.clone(), clusters.clock.clone());
+    let search = move |asked: Vec<Marks>| {
+        let (machines, of) = (machines.clone(), of.clone());
+        let (api, began) = (Api::<Guarded<Node>>::all(client.clone()), clock.now());
+        async move {
+            let is_witness = |node: &Node| is_witness(of.as_ref(), &machines, node);
+            let mut searches: Vec<_> = asked.into_iter().map(Search::of).collect();
+            // One is enough.
+            let mut witnessed = false;
+            let look_at = |guarded: Guarded<Node>| {
+                witnessed = witnessed || guarded.0.as_ref().is_ok_and(is_witness);
+                for search in &mut searches {
+                    search.look_at(&guarded);
+                }
+            };
+            each(LISTING, &api, &ListParams::default().limit(NODES_PAGE), look_at).await?;
+            let ended = searches.into_iter().map(|search| Searched {
+                began,
+                found: search.ended(witnessed),
+            });
+            Ok(ended.collect())
+        }
+    };
+    nodes.searches.ask(marks, search).await
 }
 
 #[cfg(test)]

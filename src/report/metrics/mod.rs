@@ -14,7 +14,7 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use remediator_core::readiness::schedule::HostKey;
 
 /// Begins every name.
@@ -47,83 +47,71 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let mut root = Registry::default();
-        let registry = root.sub_registry_with_prefix(PREFIX);
-        let ready = Family::<HostLabels, Gauge>::default();
-        registry.register(
-            "bmc_ready",
-            "1 if a remediation of the host would work by the last check of its BMC, else 0",
-            ready.clone(),
-        );
-        let certificate_expiry = Family::<HostLabels, Gauge>::default();
-        registry.register(
-            "bmc_certificate_expiry_timestamp_seconds",
-            "Last moment of the certificate that the BMC presented, in seconds since 1970",
-            certificate_expiry.clone(),
-        );
-        let checks = Family::<OneLabel, Counter>::default();
-        registry.register("bmc_checks", "Checks of BMCs, by what they found", checks.clone());
-        let check_duration = Histogram::new(CHECK_SECONDS);
-        registry.register(
-            "bmc_check_duration_seconds",
-            "How long checks of BMCs took",
-            check_duration.clone(),
-        );
-        let standing_in = Family::<OneLabel, Gauge>::default();
-        registry.register(
-            "health_checker_standing_in",
-            "1 while this process evaluates the MachineHealthChecks of an API, else 0",
-            standing_in.clone(),
-        );
-        let unserved = Family::<OneLabel, Gauge>::default();
-        registry.register(
-            "unserved_health_checks",
-            "Health checks that ask for power cycles and that nobody evaluates, by kind",
-            unserved.clone(),
-        );
-        let (nodes_covered, short_circuit, remediation_success) = established(&mut root);
+        let own = root.sub_registry_with_prefix(PREFIX);
         Self {
+            ready: registered(
+                own,
+                "bmc_ready",
+                "1 if a remediation of the host would work by the last check of its BMC, else 0",
+                Family::default(),
+            ),
+            certificate_expiry: registered(
+                own,
+                "bmc_certificate_expiry_timestamp_seconds",
+                "Last moment of the certificate that the BMC presented, in seconds since 1970",
+                Family::default(),
+            ),
+            checks: registered(
+                own,
+                "bmc_checks",
+                "Checks of BMCs, by what they found",
+                Family::default(),
+            ),
+            check_duration: registered(
+                own,
+                "bmc_check_duration_seconds",
+                "How long checks of BMCs took",
+                Histogram::new(CHECK_SECONDS),
+            ),
+            standing_in: registered(
+                own,
+                "health_checker_standing_in",
+                "1 while this process evaluates the MachineHealthChecks of an API, else 0",
+                Family::default(),
+            ),
+            unserved: registered(
+                own,
+                "unserved_health_checks",
+                "Health checks that ask for power cycles and that nobody evaluates, by kind",
+                Family::default(),
+            ),
+            // Names that dashboards and alerts know. Source: machine-api-operator `pkg/metrics/metrics.go`.
+            nodes_covered: registered(
+                &mut root,
+                "mapi_machinehealthcheck_nodes_covered",
+                "Machines that a MachineHealthCheck selects",
+                Family::default(),
+            ),
+            short_circuit: registered(
+                &mut root,
+                "mapi_machinehealthcheck_short_circuit",
+                "1 while the limit of a MachineHealthCheck forbids remediations, else 0",
+                Family::default(),
+            ),
+            remediation_success: registered(
+                &mut root,
+                "mapi_machinehealthcheck_remediation_success",
+                "Remediations of a MachineHealthCheck's Machines that succeeded",
+                Family::default(),
+            ),
             registry: Arc::new(Mutex::new(root)),
-            ready,
-            certificate_expiry,
-            checks,
-            check_duration,
-            standing_in,
-            unserved,
-            nodes_covered,
-            short_circuit,
-            remediation_success,
         }
     }
 }
 
-/// Metrics of health checks under the names that dashboards and alerts know, for whoever evaluates them.
-/// Source: machine-api-operator `pkg/metrics/metrics.go`.
-fn established(
-    root: &mut Registry,
-) -> (
-    Family<CheckLabels, Gauge>,
-    Family<CheckLabels, Gauge>,
-    Family<CheckLabels, Counter>,
-) {
-    let covered = Family::<CheckLabels, Gauge>::default();
-    root.register(
-        "mapi_machinehealthcheck_nodes_covered",
-        "Machines that a MachineHealthCheck selects",
-        covered.clone(),
-    );
-    let short_circuit = Family::<CheckLabels, Gauge>::default();
-    root.register(
-        "mapi_machinehealthcheck_short_circuit",
-        "1 while the limit of a MachineHealthCheck forbids remediations, else 0",
-        short_circuit.clone(),
-    );
-    let success = Family::<CheckLabels, Counter>::default();
-    root.register(
-        "mapi_machinehealthcheck_remediation_success",
-        "Remediations of a MachineHealthCheck's Machines that succeeded",
-        success.clone(),
-    );
-    (covered, short_circuit, success)
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 /// How a host is told from others.
@@ -136,54 +124,32 @@ pub(super) fn host_labels(key: &HostKey) -> HostLabels {
 
 /// What kind of number is read when somebody asks.
 #[derive(Clone, Copy, Debug)]
-enum Number {
+pub enum Number {
+    /// Goes up and down.
     Gauge,
+    /// Goes up; `_total` is added to its name.
     Counter,
 }
 
 impl Metrics {
-    /// Adds a gauge that is read when somebody asks: `read` answers with a value for each value of the label,
-    /// which has to be of a closed set.
-    pub fn gauge_of(
+    /// Adds numbers that are read when somebody asks: one for each value of the label, which has to be of a closed set.
+    pub fn collect(
         &self,
-        name: &'static str,
-        help: &'static str,
-        label: &'static str,
-        read: impl Fn() -> BTreeMap<&'static str, u64> + Send + Sync + 'static,
-    ) {
-        self.collect(name, help, label, Number::Gauge, Box::new(read));
-    }
-
-    /// The same for a counter; `_total` is added to its name.
-    pub fn counter_of(
-        &self,
-        name: &'static str,
-        help: &'static str,
-        label: &'static str,
-        read: impl Fn() -> BTreeMap<&'static str, u64> + Send + Sync + 'static,
-    ) {
-        self.collect(name, help, label, Number::Counter, Box::new(read));
-    }
-
-    fn collect(
-        &self,
-        name: &'static str,
-        help: &'static str,
-        label: &'static str,
+        (name, help): (&'static str, &'static str),
         number: Number,
-        read: Box<dyn Fn() -> BTreeMap<&'static str, u64> + Send + Sync>,
+        label: &'static str,
+        read: impl Fn() -> BTreeMap<&'static str, u64> + Send + Sync + 'static,
     ) {
         let collected = Collected {
             name,
             help,
             label,
             number,
-            read,
+            read: Box::new(read),
         };
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry
-            .sub_registry_with_prefix(PREFIX)
-            .register_collector(Box::new(collected));
+        let own = registry.sub_registry_with_prefix(PREFIX);
+        own.register_collector(Box::new(collected));
     }
 
     /// All of it in the text format of OpenMetrics 1.0, which Prometheus reads.
@@ -223,9 +189,7 @@ impl Collector for Collected {
             let labels: OneLabel = [(self.label, value)];
             let one = family.encode_family(&labels)?;
             match self.number {
-                Number::Gauge => {
-                    ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(one)?;
-                }
+                Number::Gauge => ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(one)?,
                 Number::Counter => ConstCounter::new(count).encode(one)?,
             }
         }

@@ -13,10 +13,10 @@ fn names_units_and_labels_are_as_prometheus_expects() {
     metrics.ready.get_or_create(&host_labels(&key)).set(1);
     metrics.checks.get_or_create(&[("result", "BmcReady")]).inc();
     metrics.check_duration.observe(0.3);
-    metrics.gauge_of("remediations", "Remediations", "phase", || {
+    metrics.collect(("remediations", "Remediations"), Number::Gauge, "phase", || {
         BTreeMap::from([("Pending", 2)])
     });
-    metrics.counter_of("bmc_requests", "Requests", "outcome", || {
+    metrics.collect(("bmc_requests", "Requests"), Number::Counter, "outcome", || {
         BTreeMap::from([("Answered", 3)])
     });
 

@@ -1,8 +1,7 @@
 //! Publishes events, each text as one of its own.
 //!
 //! kube's `Recorder` (kube-rs `kube-runtime/src/events.rs`) counts up an event of the same reason about the same
-//! object whatever its note says, so that people would read the first text for ever; and an event that somebody
-//! deleted takes those that come after it along.
+//! object whatever its note says; and an event that somebody deleted takes those that come after it along.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use kube::runtime::events::{Event, Recorder, Reporter};
 const REMEMBERED: Duration = Duration::from_mins(6);
 
 /// What an event is about: object, reason, action and related object.
-type TargetRef = (String, String, String, String);
+type About = (String, String, String, String);
 
 /// What was published last about something.
 struct Last {
@@ -31,7 +30,7 @@ struct Last {
 pub(super) struct Notes {
     client: Client,
     reporter: Reporter,
-    last: Arc<Mutex<HashMap<TargetRef, Last>>>,
+    last: Arc<Mutex<HashMap<About, Last>>>,
 }
 
 impl Notes {
@@ -66,7 +65,7 @@ impl Notes {
     }
 
     /// What counts up this event, or publishes it for the first time.
-    fn recorder(&self, about: &TargetRef, event: &Event) -> Recorder {
+    fn recorder(&self, about: &About, event: &Event) -> Recorder {
         let now = Instant::now();
         let mut all = self.all();
         all.retain(|_, last| now.duration_since(last.used) < REMEMBERED);
@@ -85,12 +84,12 @@ impl Notes {
         recorder
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<TargetRef, Last>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<About, Last>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn about(event: &Event, regarding: &ObjectReference) -> TargetRef {
+fn about(event: &Event, regarding: &ObjectReference) -> About {
     let told = |object: &ObjectReference| {
         let parts = [&object.kind, &object.namespace, &object.name, &object.uid];
         parts.map(|part| part.clone().unwrap_or_default()).join("/")

@@ -5,11 +5,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ConditionsStatus;
 use super::remediation::PowerCycleRemediationSpec;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
@@ -23,7 +23,7 @@ use remediator_core::strategy::Strategy;
     kind = "PowerCycleRemediationTemplate",
     plural = "powercycleremediationtemplates",
     namespaced,
-    status = "PowerCycleRemediationTemplateStatus",
+    status = "ConditionsStatus",
     shortname = "pcrt",
     category = "remediation",
     doc = "PowerCycleRemediationTemplate is cloned into a PowerCycleRemediation by a MachineHealthCheck or NodeHealthCheck.",
@@ -79,20 +79,6 @@ pub struct TemplateMetadata {
     /// Annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-}
-
-/// What became of the template. Health checkers clone nothing of it.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PowerCycleRemediationTemplateStatus {
-    /// The generation of the spec that the status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// `Accepted`: whether remediations can be made from the template.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
-    #[schemars(length(max = 16))]
-    pub conditions: Vec<Condition>,
 }
 
 /// Where the strategy stands in a template.

@@ -1,5 +1,5 @@
-//! A client that reads only so much. A workload cluster's API may be run by anybody, and may be broken; what it
-//! answers must not take the memory that the remediations of all other clusters need.
+//! A client that reads only so much: a workload cluster's API may be run by anybody, and must not take the memory that
+//! the remediations of other clusters need.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -12,7 +12,8 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use kube::client::ClientBuilder;
 use kube::config::Config;
 use kube::{Client, Error};
-use tower::{BoxError, Layer, Service};
+use tower::layer::layer_fn;
+use tower::{BoxError, Service};
 
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -44,20 +45,11 @@ struct TooLarge {
 /// # Errors
 /// When certificates or keys of the configuration cannot be used.
 pub(super) fn client(config: Config) -> Result<Client, Error> {
-    Ok(ClientBuilder::try_from(config)?.with_layer(&Bounding).build())
-}
-
-struct Bounding;
-
-impl<S> Layer<S> for Bounding {
-    type Service = Bounded<S>;
-
-    fn layer(&self, inner: S) -> Bounded<S> {
-        Bounded {
-            inner,
-            lists: Lists::default(),
-        }
-    }
+    let bounded = layer_fn(|inner| Bounded {
+        inner,
+        lists: Lists::default(),
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&bounded).build())
 }
 
 /// The bytes that came of each list, by its path. There are few: those that are asked for.
@@ -99,7 +91,7 @@ enum Bound {
     Answer(usize),
     /// A page, together with what came of its list before.
     Page(Arc<AtomicUsize>),
-    /// A watch. It lives long and carries as much as happens, so each of its events is bounded, which are lines.
+    /// A watch carries as much as happens; each of its events, which are lines, is bounded.
     Events,
 }
 
@@ -167,13 +159,11 @@ where
         let answered = self.inner.call(request);
         Box::pin(async move {
             let response = answered.await?;
-            // What a watch is refused with is read as a whole.
-            let bound = if response.status().is_success() {
-                bound
-            } else {
-                Bound::Answer(ANSWER)
-            };
-            let meter = Meter { bound, bytes: 0 };
+            let mut meter = Meter { bound, bytes: 0 };
+            if !response.status().is_success() {
+                // What a watch is refused with is read as a whole.
+                meter.bound = Bound::Answer(ANSWER);
+            }
             Ok(response.map(|body| Answer { body, meter }))
         })
     }

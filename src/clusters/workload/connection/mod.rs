@@ -15,9 +15,8 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 
 use crate::api_call::within;
-use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
-use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
 use crate::watch::change_events;
@@ -68,13 +67,8 @@ pub(super) struct Keeper {
     pub(super) shared: Weak<Shared>,
 }
 
-/// What the Secret held. Whatever else changes about it, such as its labels, says nothing about the connection.
-#[derive(PartialEq, Eq)]
-struct Credentials {
-    kubeconfig: String,
-}
-
-async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, String> {
+/// The kubeconfig of a cluster. Whatever else changes about its Secret says nothing about the connection.
+async fn credentials(client: &Client, key: &ClusterKey) -> Result<String, String> {
     let name = format!("{}-kubeconfig", key.name);
     let secrets = Api::<Secret>::namespaced(client.clone(), &key.namespace);
     let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
@@ -82,14 +76,11 @@ async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, S
     let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
     let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
     let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
-    let kubeconfig = String::from_utf8(value.0.clone());
-    Ok(Credentials {
-        kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
-    })
+    String::from_utf8(value.0.clone()).map_err(|_| format!("Secret {name} is not text"))
 }
 
-async fn client_for(credentials: &Credentials, key: &ClusterKey) -> Result<Client, String> {
-    let client = kubeconfig::client(&credentials.kubeconfig).await;
+async fn client_for(credentials: &str, key: &ClusterKey) -> Result<Client, String> {
+    let client = kubeconfig::client(credentials).await;
     client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
 }
 
@@ -129,7 +120,7 @@ impl Keeper {
     }
 
     /// A client that the cluster answers.
-    async fn connect(&self) -> Result<(Credentials, (Client, bool)), String> {
+    async fn connect(&self) -> Result<(String, (Client, bool)), String> {
         let credentials = credentials(&self.client, &self.key).await?;
         let client = client_for(&credentials, &self.key).await?;
         let version = within("asking for the server's version", client.apiserver_version()).await;
@@ -139,7 +130,7 @@ impl Keeper {
     }
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
-    async fn watch(&self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
+    async fn watch(&self, credentials: &str, (client, out_of_service_supported): (Client, bool)) {
         let (store, mut cache) = SharedCache::new();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
@@ -167,7 +158,11 @@ impl Keeper {
                         Some(Ok(event)) => cache.apply(event),
                         Some(Err(_)) | None => Vec::new(),
                     };
-                    self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event, &news)
+                    let is_too_much = matches!(&event, Some(Ok(event)) if load.is_exceeded_by(event));
+                    if is_too_much {
+                        self.troubled(&Load::why());
+                    }
+                    is_too_much || self.noted(&nodes, event, &news)
                 }
                 _ = recheck.tick() => self.is_over(credentials).await,
             };
@@ -175,15 +170,6 @@ impl Keeper {
                 return;
             }
         }
-    }
-
-    /// Weighs what the watch says; answers whether that is more than may be kept.
-    fn is_too_much(&self, load: &mut Load, event: Option<&watcher::Result<Event<Guarded<Node>>>>) -> bool {
-        let too_much = matches!(event, Some(Ok(event)) if load.is_exceeded_by(event));
-        if too_much {
-            self.troubled(&Load::why());
-        }
-        too_much
     }
 
     /// Notes what the watch says; answers whether it has to be begun anew.
@@ -201,9 +187,9 @@ impl Keeper {
             Some(Ok(Event::Init | Event::InitApply(_))) => false,
             Some(Ok(Event::InitDone)) => {
                 tracing::info!(cluster = %self.key, "workload cluster connected");
-                shared.note(&self.key, |state| {
-                    state.nodes = Some(nodes.clone());
-                    state.trouble = None;
+                shared.note(&self.key, |entry| {
+                    entry.nodes = Some(nodes.clone());
+                    entry.trouble = None;
                 });
                 false
             }
@@ -224,7 +210,7 @@ impl Keeper {
     }
 
     /// Whether this connection has served its time.
-    async fn is_over(&self, held: &Credentials) -> bool {
+    async fn is_over(&self, held: &str) -> bool {
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
@@ -234,7 +220,7 @@ impl Keeper {
         unwanted
             || credentials(&self.client, &self.key)
                 .await
-                .is_ok_and(|now| now != *held)
+                .is_ok_and(|now| now != held)
     }
 
     fn troubled(&self, trouble: &str) {
@@ -245,7 +231,7 @@ impl Keeper {
             return;
         }
         tracing::warn!(cluster = %self.key, %trouble, "workload cluster cannot be asked; it is tried again");
-        shared.note(&self.key, |state| state.trouble = Some(trouble.to_owned()));
+        shared.note(&self.key, |entry| entry.trouble = Some(trouble.to_owned()));
     }
 }
 

@@ -35,6 +35,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
     let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), changes);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
+        .0
         .entries()
         .get(&key)
         .map(|entry| entry.task.clone())
@@ -96,11 +97,8 @@ async fn a_cluster_that_shows_nodes_without_end_is_given_up() {
     })
     .await;
     let (clusters, keeper) = wanted(pages.clone()).await;
-    let held = Credentials {
-        kubeconfig: String::new(),
-    };
 
-    keeper.watch(&held, (pages, true)).await;
+    keeper.watch("", (pages, true)).await;
 
     assert!(clusters.0.is_troubled_by(&keeper.key, &Load::why()));
     let asked = asked.load(Ordering::Relaxed);

@@ -1,6 +1,5 @@
-//! From the Secret of a workload cluster to a client. What stands in it was written by whoever may write
-//! Secrets in that namespace, which may be somebody who may not run anything here: it opens no file, starts
-//! no program and goes through no proxy.
+//! From the Secret of a workload cluster to a client. Whoever wrote the Secret may not be allowed to run anything here:
+//! it opens no file, starts no program and goes through no proxy.
 
 use std::time::Duration;
 
@@ -32,55 +31,45 @@ pub(super) async fn client(text: &str) -> Result<Client, String> {
 
 /// Refuses what would do more than name an API server and say who asks.
 fn vet(kubeconfig: &Kubeconfig) -> Result<(), String> {
-    for cluster in kubeconfig
+    let clusters = kubeconfig
         .clusters
         .iter()
-        .filter_map(|named| named.cluster.as_ref())
-    {
-        vet_cluster(cluster)?;
-    }
-    for user in kubeconfig
+        .filter_map(|named| named.cluster.as_ref());
+    let users = kubeconfig
         .auth_infos
         .iter()
-        .filter_map(|named| named.auth_info.as_ref())
-    {
-        vet_user(user)?;
+        .filter_map(|named| named.auth_info.as_ref());
+    let mut found = clusters.flat_map(of_cluster).chain(users.flat_map(of_user));
+    match found.find(|(is_found, _)| *is_found) {
+        Some((_, what)) => Err(format!("{what}, which is not accepted")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-fn vet_cluster(cluster: &Cluster) -> Result<(), String> {
-    let secure = cluster
-        .server
-        .as_ref()
-        .is_some_and(|server| server.starts_with("https://"));
-    refuse(!secure, "server does not begin with https://")?;
+fn of_cluster(cluster: &Cluster) -> [(bool, &'static str); 4] {
+    let server = cluster.server.as_deref().unwrap_or_default();
     let unverified = cluster.insecure_skip_tls_verify == Some(true);
-    refuse(unverified, "insecure-skip-tls-verify is true")?;
-    refuse(
-        cluster.certificate_authority.is_some(),
-        "certificate-authority names a file",
-    )?;
-    refuse(cluster.proxy_url.is_some(), "proxy-url is set")
+    let ca_file = cluster.certificate_authority.is_some();
+    [
+        (
+            !server.starts_with("https://"),
+            "server does not begin with https://",
+        ),
+        (unverified, "insecure-skip-tls-verify is true"),
+        (ca_file, "certificate-authority names a file"),
+        (cluster.proxy_url.is_some(), "proxy-url is set"),
+    ]
 }
 
-fn vet_user(user: &AuthInfo) -> Result<(), String> {
-    refuse(user.exec.is_some(), "exec names a program")?;
-    refuse(user.auth_provider.is_some(), "auth-provider is set")?;
-    refuse(user.token_file.is_some(), "tokenFile names a file")?;
-    refuse(
-        user.client_certificate.is_some(),
-        "client-certificate names a file",
-    )?;
-    refuse(user.client_key.is_some(), "client-key names a file")
-}
-
-fn refuse(refused: bool, what: &str) -> Result<(), String> {
-    if refused {
-        Err(format!("{what}, which is not accepted"))
-    } else {
-        Ok(())
-    }
+fn of_user(user: &AuthInfo) -> [(bool, &'static str); 5] {
+    let certificate = user.client_certificate.is_some();
+    [
+        (user.exec.is_some(), "exec names a program"),
+        (user.auth_provider.is_some(), "auth-provider is set"),
+        (user.token_file.is_some(), "tokenFile names a file"),
+        (certificate, "client-certificate names a file"),
+        (user.client_key.is_some(), "client-key names a file"),
+    ]
 }
 
 #[cfg(test)]
