@@ -85,11 +85,8 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// An object that was asked for by its name. Only a server that names it says that it does not exist; one that
-/// does not serve its kind, or not now, answers 404, too.
-///
-/// # Errors
-/// Any other answer.
+/// An object that was asked for by its name. It does not exist only if the server names it: one that does not serve its
+/// kind, or not now, answers 404, too.
 pub(crate) fn present<K>(answer: Result<K, kube::Error>, name: &str) -> Result<Option<K>, kube::Error> {
     match answer {
         Ok(object) => Ok(Some(object)),
@@ -115,9 +112,6 @@ where
 }
 
 /// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and keeps those that are wanted.
-///
-/// # Errors
-/// See [`each`].
 pub(crate) async fn list<K>(
     call: &'static str,
     api: &Api<K>,
@@ -218,11 +212,8 @@ impl ShellError {
     }
 }
 
-/// A client that never repeats a call by itself: a repeated write could come minutes late. And the
-/// addresses of the API server, as far as it is named by address, here or to pods.
-///
-/// # Errors
-/// When no cluster is configured, or its client cannot be built.
+/// A client that never repeats a call by itself, for a repeated write could come minutes late; and the addresses of the
+/// API server, as far as it is named by address, here or to pods.
 pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
     let mut config = Config::infer().await?;
     config.default_retry = false;

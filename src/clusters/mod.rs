@@ -51,9 +51,6 @@ impl Clusters {
     }
 
     /// The cluster of a remediation's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked, or nobody knows which it is.
     pub(crate) fn nodes_of(&self, remediation: &PowerCycleRemediation) -> Result<NodeCluster, Obstacle> {
         match self.cluster_of(remediation)? {
             None => Ok(self.own_nodes()),
@@ -62,9 +59,6 @@ impl Clusters {
     }
 
     /// The cluster of a Machine's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked.
     pub(crate) fn nodes_of_machine(&self, machine: &Machine) -> Result<NodeCluster, Obstacle> {
         match ClusterKey::of(machine) {
             None => Ok(self.own_nodes()),
@@ -81,8 +75,8 @@ impl Clusters {
             .collect()
     }
 
-    /// Whether the workloads of a remediation's Node are released by the out-of-service taint. Where nobody
-    /// knows, yes: a taint does less harm than a deletion.
+    /// Whether a remediation's Node is released by the out-of-service taint. Where nobody knows, yes: a taint does less
+    /// harm than a deletion.
     pub(crate) fn supports_out_of_service(&self, remediation: &PowerCycleRemediation) -> bool {
         match self.cluster_of(remediation) {
             Ok(None) => self.out_of_service_supported,

@@ -30,7 +30,7 @@ const UNDER_WAY: usize = 32;
 /// Longest note in bytes; the API's limit is 1 kB.
 const NOTE_LIMIT: usize = 1_000;
 
-/// Tells people: events on the objects they look at, log lines for those who read logs.
+/// Publishes events on the objects that people look at, and writes log lines.
 #[derive(Clone)]
 pub struct Reporter {
     notes: Notes,

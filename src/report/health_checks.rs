@@ -1,4 +1,4 @@
-//! What is told about health checks: events by the names that machine-api-operator established, metrics.
+//! Events about health checks, by the names that machine-api-operator established, and their metrics.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;

@@ -1,4 +1,4 @@
-//! What is told about hosts that a remediation would work for, or not: events when that changes, metrics.
+//! Events when it changes whether a remediation of a host would work, and metrics.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ where
     Q: Send + 'static,
     A: Send + 'static,
 {
-    /// Nobody has asked yet. `call` is what people are told that is read.
+    /// `call` names the read in errors.
     pub(crate) fn new(call: &'static str) -> Self {
         let queue = Queue {
             waiting: Vec::new(),

@@ -1,4 +1,4 @@
-//! Single objects, as the caches have them or a read brought them, and what of them may be believed.
+//! Single objects, as the caches have them or a read brought them, and what decisions may believe of them.
 
 use std::cmp::Ordering;
 

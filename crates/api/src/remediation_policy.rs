@@ -64,10 +64,7 @@ pub struct RemediationPolicySpec {
 }
 
 impl RemediationPolicySpec {
-    /// What a remediation does that is made for a trigger.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`](remediator_core::phase::Reason::SpecInvalid), naming the field.
+    /// What a remediation does that is made for a trigger; see [`StrategySpec::validated`].
     pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
         self.triggers.validated_at("spec.triggers")
     }

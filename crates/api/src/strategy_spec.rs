@@ -121,9 +121,6 @@ impl StrategySpec {
     }
 
     /// The same where the strategy stands elsewhere in its object; `place` is the path to it.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`], naming the field.
     pub fn validated_at(&self, place: &str) -> Result<Strategy, Obstacle> {
         let invalid = |field: &str, expected: &str| {
             Obstacle::new(Reason::SpecInvalid, format!("{place}.{field} must be {expected}"))

@@ -1,5 +1,5 @@
-//! The Node that has the system UUID of a host whose Machine has no Node, or otherwise is that Machine's: there
-//! has to be none.
+//! The Node of a host whose Machine has none: one with its system UUID, or that is otherwise the Machine's. There has to
+//! be none.
 
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
@@ -18,8 +18,8 @@ use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::NodeIndex;
 
-/// The Node among these that is told by the marks. Absent only if every one of them is known to be another's,
-/// and `is_witness` says of one that they are the Nodes of the right cluster.
+/// The Node among these that has the marks. Absent only if every one of them is known to be another's, and one
+/// `is_witness` of the right cluster.
 pub(crate) fn among<'a>(
     nodes: impl Iterator<Item = &'a Guarded<Node>>,
     marks: &Marks,
@@ -40,16 +40,13 @@ pub(crate) fn machine_spoken_of(node: &Node) -> Option<(String, String)> {
     Some((namespace.to_owned(), name.to_owned()))
 }
 
-/// Whether a Machine is of this Cluster. A Node that speaks of such a Machine is a witness that a kubeconfig leads
-/// to this Cluster and not to another one, in which no host of this one would be found.
+/// Whether a Machine is of this Cluster. A Node that speaks of such a Machine is a witness that a kubeconfig leads to
+/// this Cluster, and not to another one without this host.
 pub(crate) fn is_of_cluster(machine: &Machine, key: &ClusterKey) -> bool {
     ClusterKey::of(machine).as_ref() == Some(key)
 }
 
-/// Where to look for a Node, and by what it is told.
-///
-/// # Errors
-/// Why that is not known, as a text.
+/// Where to look for a Node, and its marks.
 pub(crate) fn both<'a, N>(
     nodes: &'a Result<N, Obstacle>,
     marks: &'a Result<Marks, String>,
@@ -69,8 +66,8 @@ fn is_witness(of: Option<&ClusterKey>, machines: &IndexedStore<Machine>, node: &
     machine.is_some_and(|guarded| guarded.0.as_ref().is_ok_and(is_of_cluster))
 }
 
-/// The Node that is told by the marks, as the caches have it, of the cluster in which the Machine's would be; or
-/// the one with that UUID of any other that is connected.
+/// The Node with the marks, as the caches have it, of the cluster in which the Machine's would be; or one with that UUID
+/// of any other that is connected.
 pub(crate) fn known(
     clusters: &Clusters,
     nodes: &Result<NodeCluster, Obstacle>,
@@ -107,14 +104,13 @@ fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup
     search.ended(witnessed)
 }
 
-/// Whether a Node of a workload cluster shows that it is the right one. Whose Machines are known, it is the first.
+/// Whether a Node of a workload cluster shows that it is the right one.
 fn has_witness(nodes: &IndexedStore<Node>, is_witness: impl Fn(&Node) -> bool) -> bool {
     let shows = |guarded: &Guarded<Node>| guarded.0.as_ref().is_ok_and(&is_witness);
     nodes.first_by(&NodeIndex::OfClusterApi, shows).is_some()
 }
 
-/// The cluster that a Node is in which [`known`] found: its Lease is there. In another one, a Node of the same name
-/// is another Node, so the UID decides.
+/// The cluster of a Node that [`known`] found: its Lease is there. Names may be the same in many, so the UID decides.
 ///
 /// # Errors
 /// When it is in none of them any more.
@@ -137,11 +133,8 @@ fn holding(mut clusters: impl Iterator<Item = NodeCluster>, node: &facts::Node) 
     })
 }
 
-/// The Node that is told by the marks, of the cluster in which the Machine's would be. The list is begun after this
-/// was asked.
-///
-/// # Errors
-/// When the API server does not say.
+/// The Node with the marks, read live, of the cluster in which the Machine's would be. The list is begun after this was
+/// asked.
 pub(crate) async fn live(
     clusters: &Clusters,
     nodes: &NodeCluster,

@@ -32,7 +32,7 @@ use crate::watch::node_identities::ChangedNode;
 /// Nodes of a workload cluster that are asked for at once.
 pub(crate) const NODES_PAGE: u32 = 50;
 
-/// How long after it was asked for last a cluster is still watched.
+/// How long a cluster is watched after it was asked for last.
 const KEPT_FOR: Duration = Duration::from_mins(30);
 
 /// Something that is not as it was in a workload cluster.
@@ -92,10 +92,7 @@ impl WorkloadClusters {
         }))
     }
 
-    /// The Nodes of a cluster.
-    ///
-    /// # Errors
-    /// The obstacle, when they cannot be asked for now. Listeners are told when that has changed.
+    /// The Nodes of a cluster. Listeners are told when it has changed whether they can be asked for.
     pub(crate) fn nodes(&self, key: &ClusterKey) -> Result<NodeCluster, Obstacle> {
         let mut entries = self.0.entries();
         let entry = entries.entry(key.clone()).or_insert_with(|| self.begin(key));
@@ -208,7 +205,7 @@ impl Shared {
         }
     }
 
-    /// Whether nobody asked for a cluster in a long time, and no taint of ours is on its Nodes.
+    /// Whether nobody asked for a cluster for [`KEPT_FOR`], and no taint of ours is on its Nodes.
     fn is_unwanted(&self, key: &ClusterKey) -> bool {
         let is_tainted = |nodes: &NodeCluster| nodes.nodes.first_by(&NodeIndex::Tainted, |_| true).is_some();
         self.entries().get(key).is_none_or(|entry| {
@@ -222,7 +219,7 @@ impl Shared {
         known == Some(trouble)
     }
 
-    /// Forgets a cluster that nobody asked for in a long time; says whether it did.
+    /// Forgets a cluster that is unwanted; answers whether it did.
     fn let_go(&self, key: &ClusterKey) -> bool {
         let unwanted = self.is_unwanted(key);
         if unwanted {

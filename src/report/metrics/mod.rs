@@ -114,7 +114,6 @@ fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
     metric
 }
 
-/// How a host is told from others.
 pub(super) fn host_labels(key: &HostKey) -> HostLabels {
     [
         ("namespace", key.namespace.clone()),
@@ -153,9 +152,6 @@ impl Metrics {
     }
 
     /// All of it in the text format of OpenMetrics 1.0, which Prometheus reads.
-    ///
-    /// # Errors
-    /// Formatting failed.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,9 +44,6 @@ impl Notes {
     }
 
     /// Publishes an event, or counts it up where it is the same as the last one.
-    ///
-    /// # Errors
-    /// When the API server does not take it.
     pub(super) async fn publish(
         &self,
         event: &Event,
@@ -90,15 +87,15 @@ impl Notes {
 }
 
 fn about(event: &Event, regarding: &ObjectReference) -> About {
-    let told = |object: &ObjectReference| {
+    let key = |object: &ObjectReference| {
         let parts = [&object.kind, &object.namespace, &object.name, &object.uid];
         parts.map(|part| part.clone().unwrap_or_default()).join("/")
     };
     (
-        told(regarding),
+        key(regarding),
         event.reason.clone(),
         event.action.clone(),
-        event.secondary.as_ref().map(told).unwrap_or_default(),
+        event.secondary.as_ref().map(key).unwrap_or_default(),
     )
 }
 

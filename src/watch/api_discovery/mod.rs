@@ -15,7 +15,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, Resource};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{FromClusterApi, Kind, Version};
+use remediator_api::views::cluster_api::{FromClusterApi, Version};
 use remediator_core::machine_api::MachineApi;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
@@ -40,9 +40,6 @@ impl ServedClusterApi {
     }
 
     /// Asks the server.
-    ///
-    /// # Errors
-    /// When it does not say.
     pub(crate) async fn ask(&self, client: &Client) -> Result<Option<Version>, ShellError> {
         let version = cluster_api_version(client).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
@@ -71,9 +68,9 @@ impl ServedClusterApi {
     }
 
     /// The objects of a kind in all namespaces or in one; `None` where the server has none.
-    pub(crate) fn api(&self, client: &Client, kind: Kind, namespace: Option<&str>) -> Option<Dynamic> {
+    pub(crate) fn api<K: FromClusterApi>(&self, client: &Client, namespace: Option<&str>) -> Option<Dynamic> {
         let version = self.version()?;
-        let resource = version.resource(kind);
+        let resource = version.resource::<K>();
         let api = match namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
@@ -90,18 +87,12 @@ pub(crate) struct Dynamic {
 
 impl Dynamic {
     /// Reads one object.
-    ///
-    /// # Errors
-    /// The API server's answer.
     pub(crate) async fn get<K: FromClusterApi>(&self, name: &str) -> Result<Option<Guarded<K>>, kube::Error> {
         let object = present(self.api.get(name).await, name)?;
         Ok(object.map(|object| K::read(self.version, object)))
     }
 
     /// Reads all objects.
-    ///
-    /// # Errors
-    /// The API server's answer.
     pub(crate) async fn list<K: FromClusterApi>(&self) -> Result<Vec<Guarded<K>>, kube::Error> {
         let list = self.api.list(&kube::api::ListParams::default()).await?;
         let read = |object| K::read(self.version, object);
@@ -115,9 +106,6 @@ pub(crate) fn not_served() -> kube::Error {
 }
 
 /// Whether the server has OpenShift's Machines.
-///
-/// # Errors
-/// When it does not say.
 pub(crate) async fn has_openshift_machines(client: &Client) -> Result<bool, ShellError> {
     serves_machines(client, &format!("{}/v1beta1", MachineApi::OpenShift.group())).await
 }
@@ -176,7 +164,7 @@ where
         let (client, served) = (client.clone(), served.clone());
         async move {
             served.ask(&client).await?;
-            let Some(Dynamic { version, api }) = served.api(&client, K::KIND, None) else {
+            let Some(Dynamic { version, api }) = served.api::<K>(&client, None) else {
                 return Ok(None);
             };
             let events = watch(api, config()).map_ok(move |event| read(version, event));

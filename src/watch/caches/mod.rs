@@ -92,9 +92,6 @@ pub(crate) fn start(
 impl Caches {
     /// Waits until everything that the server has is listed. What of an API may not be listed is not waited for:
     /// the remediations of the other go on.
-    ///
-    /// # Errors
-    /// When a watch ended instead.
     pub(crate) async fn ready(&self) -> Result<(), WriterDropped> {
         self.remediations.wait_until_ready().await?;
         self.policies.wait_until_ready().await?;
@@ -173,21 +170,15 @@ impl Caches {
 
     /// The Machines that a key may mean: of one API, or of both where it does not say which.
     pub(crate) fn meant(&self, key: &MachineKey) -> impl Iterator<Item = Arc<Guarded<Machine>>> {
-        let apis = MachineApi::ALL
-            .into_iter()
-            .filter(|api| key.means(*api, &key.name));
+        let apis = MachineApi::ALL.into_iter();
+        let apis = apis.filter(|api| key.means(*api, &key.name));
         apis.filter_map(|api| self.of(api).machines.get(Some(&key.namespace), &key.name))
     }
 
     /// The Machines of both APIs with a key, with the API that they are of.
     pub(crate) fn machines_by(&self, key: &MachineIndex) -> Vec<(MachineApi, Arc<Guarded<Machine>>)> {
-        let of = |api| {
-            self.of(api)
-                .machines
-                .by(key)
-                .into_iter()
-                .map(move |one| (api, one))
-        };
+        let of = |api| self.of(api).machines.by(key);
+        let of = |api| of(api).into_iter().map(move |one| (api, one));
         MachineApi::ALL.into_iter().flat_map(of).collect()
     }
 

@@ -40,9 +40,8 @@ pub(crate) fn publish<K: Judged>(changes: &ChangeSender, namespace: Option<&str>
         if versions.is_some_and(|(before, now)| is_same(before, now)) {
             continue;
         }
-        let namespace = namespace
-            .map(ToOwned::to_owned)
-            .or_else(|| change.object.namespace());
+        let namespace = namespace.map(ToOwned::to_owned);
+        let namespace = namespace.or_else(|| change.object.namespace());
         let changed =
             namespace.map_or_else(|| MhcChange::Node(change.object.name_any()), MhcChange::Namespace);
         if changes.send(changed).is_err() {
@@ -124,7 +123,7 @@ impl Judged for BMCEndpoint {
     }
 }
 
-/// Whether requests can be made from it is told on the checks that name it.
+/// Health checks that name it have a condition on whether requests can be made from it.
 impl Judged for PowerCycleRemediationTemplate {
     fn judged(&self) -> impl PartialEq {
         &self.spec

@@ -22,7 +22,6 @@ pub(crate) const MACHINES: &str = "machines";
 pub(crate) const HEALTH_CHECKS: &str = "machinehealthchecks";
 pub(crate) const CLUSTERS: &str = "clusters";
 
-/// Something that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Refused {
     group: String,

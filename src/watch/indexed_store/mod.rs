@@ -1,10 +1,8 @@
 //! The objects of one kind, found by name, by namespace and by the keys of an index, in the manner of client-go's
 //! `Indexer`. A key is a pure function of an object; objects and index change together, under one lock.
 //!
-//! What cannot be read has only the keys that its metadata gives, and stands besides among the [unreadable]
-//! ones. Where such an object could be the one that is looked for, and unknown has to stop, both are read.
-//!
-//! [unreadable]: IndexedStore::unreadable
+//! What cannot be read has only the keys that its metadata gives, and is besides among the unreadable ones. Where such
+//! an object could be the one that is looked for, and unknown has to stop, both are read.
 
 mod content;
 
@@ -160,7 +158,7 @@ impl<K: Indexed> IndexedStore<K> {
         content.visit(objects.map(|(_, object)| Arc::clone(object)))
     }
 
-    /// All objects. For what is done now and then, and never for each event or host.
+    /// All objects: never for each event or host.
     pub(crate) fn all(&self) -> Vec<Object<K>> {
         let content = self.content();
         content.visit(content.objects.values().cloned())
@@ -203,9 +201,6 @@ impl<K: Indexed> IndexedStore<K> {
     }
 
     /// Waits until everything has been listed once.
-    ///
-    /// # Errors
-    /// When its watch ended instead.
     pub(crate) async fn wait_until_ready(&self) -> Result<(), WriterDropped> {
         self.store.wait_until_ready().await
     }

@@ -8,9 +8,6 @@ use serde_json::{Map, Value};
 use crate::api_call::{ShellError, within};
 
 /// Fields of our kinds that the installed CustomResourceDefinitions lack, as `Kind.path`.
-///
-/// # Errors
-/// A failed call.
 pub(crate) async fn missing_fields(client: &Client) -> Result<Vec<String>, ShellError> {
     let path = format!("/openapi/v3/apis/{GROUP}/v1alpha1");
     let request = http::Request::get(path)

@@ -85,11 +85,8 @@ pub struct TemplateMetadata {
 const PLACE: &str = "spec.template.spec";
 
 impl PowerCycleRemediationTemplateSpec {
-    /// What the remediations that are made from the template do. As of a remediation, what the API server's
-    /// schema may not have validated is validated here.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`], naming the field.
+    /// What the remediations that are made from the template do; see
+    /// [`StrategySpec::validated`](super::strategy_spec::StrategySpec::validated).
     pub fn validated(&self) -> Result<Strategy, Obstacle> {
         let spec = &self.template.spec;
         for (field, named) in [("machineName", &spec.machine_name), ("nodeName", &spec.node_name)] {

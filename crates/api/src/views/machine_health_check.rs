@@ -140,21 +140,15 @@ pub struct OpenShiftCondition {
 impl MachineHealthCheck {
     /// Drops what no decision reads.
     pub fn narrow(&mut self) {
-        narrow(
-            &mut self.metadata,
-            &[keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION],
-            LabelsKept::Only(&[]),
-        );
+        let annotations = [keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION];
+        narrow(&mut self.metadata, &annotations, LabelsKept::Only(&[]));
         // Names thousands of Machines; read only where it is ours to write.
-        if !self.asks_for_power_cycles()
-            && let Some(status) = &mut self.status
-        {
+        if let (false, Some(status)) = (self.asks_for_power_cycles(), &mut self.status) {
             status.cluster_api = None;
         }
     }
 
-    /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which
-    /// would win over it.
+    /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which would win.
     pub fn asks_for_power_cycles(&self) -> bool {
         has_strategy(&self.metadata) && self.spec.remediation_template.is_none()
     }
@@ -176,9 +170,6 @@ impl MachineHealthCheck {
     }
 
     /// What it asks for.
-    ///
-    /// # Errors
-    /// Everything that is wrong with its spec.
     pub fn rules(&self) -> Result<Rules, Malformed> {
         let spec = &self.spec;
         if let Some(check) = &spec.cluster_api {
@@ -202,8 +193,8 @@ impl MachineHealthCheck {
 
     /// What decisions about a Machine are based on; `Absent` when the check has nothing to do with it.
     pub fn facts_for(&self, machine: &Machine) -> Lookup<HealthCheck> {
-        let heard = health::heard(&self.name_any(), self.rules(), machine.labels());
-        heard.map(|rules| self.facts_with(rules))
+        let rules = health::heard(&self.name_any(), self.rules(), machine.labels());
+        rules.map(|rules| self.facts_with(rules))
     }
 
     fn facts_with(&self, rules: Result<Rules, String>) -> HealthCheck {
@@ -226,24 +217,26 @@ impl MachineHealthCheck {
 
 /// A limit as the core reads it; what is neither a number nor a text is a text that is no percentage.
 pub(super) fn limit(limit: &Value) -> IntOrText {
-    match (limit.as_i64(), limit) {
-        (Some(number), _) => IntOrText::Integer(number),
-        (None, Value::String(text)) => IntOrText::Text(text.clone()),
-        (None, other) => IntOrText::Text(other.to_string()),
-    }
+    let text = || {
+        limit
+            .as_str()
+            .map_or_else(|| limit.to_string(), ToOwned::to_owned)
+    };
+    limit
+        .as_i64()
+        .map_or_else(|| IntOrText::Text(text()), IntOrText::Integer)
 }
 
 /// The selector as the core reads it: strictly, for one that is only half understood may select anything.
 pub(super) fn raw(selector: &LabelSelector) -> RawSelector {
     let requirements = selector.match_expressions.iter().flatten();
+    let requirements = requirements.map(|requirement| RawRequirement {
+        key: requirement.key.clone(),
+        operator: requirement.operator.clone(),
+        values: requirement.values.clone().unwrap_or_default(),
+    });
     RawSelector {
         match_labels: selector.match_labels.clone().unwrap_or_default(),
-        match_expressions: requirements
-            .map(|requirement| RawRequirement {
-                key: requirement.key.clone(),
-                operator: requirement.operator.clone(),
-                values: requirement.values.clone().unwrap_or_default(),
-            })
-            .collect(),
+        match_expressions: requirements.collect(),
     }
 }

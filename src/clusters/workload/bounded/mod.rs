@@ -41,9 +41,6 @@ struct TooLarge {
 }
 
 /// A client that reads no more than is allowed here.
-///
-/// # Errors
-/// When certificates or keys of the configuration cannot be used.
 pub(super) fn client(config: Config) -> Result<Client, Error> {
     let bounded = layer_fn(|inner| Bounded {
         inner,
@@ -103,9 +100,6 @@ struct Meter {
 
 impl Meter {
     /// Notes what came.
-    ///
-    /// # Errors
-    /// When it is too much.
     fn read(&mut self, data: &[u8]) -> Result<(), TooLarge> {
         match &self.bound {
             Bound::Answer(most) => count(&mut self.bytes, data, "the answer", *most),

@@ -36,25 +36,18 @@ const SECRET_RECHECK: Duration = Duration::from_secs(30);
 /// First pause after a connection that failed; doubles up to [`SECRET_RECHECK`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The pauses between connections to one cluster.
-struct Pauses {
-    next: Duration,
-}
+/// The pause between connections to one cluster. A server that answers and shows no Nodes is asked no more often than one
+/// that does not answer.
+struct Pause(Duration);
 
-impl Pauses {
-    fn new() -> Self {
-        Self { next: FIRST_PAUSE }
-    }
-
-    /// The pause after a connection that held for so long. A server that answers and shows no Nodes is
-    /// asked no more often than one that does not answer.
+impl Pause {
+    /// The pause after a connection that held for so long.
     fn after(&mut self, held: Duration) -> Duration {
         if held >= SECRET_RECHECK {
-            self.next = FIRST_PAUSE;
+            self.0 = FIRST_PAUSE;
         }
-        let pause = self.next;
-        self.next = pause.saturating_mul(2).min(SECRET_RECHECK);
-        pause
+        let next = self.0.saturating_mul(2).min(SECRET_RECHECK);
+        std::mem::replace(&mut self.0, next)
     }
 }
 
@@ -62,7 +55,7 @@ impl Pauses {
 pub(super) struct Keeper {
     pub(super) key: ClusterKey,
     pub(super) client: Client,
-    /// Outlives connections: a Node does not come back to life because a watch was begun anew.
+    /// Outlives connections: a Node that is lost stays so when a watch is begun anew.
     pub(super) lost_nodes: LostNodes,
     pub(super) shared: Weak<Shared>,
 }
@@ -85,9 +78,6 @@ async fn client_for(credentials: &str, key: &ClusterKey) -> Result<Client, Strin
 }
 
 /// A client for a workload cluster, for a command that is run once.
-///
-/// # Errors
-/// The obstacle: what is wrong with its Secret.
 pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, Obstacle> {
     let client = async { client_for(&credentials(own, key).await?, key).await };
     client.await.map_err(|why| unreachable(key, &why))
@@ -96,7 +86,7 @@ pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, 
 impl Keeper {
     /// Runs until nobody wants the cluster any more.
     pub(super) async fn run(self) {
-        let mut pauses = Pauses::new();
+        let mut pause = Pause(FIRST_PAUSE);
         loop {
             let Some(shared) = self.shared.upgrade() else {
                 return;
@@ -115,7 +105,7 @@ impl Keeper {
                 }
                 Err(trouble) => self.troubled(&trouble),
             }
-            tokio::time::sleep(pauses.after(held)).await;
+            tokio::time::sleep(pause.after(held)).await;
         }
     }
 
@@ -199,8 +189,7 @@ impl Keeper {
                 }
                 false
             }
-            // A watch that is resumed says nothing until something changes, so nobody would know that the
-            // cluster answers again: it is listed anew.
+            // A watch that is resumed is silent until something changes; a new list shows that the cluster answers.
             Some(Err(error)) => {
                 self.troubled(&crate::report::chain(&error));
                 true

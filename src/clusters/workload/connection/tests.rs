@@ -12,8 +12,8 @@ use crate::clusters::workload::{WorkloadClusters, bounded};
 
 #[test]
 fn pauses_grow_until_a_connection_has_held() {
-    let mut pauses = Pauses::new();
-    let mut after = |held| pauses.after(Duration::from_secs(held)).as_secs();
+    let mut pause = Pause(FIRST_PAUSE);
+    let mut after = |held| pause.after(Duration::from_secs(held)).as_secs();
     let grown: Vec<u64> = [0, 0, 1, 29, 0, 0].map(&mut after).to_vec();
     assert_eq!(grown, [2, 4, 8, 16, 30, 30]);
     assert_eq!([30, 0].map(after), [2, 4]);

@@ -11,10 +11,7 @@ use crate::clusters::workload::bounded;
 /// A connection that says nothing for so long is given up; the watch is begun anew every minute.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// A client for the API server that a kubeconfig names.
-///
-/// # Errors
-/// What is wrong with it, without its content.
+/// A client for the API server that a kubeconfig names, or what is wrong with it, without its content.
 pub(super) async fn client(text: &str) -> Result<Client, String> {
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| "it is no kubeconfig".to_owned())?;
     vet(&kubeconfig)?;

@@ -56,10 +56,8 @@ pub struct Gate {
 impl FeatureGate {
     /// Whether a gate is on in every version that is listed, and any is.
     pub fn is_on(&self, gate: &str) -> bool {
-        let versions = self
-            .status
-            .as_ref()
-            .map_or(&[][..], |status| &status.feature_gates);
+        let status = self.status.as_ref();
+        let versions = status.map_or(&[][..], |status| &status.feature_gates);
         let is_on = |version: &GatesOfVersion| version.enabled.iter().any(|enabled| enabled.name == gate);
         !versions.is_empty() && versions.iter().all(is_on)
     }

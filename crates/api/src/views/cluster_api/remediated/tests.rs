@@ -2,7 +2,7 @@ use kube::core::DynamicObject;
 
 use super::*;
 use crate::views::Machine;
-use crate::views::cluster_api::{FromClusterApi as _, Kind};
+use crate::views::cluster_api::FromClusterApi as _;
 
 const MESSAGE: &str = "the host did not come back";
 
@@ -94,7 +94,7 @@ fn status(version: Version, conditions: &[Value]) -> Value {
 }
 
 fn waits(version: Version, status: &Value) -> bool {
-    let resource = version.resource(Kind::Machine);
+    let resource = version.resource::<Machine>();
     let machine: DynamicObject = serde_json::from_value(json!({
         "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "blue-0"},
         "spec": {"clusterName": "blue"}, "status": status,
