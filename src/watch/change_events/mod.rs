@@ -42,9 +42,9 @@ pub(crate) fn publish<K: Judged>(changes: &ChangeSender, namespace: Option<&str>
         }
         let namespace = namespace.map(ToOwned::to_owned);
         let namespace = namespace.or_else(|| change.object.namespace());
-        let changed =
-            namespace.map_or_else(|| MhcChange::Node(change.object.name_any()), MhcChange::Namespace);
-        if changes.send(changed).is_err() {
+        let name = || MhcChange::Node(change.object.name_any());
+        let whom = namespace.map_or_else(name, MhcChange::Namespace);
+        if changes.send(whom).is_err() {
             tracing::debug!("the health checker has ended; nobody is told");
         }
     }

@@ -36,12 +36,11 @@ impl Unreadable {
     pub fn new(error: String, metadata: ObjectMeta, object: &Value) -> Self {
         let conditions = object.pointer("/status/conditions");
         let conditions = conditions.map(Vec::<Condition>::deserialize);
+        let kept = has_strategy(&metadata).then(|| object.clone());
         Self {
             error,
             conditions: conditions.and_then(Result::ok).unwrap_or_default(),
-            object: has_strategy(&metadata)
-                .then(|| object.clone())
-                .unwrap_or_default(),
+            object: kept.unwrap_or_default(),
             metadata,
         }
     }
