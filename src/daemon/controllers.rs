@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures::channel::mpsc;
-use futures::stream::{self, BoxStream, StreamExt as _};
+use futures::stream::{self, Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::ObjectRef;
-use remediator_api::views::{Machine, MachineHealthCheck, Node};
-use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
+use remediator_api::PowerCycleRemediation;
+use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -23,12 +23,9 @@ use crate::readiness::{Readiness, acceptance};
 use crate::remediation::{Remediator, leftover_taints, reconcile};
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
-use crate::watch::caches::{Caches, Changes, Guarded};
+use crate::watch::caches::{Caches, Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::machine_key::machine_name;
-use crate::watch::machine_stores::{MachineChanges, MachineStores};
-use crate::watch::shared_cache;
-use crate::watch::shared_cache::Changed;
 use crate::{mhc, readiness};
 
 /// Who looks after what.
@@ -43,7 +40,6 @@ pub(crate) struct Parts {
 /// triggers.
 pub(crate) fn drive(
     parts: &Parts,
-    changes: &Changes,
     workload: mpsc::UnboundedReceiver<Change>,
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
     tasks: &mut JoinSet<&'static str>,
@@ -54,53 +50,45 @@ pub(crate) fn drive(
         health_checker,
         readiness,
     } = parts;
-    sweep(context, changes.nodes.subscribe(), tasks);
-    on_delete::forget(context, &health_checker.checker, intakes, changes, tasks);
+    let caches = context.sources.caches.clone();
+    sweep(context, tasks);
+    on_delete::forget(context, &health_checker.checker, intakes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
     mhc::run(health_checker, health_checker_changes, mode_changed, tasks);
-    judge(
-        readiness,
-        Judged {
-            endpoints: changes.endpoints.clone(),
-            policies: changes.policies.clone(),
-            templates: changes.templates.subscribe(),
-            policy_again: stream::select(policy_again, context.sources.caches.denied.changes()).boxed(),
-        },
-        tasks,
-    );
-    let caches = context.sources.caches.clone();
+    let policy_again = stream::select(policy_again, caches.denied.changes());
+    judge(readiness, policy_again, tasks);
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
     });
-    let on_nodes = changes.nodes.subscribe_to_changes().flat_map({
+    let on_nodes = caches.nodes.subscribe_to_changes().flat_map({
         let caches = caches.clone();
         move |change| stream::iter(of_node(&caches, &change))
     });
-    let on_endpoints = changes.endpoints.subscribe_to_changes().flat_map({
+    let on_endpoints = caches.endpoints.subscribe_to_changes().flat_map({
         let caches = caches.clone();
         move |change| stream::iter(of_endpoint(&caches, &change))
     });
-    let in_clusters = changes.clusters.subscribe().flat_map({
+    let in_clusters = caches.clusters.subscribe().flat_map({
         let concerned = of_cluster(&caches, &context.sources.clusters.workload);
         move |cluster| stream::iter(concerned(cluster))
     });
     let remediations = Controller::for_shared_stream(
-        changes.remediations.subscribe(),
+        caches.remediations.subscribe(),
         caches.remediations.for_controller(),
     )
-    .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
-    .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
-    .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(caches.remediations.subscribe(), of_other(&caches))
+    .watches_shared_stream(caches.openshift.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(caches.cluster_api.machines.subscribe(), of_machine(&caches))
     .watches_shared_stream(
-        changes.openshift.health_checks.subscribe(),
+        caches.openshift.health_checks.subscribe(),
         of_namespace::<MachineHealthCheck>(&caches),
     )
     .watches_shared_stream(
-        changes.cluster_api.health_checks.subscribe(),
+        caches.cluster_api.health_checks.subscribe(),
         of_namespace::<MachineHealthCheck>(&caches),
     )
-    .watches_shared_stream(changes.policies.subscribe(), {
+    .watches_shared_stream(caches.policies.subscribe(), {
         let caches = caches.clone();
         move |_| all_active(&caches)
     })
@@ -111,32 +99,22 @@ pub(crate) fn drive(
         remediations.for_each(|_| std::future::ready(())).await;
         "remediation"
     });
-    for (stores, of_api) in [
-        (&caches.openshift, &changes.openshift),
-        (&caches.cluster_api, &changes.cluster_api),
-    ] {
-        take_in(
-            &caches,
-            (stores.clone(), of_api),
-            &changes.remediations,
-            intakes,
-            tasks,
-        );
+    for stores in [&caches.openshift, &caches.cluster_api] {
+        take_in(&caches, stores.clone(), intakes, tasks);
     }
 }
 
 /// Starts the intake of triggers on the Machines of one API.
 fn take_in(
     caches: &Caches,
-    (stores, of_api): (MachineStores, &MachineChanges),
-    remediations: &shared_cache::Changes<PowerCycleRemediation>,
+    stores: MachineStores,
     intakes: &Arc<Intakes>,
     tasks: &mut JoinSet<&'static str>,
 ) {
     let caches = caches.clone();
     let triggers =
-        Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.for_controller())
-            .watches_shared_stream(remediations.subscribe(), {
+        Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
+            .watches_shared_stream(caches.remediations.subscribe(), {
                 move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                     let namespace = remediation.namespace().unwrap_or_default();
                     let readable = remediation.0.as_ref().ok();
@@ -144,7 +122,7 @@ fn take_in(
                     machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
                 }
             })
-            .watches_shared_stream(of_api.health_checks.subscribe(), {
+            .watches_shared_stream(stores.health_checks.subscribe(), {
                 move |check: Arc<Guarded<MachineHealthCheck>>| {
                     triggered(&stores, check.namespace().as_deref())
                 }
@@ -161,20 +139,27 @@ fn take_in(
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
-fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
-    let (endpoints, policies) = (
-        context.sources.caches.endpoints.clone(),
-        context.sources.caches.policies.clone(),
-    );
+/// `policy_again`: there is something else to say on the policy.
+fn judge(
+    context: &Arc<Readiness>,
+    policy_again: impl Stream<Item = ()> + Send + 'static,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let Caches {
+        endpoints,
+        policies,
+        templates,
+        ..
+    } = &context.sources.caches;
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
-    let beside = changes.endpoints.subscribe_to_changes().flat_map({
+    let beside = endpoints.subscribe_to_changes().flat_map({
         let endpoints = endpoints.clone();
         move |change| stream::iter(neighbours(&endpoints, &change))
     });
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
-    let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
-    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints.for_controller())
+    let all_again = stream::select(all_again, policies.subscribe().map(|_| ()));
+    let endpoints = Controller::for_shared_stream(endpoints.subscribe(), endpoints.for_controller())
         .reconcile_on(stream::select(one_again, beside))
         .reconcile_all_on(all_again)
         .run(
@@ -191,18 +176,14 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
         endpoints.for_each(|_| std::future::ready(())).await;
         "BMCEndpoint"
     });
-    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies.for_controller())
-        .reconcile_all_on(changes.policy_again)
+    let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
+        .reconcile_all_on(policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     tasks.spawn(async move {
         policies.for_each(|_| std::future::ready(())).await;
         "RemediationPolicy"
     });
-    let templates = Controller::for_shared_stream(
-        changes.templates,
-        context.sources.caches.templates.for_controller(),
-    )
-    .run(
+    let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller()).run(
         acceptance::template,
         acceptance::error_policy,
         Arc::clone(context),
@@ -213,18 +194,10 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
     });
 }
 
-/// Changes of what is judged before it is needed.
-struct Judged {
-    endpoints: shared_cache::Changes<BMCEndpoint>,
-    policies: shared_cache::Changes<RemediationPolicy>,
-    templates: Changed<PowerCycleRemediationTemplate>,
-    /// There is something else to say on the policy.
-    policy_again: BoxStream<'static, ()>,
-}
-
 /// Starts the one that removes leftover taints.
-fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
-    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.for_controller()).run(
+fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
+    let nodes = &context.sources.caches.nodes;
+    let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller()).run(
         leftover_taints::reconcile,
         leftover_taints::error_policy,
         Arc::clone(context),

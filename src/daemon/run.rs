@@ -23,14 +23,13 @@ use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
 use crate::remediation::{Remediator, leftover_taints, shutdown};
 use crate::report::condition_writer::ConditionWriter;
-use crate::report::{Metrics, Reporter, serve_metrics};
+use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
 use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
-use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
 use crate::{api_call, metal3};
 
@@ -78,12 +77,13 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         served = prepare::what_is_served(&client, &cluster_api) => served,
     };
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
-    let on_node = {
-        let lost_nodes = lost_nodes.clone();
-        move |event: &_| lost_nodes.note(event)
-    };
-    let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
+    let caches = caches::start(
+        &client,
+        (&cluster_api, served),
+        &mut tasks,
+        lost_nodes.clone(),
+        &mhc_changes.0,
+    );
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
     let networks = tokio::select! {
         () = &mut stop => return Ok(()),
@@ -124,7 +124,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, &changes, in_workload, mhc_changes, &mut tasks);
+    drive(&parts, in_workload, mhc_changes, &mut tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
@@ -181,7 +181,8 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
 /// Has read what is counted elsewhere when somebody asks for the metrics.
 fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
     let caches = caches.clone();
-    metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
+    let name = ("remediations", "Remediations, by phase");
+    metrics.collect(name, Number::Gauge, "phase", move || {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for remediation in readable(&caches.remediations.all()) {
@@ -193,10 +194,9 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
         counts
     });
     let bmcs = bmcs.clone();
-    metrics.counter_of(
+    let name = (
         "bmc_requests",
         "Readings, inspections and commands that BMCs were asked for, by what came of it",
-        "outcome",
-        move || bmcs.outcomes(),
     );
+    metrics.collect(name, Number::Counter, "outcome", move || bmcs.outcomes());
 }

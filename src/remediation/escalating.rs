@@ -4,7 +4,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Machine;
-use remediator_api::views::cluster_api::{self, Kind};
+use remediator_api::views::cluster_api;
 use remediator_core::decision::OfMachine;
 use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl Acting<'_> {
     pub(crate) async fn ask_owner(&self, machine: &OfMachine, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
         let served = &self.context.sources.cluster_api;
-        let machines = served.api(&self.context.sources.client, Kind::Machine, Some(&namespace));
+        let machines = served.api::<Machine>(&self.context.sources.client, Some(&namespace));
         let machines = machines.ok_or(ShellError::Conflict { object: "Machine" })?;
         let live = within("reading the Machine", machines.api.get(&machine.machine)).await?;
         // Whole lists are written, so they have to be those of the version that is written to.

@@ -88,7 +88,7 @@ impl MachineLists {
         call: &'static str,
         namespace: Option<&str>,
     ) -> Result<Vec<Guarded<K>>, ShellError> {
-        match self.cluster_api.api(client, K::KIND, namespace) {
+        match self.cluster_api.api::<K>(client, namespace) {
             Some(objects) => within(call, objects.list()).await,
             None => Ok(Vec::new()),
         }

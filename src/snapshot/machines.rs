@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{Cluster, ClusterKey, Kind, Version};
+use remediator_api::views::cluster_api::{Cluster, ClusterKey, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
@@ -76,10 +76,7 @@ async fn machine(
             let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &key.namespace);
             present(machines.get(&key.name).await, &key.name)
         }
-        MachineApi::ClusterApi => match sources
-            .cluster_api
-            .api(client, Kind::Machine, Some(&key.namespace))
-        {
+        MachineApi::ClusterApi => match sources.cluster_api.api::<Machine>(client, Some(&key.namespace)) {
             Some(machines) => machines.get(&key.name).await,
             None => Err(not_served()),
         },
@@ -100,7 +97,7 @@ async fn checks(
         MachineApi::ClusterApi => {
             match sources
                 .cluster_api
-                .api(client, Kind::MachineHealthCheck, Some(namespace))
+                .api::<MachineHealthCheck>(client, Some(namespace))
             {
                 Some(checks) => checks.list().await,
                 None => Err(not_served()),
@@ -116,7 +113,7 @@ async fn cluster(
     let Some(key) = key else { return Ok(None) };
     let cluster = match sources
         .cluster_api
-        .api(&sources.client, Kind::Cluster, Some(&key.namespace))
+        .api::<Cluster>(&sources.client, Some(&key.namespace))
     {
         Some(clusters) => clusters.get(&key.name).await?,
         None => return Err(not_served()),
@@ -141,7 +138,7 @@ pub(crate) async fn patch(
             let written = machines.patch(name, &parameters, &change).await?;
             Ok(written.resource_version())
         }
-        MachineApi::ClusterApi => match sources.cluster_api.api(client, Kind::Machine, Some(namespace)) {
+        MachineApi::ClusterApi => match sources.cluster_api.api::<Machine>(client, Some(namespace)) {
             Some(machines) => {
                 let written = machines.api.patch(name, &parameters, &change).await?;
                 Ok(written.resource_version())
@@ -164,7 +161,7 @@ pub(crate) async fn merge_status(
 ) -> Result<(), ShellError> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
     let served = &sources.cluster_api;
-    let machines = served.api(&sources.client, Kind::Machine, namespace.as_deref());
+    let machines = served.api::<Machine>(&sources.client, namespace.as_deref());
     let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
     let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
         return Ok(());

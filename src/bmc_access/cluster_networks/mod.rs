@@ -12,7 +12,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::BmcRules;
-use remediator_api::views::network::NETWORK_NAME;
+use remediator_api::views::openshift_config::CONFIG_NAME;
 use remediator_api::views::{Node, OpenShiftNetwork, cidr};
 use remediator_bmc::{AllowedNetworks, BmcAddress, Host, RangeUse, ReservedRange};
 use remediator_core::facts::Obstacle;
@@ -172,12 +172,12 @@ async fn of_services(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
 /// OpenShift keeps the ranges of pods and Services in an object of its own: its Nodes have no podCIDRs.
 async fn of_openshift(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
     let api = Api::<Guarded<OpenShiftNetwork>>::all(client.clone());
-    let found = within("reading OpenShift's Network", api.get(NETWORK_NAME)).await;
+    let found = within("reading OpenShift's Network", api.get(CONFIG_NAME)).await;
     let status = match served("OpenShift's Network", found)? {
         None => return Ok(Vec::new()),
         Some(Guarded(Ok(network))) => network.status.unwrap_or_default(),
         Some(Guarded(Err(invalid))) => {
-            return Err(unknown(&format!("Network {NETWORK_NAME}: {}", invalid.error)));
+            return Err(unknown(&format!("Network {CONFIG_NAME}: {}", invalid.error)));
         }
     };
     let pods = status.cluster_network.into_iter();

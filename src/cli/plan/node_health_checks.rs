@@ -4,7 +4,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::NodeHealthCheck;
-use remediator_api::views::node_health_check::TemplateReference;
+use remediator_api::views::machine_health_check::TemplateReference;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 use serde::Serialize;

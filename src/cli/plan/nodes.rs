@@ -13,7 +13,7 @@ use remediator_core::node_lease;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, list, within};
-use crate::clusters::out_of_service::supports_out_of_service;
+use crate::clusters::node_cluster::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, client_of};
 
 /// The Nodes of one cluster.

@@ -27,10 +27,10 @@ use remediator_core::machine_api::MachineApi;
 )]
 pub struct MachineSpec {
     /// Provider's name of the host.
-    #[serde(default, rename = "providerID")]
+    #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
     /// Who provides the host.
-    #[serde(default, rename = "providerSpec")]
+    #[serde(rename = "providerSpec")]
     pub provider_spec: Option<ProviderSpec>,
     /// What only a Machine of Cluster API has; such a one is read by [`super::cluster_api`].
     #[serde(skip)]
@@ -71,8 +71,9 @@ pub struct SaidOfHealth {
     pub message: String,
 }
 
-/// The object of an infrastructure provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The object of an infrastructure provider. v1beta1 has an ObjectReference, v1beta2 `apiGroup`, `kind` and `name`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct Infrastructure {
     /// Kind.
     pub kind: String,
@@ -84,7 +85,6 @@ pub struct Infrastructure {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProviderSpec {
     /// The provider's own object.
-    #[serde(default)]
     pub value: Option<ProviderValue>,
 }
 
@@ -101,16 +101,13 @@ pub struct ProviderValue {
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
     /// `Provisioning`, `Provisioned`, `Running`, `Deleting` or `Failed`.
-    #[serde(default)]
     pub phase: Option<String>,
     /// The Node.
-    #[serde(default)]
     pub node_ref: Option<NodeReference>,
     /// When the status changed last.
-    #[serde(default)]
     pub last_updated: Option<Time>,
     /// `MachineAPI`, `ClusterAPI` or `Migrating`.
-    #[serde(default, rename = "authoritativeAPI")]
+    #[serde(rename = "authoritativeAPI")]
     pub authoritative_api: Option<String>,
 }
 
@@ -118,7 +115,6 @@ pub struct MachineStatus {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NodeReference {
     /// Name of the Node.
-    #[serde(default)]
     pub name: Option<String>,
 }
 
@@ -145,22 +141,13 @@ impl Machine {
 
     /// Name of the Node, when there is one.
     pub fn node_name(&self) -> Option<&str> {
-        let status = self.status.as_ref()?;
-        status
-            .node_ref
-            .as_ref()?
-            .name
-            .as_deref()
-            .filter(|name| !name.is_empty())
+        let node = self.status.as_ref()?.node_ref.as_ref()?;
+        node.name.as_deref().filter(|name| !name.is_empty())
     }
 
-    fn provider_kind(&self) -> &str {
-        let value = self
-            .spec
-            .provider_spec
-            .as_ref()
-            .and_then(|spec| spec.value.as_ref());
-        value.map_or("", |value| value.kind.as_str())
+    fn provider_kind(&self) -> Option<&str> {
+        let provider = self.spec.provider_spec.as_ref()?.value.as_ref()?;
+        Some(&provider.kind)
     }
 
     /// The API that it is of.
@@ -251,10 +238,8 @@ impl Machine {
         if self.has(keys::REMEDIATE_MACHINE_ANNOTATION) {
             return Some(keys::REMEDIATE_MACHINE_ANNOTATION.to_owned());
         }
-        let failure = machine
-            .failure_reason
-            .as_ref()
-            .or(machine.failure_message.as_ref())?;
+        let reason = machine.failure_reason.as_ref();
+        let failure = reason.or(machine.failure_message.as_ref())?;
         Some(format!("failure {failure}"))
     }
 
@@ -267,9 +252,8 @@ impl Machine {
     /// What decisions are based on.
     pub fn facts(&self) -> facts::Machine {
         let status = self.status.clone().unwrap_or_default();
-        let elsewhere = status
-            .authoritative_api
-            .filter(|api| !api.is_empty() && api != "MachineAPI");
+        let elsewhere = status.authoritative_api;
+        let elsewhere = elsewhere.filter(|api| !api.is_empty() && api != "MachineAPI");
         let mark = self.has(keys::CAPBM_POWERED_OFF_ANNOTATION);
         facts::Machine {
             api: self.api(),
@@ -278,7 +262,7 @@ impl Machine {
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
             authoritative_elsewhere: elsewhere,
-            trigger_answered_by: (self.provider_kind() == keys::CAPBM_PROVIDER_KIND)
+            trigger_answered_by: (self.provider_kind() == Some(keys::CAPBM_PROVIDER_KIND))
                 .then(|| "cluster-api-provider-baremetal".to_owned()),
             foreign_mark: mark.then(|| keys::CAPBM_POWERED_OFF_ANNOTATION.to_owned()),
             pause: self.pause().map(|key| format!("carries {key}")),
@@ -295,25 +279,4 @@ impl Machine {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// Two actors on one trigger fight, so the other one has to be recognised.
-    #[test]
-    fn the_provider_that_answers_the_trigger_itself_is_known_by_its_kind() {
-        let machine = |kind: &str| {
-            let machine = json!({
-                "metadata": {"name": "worker-7", "namespace": "machines"},
-                "spec": {"providerSpec": {"value": {"apiVersion": "a/v1", "kind": kind}}},
-            });
-            serde_json::from_value::<Machine>(machine).unwrap()
-        };
-        let answered_by = machine("BareMetalMachineProviderSpec")
-            .facts()
-            .trigger_answered_by;
-        assert_eq!(answered_by.as_deref(), Some("cluster-api-provider-baremetal"));
-        assert_eq!(machine("Other").facts().trigger_answered_by, None);
-    }
-}
+mod tests;
