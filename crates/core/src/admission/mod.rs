@@ -136,10 +136,10 @@ impl fmt::Display for Remediation {
     }
 }
 
-/// What one remediation is told.
+/// Whether one remediation may begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reply {
-    /// Nobody is in its way, and it has not asked.
+    /// Nothing forbids it, and it has not asked.
     #[default]
     NotAsked,
     /// It may begin.
@@ -158,7 +158,7 @@ impl Reply {
     }
 }
 
-/// What each remediation is told, by UID.
+/// Who may begin, by UID.
 pub type Replies = BTreeMap<String, Reply>;
 
 /// A remediation that cannot be read, perhaps of a later version. It may be at work on any Machine of its namespace, or

@@ -20,17 +20,17 @@ impl<'a> Step<'a> {
         node: &Node,
         cause: &str,
     ) -> Result<Next, Next> {
-        let host = self.host_of_nobody_else()?;
+        let host = self.uncontended_host()?;
         let Some(boot_id) = node.boot_id.clone().filter(|boot_id| !boot_id.is_empty()) else {
             let detail = format!("status.nodeInfo.bootID of Node {} is empty", node.name);
-            return Ok(self.obstructed(&Obstacle::new(Reason::NodeUnreadable, detail), None));
+            return Ok(self.settle_and_wait(&Obstacle::new(Reason::NodeUnreadable, detail), None));
         };
         let lease_write = self.examine_node_lease(machine, node)?;
         let read = self.ask_bmc()?;
         let of_node = (node.name.as_str(), node.system_uuid.as_deref());
         let stated = host.stated_uuid.as_ref();
         let identity = identity::prove(read.uuid.as_deref(), &read.system, of_node, stated)
-            .map_err(|obstacle| self.held_up(&obstacle, None))?;
+            .map_err(|obstacle| self.wait_or_fail(&obstacle, None))?;
         if let Some(write) = lease_write {
             return Ok(self.take_node_lease(machine, write));
         }
@@ -45,17 +45,17 @@ impl<'a> Step<'a> {
 
     /// The host, unless another remediation of it is at work, which is waited for. If that has failed meanwhile, both
     /// have, and a person is needed.
-    pub(super) fn host_of_nobody_else(&mut self) -> Result<&'a Host, Next> {
+    pub(super) fn uncontended_host(&mut self) -> Result<&'a Host, Next> {
         let facts = self.facts;
         let host = facts.host.as_ref();
-        let host = host.map_err(|obstacle| self.obstructed(obstacle, None))?;
+        let host = host.map_err(|obstacle| self.settle_and_wait(obstacle, None))?;
         match facts.admission.denied() {
             None => Ok(host),
             Some(another) if another.reason == Reason::Quarantined => {
                 self.settle()?;
                 Err(self.fail(another))
             }
-            Some(another) => Err(self.obstructed(another, None)),
+            Some(another) => Err(self.settle_and_wait(another, None)),
         }
     }
 
@@ -63,7 +63,7 @@ impl<'a> Step<'a> {
     pub(super) fn ask_bmc(&mut self) -> Result<&'a PowerRead, Next> {
         if let Some(failure) = &self.facts.observed.read_failure {
             if let Some(retry) = self.retry(failure) {
-                return Err(self.held_up(&failure.obstacle, Some(retry)));
+                return Err(self.wait_or_fail(&failure.obstacle, Some(retry)));
             }
         } else if let Some(read) = self.fresh_read(IDENTITY_AGE) {
             return Ok(read);

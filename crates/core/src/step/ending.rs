@@ -50,7 +50,7 @@ impl Step<'_> {
         match self.clear_trigger() {
             Ok(None) => {}
             Ok(Some(effect)) => return self.perform_unless_refused(effect, late),
-            Err(obstacle) => return self.held_up(&obstacle, None),
+            Err(obstacle) => return self.wait_or_fail(&obstacle, None),
         }
         let detail = match self.journal.failed_attempts.last() {
             None => "the Node is healthy again; the host was not touched".to_owned(),

@@ -121,7 +121,7 @@ impl Step<'_> {
         let since = facts.observed.escalated.unwrap_or(escalation.decided);
         let live = self.live_check(since, LIVE_CHECK_AGE, LIVE_CHECK_PACE)?;
         let checked = self.check_escalation(escalation.kind, &subject, live);
-        self.count_anew_after_a_pause_of_it(checked.as_ref().err());
+        self.restart_escalation_deadline_after_pause(checked.as_ref().err());
         Ok(match checked {
             Ok(machine) => self.carry_out(escalation, machine, live),
             Err(NotEscalated::Waits(obstacle, until)) => self.escalation_waits(escalation, &obstacle, until),
@@ -159,12 +159,12 @@ impl Step<'_> {
         if !obstacle.reason.is_pause() && self.now >= limit {
             return self.give_up_escalation(&obstacle.to_string());
         }
-        self.tell_what_holds_it_up(escalation, obstacle);
+        self.tell_why_it_waits(escalation, obstacle);
         let until = until.unwrap_or_else(|| self.soon(RECHECK));
         self.rest_until(until.max(self.soon(LIVE_CHECK_PACE)))
     }
 
-    fn tell_what_holds_it_up(&mut self, escalation: &Escalating, obstacle: &Obstacle) {
+    fn tell_why_it_waits(&mut self, escalation: &Escalating, obstacle: &Obstacle) {
         let (failure, why) = (self.last_failure(escalation), obstacle.for_people());
         let message = format!("{failure}; the escalation waits: {why}");
         self.journal.because(obstacle.reason, message);
@@ -172,7 +172,7 @@ impl Step<'_> {
     }
 
     /// A pause does not use up the time that an escalation may be held up.
-    fn count_anew_after_a_pause_of_it(&mut self, why_not: Option<&NotEscalated>) {
+    fn restart_escalation_deadline_after_pause(&mut self, why_not: Option<&NotEscalated>) {
         let still = matches!(why_not, Some(NotEscalated::Waits(obstacle, _)) if obstacle.reason.is_pause());
         let was_paused = self.journal.suspended_since.is_some();
         if let Some(escalation) = self.journal.escalation.as_mut().filter(|_| was_paused && !still) {
@@ -212,7 +212,7 @@ impl Step<'_> {
         let open = self.journal.open_escalation().cloned();
         if let (Some(escalation), Some(failure)) = (open, &self.facts.observed.write_failure) {
             let obstacle = Obstacle::new(Reason::ApiWriteRefused, &failure.detail);
-            self.tell_what_holds_it_up(&escalation, &obstacle);
+            self.tell_why_it_waits(&escalation, &obstacle);
         }
         Next::Rest(Some(retry))
     }

@@ -47,8 +47,8 @@ const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Decides the next step of a remediation.
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
-    let without_stranger = subject::without_strangers_node(journal, facts);
-    let facts = without_stranger.as_ref().unwrap_or(facts);
+    let without_foreign = subject::without_foreign_node(journal, facts);
+    let facts = without_foreign.as_ref().unwrap_or(facts);
     let mut step = Step {
         facts,
         // A host that is off is brought back whatever became of the spec; nothing new is begun then.
@@ -176,7 +176,7 @@ impl<'a> Step<'a> {
     fn waiting_until(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
         self.journal.because_of(obstacle);
         self.journal
-            .note_suspended(pending::is_waited_out(obstacle.reason), self.now);
+            .note_suspended(pending::stops_the_clock(obstacle.reason), self.now);
         self.rest_until(until.unwrap_or_else(|| self.soon(RECHECK)))
     }
 

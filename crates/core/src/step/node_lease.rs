@@ -42,7 +42,7 @@ impl Step<'_> {
         if let Some(failure) = failure
             && let Some(retry) = self.retry(failure)
         {
-            return Err(self.obstructed(&failure.obstacle, Some(retry)));
+            return Err(self.settle_and_wait(&failure.obstacle, Some(retry)));
         }
         let held = self.journal.held_node_lease();
         // The Machine has another Node by now: what is held of the one before goes first.
@@ -72,7 +72,7 @@ impl Step<'_> {
                 let recheck = self.soon(RECHECK);
                 let end = read.found.there().and_then(Lease::end);
                 let until = end.map_or(recheck, |end| after(end, AFTER_END).min(recheck));
-                Err(self.obstructed(&obstacle, Some(until)))
+                Err(self.settle_and_wait(&obstacle, Some(until)))
             }
             Ok(Acquisition::NotNeeded) => Ok(None),
             Ok(Acquisition::Held) if read.found.there().is_some_and(|lease| lease.goes_with(&node.uid)) => {
@@ -103,7 +103,7 @@ impl Step<'_> {
     }
 
     /// Nothing was begun, and something forbids to: meanwhile others may work on the Node.
-    pub(super) fn stand_aside(&mut self) -> Result<(), Next> {
+    pub(super) fn give_lease_back(&mut self) -> Result<(), Next> {
         if self.journal.attempt > 0 {
             return Ok(());
         }

@@ -38,9 +38,9 @@ impl<'a> Step<'a> {
             return Ok(Next::Rest(Some(next)));
         }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
-        self.count_anew_after_a_pause(due.as_ref().err());
+        self.restart_deadline_after_pause(due.as_ref().err());
         if let Err(obstacle) = &facts.strategy {
-            return Ok(self.obstructed(obstacle, None));
+            return Ok(self.settle_and_wait(obstacle, None));
         }
         if !facts.has_finalizer {
             return Ok(Next::perform(Effect::AddFinalizer));
@@ -49,7 +49,7 @@ impl<'a> Step<'a> {
         if let Some(another) = self.another_that_works()
             && matches!(&due, Err(NotDue::Waits(obstacle, _)) if !obstacle.reason.is_pause())
         {
-            return Ok(self.obstructed(another, None));
+            return Ok(self.settle_and_wait(another, None));
         }
         match due {
             Err(NotDue::Recovered) => {
@@ -66,7 +66,7 @@ impl<'a> Step<'a> {
                 self.settle()?;
                 Ok(self.withdrawn(&obstacle))
             }
-            Err(NotDue::Waits(obstacle, until)) => Ok(self.obstructed(&obstacle, until)),
+            Err(NotDue::Waits(obstacle, until)) => Ok(self.settle_and_wait(&obstacle, until)),
             Ok(Eligible::Unhealthy {
                 machine,
                 node,
@@ -74,7 +74,9 @@ impl<'a> Step<'a> {
                 silence_only,
             }) => {
                 let now = self.now;
-                self.heed_live_check(|live| contradiction(node, &live.report, now).filter(|_| silence_only))?;
+                self.respect_live_check(|live| {
+                    contradiction(node, &live.report, now).filter(|_| silence_only)
+                })?;
                 self.approach(machine, node, &cause)
             }
             Ok(Eligible::WithoutNode { machine, why, cause }) => {
@@ -85,7 +87,7 @@ impl<'a> Step<'a> {
 
     /// Waits for what the live check before a power-off found that only a live check can find. It stands for a
     /// while, so that the power-off is not journalled again and again only to be taken back.
-    pub(super) fn heed_live_check(
+    pub(super) fn respect_live_check(
         &mut self,
         find: impl FnOnce(&LiveCheck) -> Option<Obstacle>,
     ) -> Result<(), Next> {
@@ -98,7 +100,7 @@ impl<'a> Step<'a> {
             return Ok(());
         };
         self.settle()?;
-        Err(self.held_up(&obstacle, Some(after(live.began, RECHECK))))
+        Err(self.wait_or_fail(&obstacle, Some(after(live.began, RECHECK))))
     }
 
     /// Another remediation that is at work on the same host and has not failed at it.
@@ -126,9 +128,9 @@ impl<'a> Step<'a> {
     }
 
     /// Something forbids to begin; a host that we may have left off is seen to first.
-    pub(super) fn obstructed(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
-        match self.settle().and_then(|()| self.stand_aside()) {
-            Ok(()) => self.held_up(obstacle, until),
+    pub(super) fn settle_and_wait(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+        match self.settle().and_then(|()| self.give_lease_back()) {
+            Ok(()) => self.wait_or_fail(obstacle, until),
             Err(next) => next,
         }
     }
@@ -139,7 +141,7 @@ impl<'a> Step<'a> {
     }
 
     /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
-    fn count_anew_after_a_pause(&mut self, why_not: Option<&NotDue>) {
+    fn restart_deadline_after_pause(&mut self, why_not: Option<&NotDue>) {
         let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if obstacle.reason.is_pause())
             || self.another_that_works().is_some();
         if still || self.journal.suspended_since.is_none() {
@@ -152,10 +154,10 @@ impl<'a> Step<'a> {
     }
 
     /// Waits, unless waiting took too long.
-    pub(super) fn held_up(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+    pub(super) fn wait_or_fail(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
         // A pause is a person's decision and not a failure, and another remediation has deadlines of its own,
         // however long that lasts, unless it would hide that we left a host off.
-        let patient = is_waited_out(obstacle.reason) && !self.journal.may_have_left_off();
+        let patient = stops_the_clock(obstacle.reason) && !self.journal.may_have_left_off();
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
             let detail = obstacle.to_string();
@@ -229,6 +231,6 @@ pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
 }
 
 /// Whether something that holds an attempt up does not count against the time that it may be held up.
-pub(super) fn is_waited_out(reason: Reason) -> bool {
+pub(super) fn stops_the_clock(reason: Reason) -> bool {
     reason.is_pause() || reason == Reason::AnotherRemediationActive
 }

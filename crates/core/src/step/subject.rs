@@ -50,7 +50,7 @@ pub(super) fn examine<'a>(
 
 /// The facts without a Node that has the name of the journalled one and is another host's, perhaps of another cluster,
 /// to which a changed kubeconfig leads: it is not ours to write to. `None`: there is no such Node.
-pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
+pub(super) fn without_foreign_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
     let subject = journal.begun()?;
     let node = facts.objects.node.present()?;
     // The same host may have registered anew.

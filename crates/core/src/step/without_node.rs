@@ -55,15 +55,15 @@ impl Step<'_> {
         why: NoNode,
         cause: &str,
     ) -> Result<Next, Next> {
-        let host = self.host_of_nobody_else()?;
+        let host = self.uncontended_host()?;
         let stated = stated_uuid(machine, &why, host);
-        let uuid = stated.map_err(|obstacle| self.obstructed(&obstacle, None))?;
-        self.heed_live_check(|live| node_of_host_objection(machine, &live.objects.node_of_host))?;
+        let uuid = stated.map_err(|obstacle| self.settle_and_wait(&obstacle, None))?;
+        self.respect_live_check(|live| node_of_host_objection(machine, &live.objects.node_of_host))?;
         // Of a Node that was there before.
-        self.stand_aside()?;
+        self.give_lease_back()?;
         let read = self.ask_bmc()?;
         let identity = identity::prove_by_statement(read.uuid.as_deref(), &read.system, uuid)
-            .map_err(|obstacle| self.held_up(&obstacle, None))?;
+            .map_err(|obstacle| self.wait_or_fail(&obstacle, None))?;
         let node = NodeOfSubject::None {
             why,
             earlier_boot: None,
