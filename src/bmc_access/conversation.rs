@@ -57,7 +57,7 @@ impl Conversation {
     /// Prepares a conversation: reads the Secret now, checks address and policy. Nothing is sent yet.
     ///
     /// # Errors
-    /// The outer error is a failed call to the API server, the inner one what stands in the way.
+    /// The outer error is a failed call to the API server, the inner one the obstacle.
     pub(crate) async fn open(
         access: &BmcAccess,
         asker: Asker<'_>,

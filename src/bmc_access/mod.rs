@@ -1,4 +1,4 @@
-//! A remediation's way to its BMC: login, allow-list, the session, and what stands in the way.
+//! A remediation's way to its BMC: login, allow-list, the session, and obstacles.
 
 pub(crate) mod bmc_obstacle;
 pub(crate) mod cluster_networks;

@@ -8,22 +8,12 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// Writes to a Node that is still the one that was read: its UID tells it from one of its name in another cluster,
-/// whose versions count by themselves.
-async fn patch(
-    client: &Client,
-    node: &Node,
-    resource_version: &str,
-    mut metadata: Value,
-    spec: Value,
-) -> Result<Guarded<Node>, kube::Error> {
-    metadata["uid"] = json!(node.metadata.uid);
-    metadata["resourceVersion"] = json!(resource_version);
-    let change = Patch::Merge(json!({ "metadata": metadata, "spec": spec }));
+/// Writes to a Node. The change names UID and resourceVersion: a UID tells the Node from one of its name in another
+/// cluster, whose versions count by themselves.
+async fn patch(client: &Client, node: &Node, change: Value) -> Result<Guarded<Node>, kube::Error> {
     let nodes = Api::<Guarded<Node>>::all(client.clone());
-    nodes
-        .patch(&node.name_any(), &PatchParams::default(), &change)
-        .await
+    let (name, change) = (node.name_any(), Patch::Merge(change));
+    nodes.patch(&name, &PatchParams::default(), &change).await
 }

@@ -7,7 +7,7 @@ use kube::{Api, Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_core::journal::{SavedNode, SavedTaint};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fencing::patch;
 
@@ -46,12 +46,15 @@ pub async fn restore(
     let mut taints: Vec<Value> = present.iter().map(|taint| json!(taint)).collect();
     let missing = saved.taints.iter().filter(is_missing);
     taints.extend(missing.map(|taint| json!(taint)));
-    let mut spec = json!({ "taints": taints });
+    let mut spec = Map::from_iter([("taints".to_owned(), Value::Array(taints))]);
     if saved.unschedulable {
-        spec["unschedulable"] = true.into();
+        spec.insert("unschedulable".to_owned(), Value::Bool(true));
     }
-    let metadata = json!({ "labels": labels, "annotations": annotations });
-    patch(client, node, resource_version, metadata, spec).await
+    let change = json!({
+        "metadata": { "uid": node.metadata.uid, "resourceVersion": resource_version, "labels": labels, "annotations": annotations },
+        "spec": spec,
+    });
+    patch(client, node, change).await
 }
 
 fn missing(saved: &BTreeMap<String, String>, present: &BTreeMap<String, String>) -> Value {

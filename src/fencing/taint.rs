@@ -45,13 +45,10 @@ async fn write(
     mark: Option<&str>,
     taints: &[Value],
 ) -> Result<Guarded<Node>, kube::Error> {
-    let metadata = json!({ "annotations": { keys::TAINTED_BY_ANNOTATION: mark } });
-    patch(
-        client,
-        node,
-        resource_version,
-        metadata,
-        json!({ "taints": taints }),
-    )
-    .await
+    let annotations = json!({ keys::TAINTED_BY_ANNOTATION: mark });
+    let change = json!({
+        "metadata": { "uid": node.metadata.uid, "resourceVersion": resource_version, "annotations": annotations },
+        "spec": { "taints": taints },
+    });
+    patch(client, node, change).await
 }

@@ -174,9 +174,10 @@ fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle
         },
         address,
         secret: view.secret.clone(),
-        trust: match view.unverified {
-            true => HostTrust::Stated(ServerTrust::Unverified),
-            false => HostTrust::AsTheSecretSays,
+        trust: if view.unverified {
+            HostTrust::Stated(ServerTrust::Unverified)
+        } else {
+            HostTrust::AsTheSecretSays
         },
     })
 }

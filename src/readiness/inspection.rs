@@ -42,8 +42,8 @@ pub(super) async fn ask(
     let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
     let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
     let expected = expected.or_else(|| host.host.stated_uuid.clone());
-    let asker = Asker::Check(&key.namespace);
-    let conversation = match Conversation::open(&context.bmc, asker, host, expected).await? {
+    let check = Asker::Check(&key.namespace);
+    let conversation = match Conversation::open(&context.bmc, check, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
     };

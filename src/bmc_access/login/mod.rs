@@ -1,4 +1,4 @@
-//! What it takes to talk to the BMC of a host: rules, login and trust, read when they are needed.
+//! What a conversation with the BMC of a host needs: rules, login and trust, read when they are needed.
 
 #[cfg(test)]
 mod tests;

@@ -86,10 +86,8 @@ impl Sessions {
 
     /// When this target may be read next.
     pub(super) fn read_at(&self, target: &BmcTarget, now: Instant) -> Instant {
-        let last = self
-            .find(target)
-            .and_then(|index| self.open.get(index)?.last_read);
-        not_before(last, READ_SPACING, now)
+        let session = self.open.iter().find(|session| *session.target == *target);
+        not_before(session.and_then(|session| session.last_read), READ_SPACING, now)
     }
 
     pub(super) async fn inspect(&mut self, target: &BmcTarget, scope: Scope) -> Result<Inspection, BmcError> {

@@ -105,9 +105,10 @@ pub(super) fn split_authority(authority: &str) -> Result<(&str, Option<u16>), Ad
         return Err(AddressError::NoHost);
     }
     if authority.starts_with('[') && host.parse::<std::net::Ipv6Addr>().is_err() {
-        let problem = match host.contains('%') {
-            true => "it has a zone, which means something on one machine only",
-            false => "only an IPv6 address stands in brackets",
+        let problem = if host.contains('%') {
+            "it has a zone, which means something on one machine only"
+        } else {
+            "only an IPv6 address stands in brackets"
         };
         return Err(AddressError::BadHost(host.chars().take(64).collect(), problem));
     }

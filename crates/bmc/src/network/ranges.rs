@@ -92,15 +92,10 @@ pub(super) fn narrowest(of_cluster: &[ReservedRange], address: IpAddr) -> Option
 
 /// An IPv4-mapped network as the IPv4 network it stands for.
 pub(super) fn unmapped(network: IpNet) -> IpNet {
-    let mapped = || {
-        let address = network.addr().to_canonical();
-        let length = network.prefix_len().checked_sub(96)?;
-        IpNet::new(address, length).ok().filter(|_| address.is_ipv4())
-    };
-    match network {
-        IpNet::V4(_) => network,
-        IpNet::V6(_) => mapped().unwrap_or(network),
-    }
+    let address = network.addr().to_canonical();
+    let length = network.prefix_len().checked_sub(96).filter(|_| address.is_ipv4());
+    let mapped = length.and_then(|length| IpNet::new(address, length).ok());
+    mapped.unwrap_or(network)
 }
 
 const fn v4(bytes: [u8; 4], length: u8, used_for: RangeUse) -> ReservedRange {

@@ -65,12 +65,13 @@ pub(super) fn verify_tls13(
     signed: &DigitallySignedStruct,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> Result<HandshakeSignatureValid, Error> {
+    use CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext as OtherKindOfKey;
+
     if let Some(bits) = short_rsa(key) {
         // TLS 1.3 has RSA by PSS only.
         return Err(cannot_verify(bits));
     }
     let spki = SubjectPublicKeyInfoDer::from(key.spki);
-    use CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext as OtherKindOfKey;
     match verify_tls13_signature_with_raw_key(message, &spki, signed, algorithms) {
         Err(Error::InvalidCertificate(OtherKindOfKey { .. })) => Err(not_for_this_key()),
         verified => verified,

@@ -70,7 +70,7 @@ impl Pace {
         self.command_under_way_until.is_some_and(|until| now < until)
     }
 
-    /// Notes that whoever answered did not prove to be the BMC, or that it did.
+    /// Notes whether the peer that answered may be an impostor.
     pub(super) fn note_doubt(&mut self, doubt: bool, now: Instant) {
         self.doubted_at = doubt.then_some(now);
     }

@@ -19,7 +19,7 @@ pub(super) fn uuid_of(bytes: [u8; 16], expected: Option<&SystemUuid>) -> Option<
     let orders = [smbios(bytes), reversed(bytes), bytes];
     let matching = orders.into_iter().map(text).find(|text| {
         let found = SystemUuid::parse(text);
-        // Said as it is: whoever compares finds the placeholder in it.
+        // A placeholder is kept as it is: the comparison finds it.
         found == Err(UnusableUuid::Placeholder) || found.is_ok() && found.as_ref().ok() == expected
     });
     let plausible = || orders.into_iter().find(has_version).map(text);
