@@ -22,44 +22,28 @@ const PAGE: u32 = 500;
 /// Why a reconciliation stopped half way. It is tried again from what the world says then.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ShellError {
-    /// Somebody else wrote the object in between; what they wrote is looked at first.
     #[error("the {object} changed in the meantime; nothing to do, it is read again")]
-    Conflict {
-        /// What changed.
-        object: &'static str,
-    },
+    Conflict { object: &'static str },
     /// The server refused or could not be reached.
     #[error("{call} failed; check the API server and this daemon's role")]
     Api {
-        /// Which call.
         call: &'static str,
-        /// The cause.
         #[source]
         source: Arc<kube::Error>,
     },
-    /// No answer in time.
     #[error("{call} was not answered within {}s; check the API server", CALL_DEADLINE.as_secs())]
-    Timeout {
-        /// Which call.
-        call: &'static str,
-    },
-    /// A call that was made for several who needed it broke off.
+    Timeout { call: &'static str },
+    /// A call that was made for several who needed it.
     #[error("{call} broke off; it is tried again, and the log says what went wrong")]
-    Unanswered {
-        /// Which call.
-        call: &'static str,
-    },
+    Unanswered { call: &'static str },
     /// The cluster in which the call would have been made cannot be asked.
     #[error("{}", .0.for_people())]
     Unreachable(Obstacle),
-    /// An object came back without what every object has.
     #[error(
         "the API server sent a {object} without {field}; check that deploy/crds is of this daemon's version"
     )]
     Incomplete {
-        /// Which object.
         object: &'static str,
-        /// Which field.
         field: &'static str,
     },
 }
@@ -160,12 +144,10 @@ where
 }
 
 impl ShellError {
-    /// Whether the server said that the object is not there.
     pub(crate) fn is_not_found(&self) -> bool {
         self.has_code(404)
     }
 
-    /// Whether the daemon's role does not allow the call.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.has_code(403)
     }
@@ -186,7 +168,6 @@ impl ShellError {
         self.is_conflict() || self.status().is_some_and(|status| is_refused(status.code))
     }
 
-    /// Whether the object exists already.
     pub(crate) fn is_already_exists(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "AlreadyExists")
@@ -224,7 +205,6 @@ pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
     Ok((Client::try_from(config)?, addresses))
 }
 
-/// The address that a host of a URL is, if it is one.
 fn address(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     bare.unwrap_or(host).parse().ok()

@@ -20,7 +20,6 @@ pub(crate) struct Clock {
 const JUMP_MS: i64 = 500;
 
 impl Clock {
-    /// Reads both clocks once.
     pub(crate) fn start() -> Self {
         Self {
             wall_at_start: Timestamp::now(),

@@ -21,10 +21,10 @@ use crate::report::recorder::Notes;
 /// The longest an event may hold up its remediation.
 const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
 
-/// When an event is given up after that; nobody repeats it.
+/// When an event is given up; nobody repeats it.
 const GIVEN_UP: Duration = Duration::from_secs(30);
 
-/// So many events may be under way for as long as that. Further ones are given up after [`PUBLISH_DEADLINE`].
+/// So many events may be under way for so long. Further ones are given up after [`PUBLISH_DEADLINE`].
 const UNDER_WAY: usize = 32;
 
 /// Longest note in bytes; the API's limit is 1 kB.

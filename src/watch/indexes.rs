@@ -32,7 +32,6 @@ pub(crate) enum NodeIndex {
     Machine(MachineApi, String),
     /// It says that it belongs to a Machine of Cluster API.
     OfClusterApi,
-    /// It carries the taint of a remediation of ours.
     Tainted,
     /// It carries the taint of the remediation with this UID.
     TaintedBy(String),
@@ -43,7 +42,6 @@ pub(crate) enum NodeIndex {
 /// By what Machines are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum MachineIndex {
-    /// Name of its Node.
     Node(String),
     ProviderId(String),
     /// It carries the trigger, and is in this namespace.
@@ -83,9 +81,8 @@ pub(crate) enum RemediationIndex {
     HadNoNode,
     /// Nothing was begun, so its Node may be any.
     NotBegun,
-    /// There may be something to do about it.
     MayAct,
-    /// The same in this namespace.
+    /// There may be something to do about it, in this namespace.
     MayActIn(String),
     /// Another one holds it up.
     HeldUp,

@@ -14,7 +14,6 @@ use remediator_core::resource_version;
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::machine_key::MachineKey;
 
-/// A Cluster as the cache has it.
 pub(crate) fn cluster(caches: &Caches, key: &ClusterKey) -> Lookup<Cluster> {
     let found = caches.clusters.get(Some(&key.namespace), &key.name);
     of(found.as_deref(), "Cluster", &key.name)
@@ -75,7 +74,6 @@ pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machin
     }
 }
 
-/// What the policy says.
 pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Policy> {
     let name = remediation_policy::POLICY_NAME;
     of(policy, "RemediationPolicy", name).map(|policy| Policy {

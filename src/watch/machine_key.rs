@@ -12,7 +12,6 @@ use remediator_core::machine_api::MachineApi;
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::indexes::{MachineIndex, NodeIndex, RemediationIndex};
 
-/// A Machine by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MachineKey {
     /// The API that it is of; `None` where nothing says, and there is at most one of the name.

@@ -107,7 +107,6 @@ impl Watches<'_> {
     }
 }
 
-/// Drops what no decision reads.
 pub(crate) fn narrowed<K>(object: &mut Guarded<K>, narrow: fn(&mut K)) {
     match &mut object.0 {
         Ok(object) => narrow(object),

@@ -17,7 +17,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use remediator_core::readiness::schedule::HostKey;
 
-/// Begins every name.
 const PREFIX: &str = "baremetal_remediator";
 
 /// Upper bounds for the durations of checks, in seconds. A check takes some tenths of a second; its deadline

@@ -17,7 +17,6 @@ const REMEMBERED: Duration = Duration::from_mins(6);
 /// What an event is about: object, reason, action and related object.
 type About = (String, String, String, String);
 
-/// What was published last about something.
 struct Last {
     note: Option<String>,
     /// Counts up that event, and no other.
@@ -25,7 +24,6 @@ struct Last {
     used: Instant,
 }
 
-/// Publishes events.
 #[derive(Clone)]
 pub(super) struct Notes {
     client: Client,
@@ -34,7 +32,6 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// For events in the name of `reporter`.
     pub(super) fn new(client: Client, reporter: Reporter) -> Self {
         Self {
             client,

@@ -34,12 +34,10 @@ const BUFFER: usize = 256;
 pub(crate) struct ServedClusterApi(Arc<Mutex<Option<Version>>>);
 
 impl ServedClusterApi {
-    /// The newest version that the server has.
     pub(crate) fn version(&self) -> Option<Version> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the server.
     pub(crate) async fn ask(&self, client: &Client) -> Result<Option<Version>, ShellError> {
         let version = cluster_api_version(client).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
@@ -62,7 +60,6 @@ impl ServedClusterApi {
         }
     }
 
-    /// Group and the newest version that the server has.
     pub(crate) fn group_version(&self) -> Option<String> {
         self.version().map(Version::group_version)
     }
@@ -86,13 +83,11 @@ pub(crate) struct Dynamic {
 }
 
 impl Dynamic {
-    /// Reads one object.
     pub(crate) async fn get<K: FromClusterApi>(&self, name: &str) -> Result<Option<Guarded<K>>, kube::Error> {
         let object = present(self.api.get(name).await, name)?;
         Ok(object.map(|object| K::read(self.version, object)))
     }
 
-    /// Reads all objects.
     pub(crate) async fn list<K: FromClusterApi>(&self) -> Result<Vec<Guarded<K>>, kube::Error> {
         let list = self.api.list(&kube::api::ListParams::default()).await?;
         let read = |object| K::read(self.version, object);
@@ -105,7 +100,6 @@ pub(crate) fn not_served() -> kube::Error {
     kube::Error::Service("the API server does not serve cluster.x-k8s.io now".into())
 }
 
-/// Whether the server has OpenShift's Machines.
 pub(crate) async fn has_openshift_machines(client: &Client) -> Result<bool, ShellError> {
     serves_machines(client, &format!("{}/v1beta1", MachineApi::OpenShift.group())).await
 }

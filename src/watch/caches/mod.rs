@@ -160,7 +160,6 @@ impl Caches {
         clusters && of_api.machines.is_listed() && of_api.health_checks.is_listed()
     }
 
-    /// Machines and health checks of an API.
     pub(crate) fn of(&self, api: MachineApi) -> &MachineStores {
         match api {
             MachineApi::OpenShift => &self.openshift,

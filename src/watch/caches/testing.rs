@@ -8,7 +8,6 @@ use super::*;
 use crate::watch::indexed_store::Change;
 use crate::watch::shared_cache::SharedCache;
 
-/// The writing ends.
 pub(crate) struct Writers {
     pub(crate) remediations: SharedCache<PowerCycleRemediation>,
     pub(crate) policies: SharedCache<RemediationPolicy>,
@@ -26,7 +25,6 @@ fn listed<K: Indexed>() -> (IndexedStore<K>, SharedCache<K>) {
     (store, cache)
 }
 
-/// Empty caches of everything.
 pub(crate) fn caches() -> (Caches, Writers) {
     let machines = || {
         let (machines, cache) = listed();

@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 
 use crate::watch::indexed_store::{Change, Indexed};
 
-/// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MhcChange {
     /// Something in this namespace.
@@ -28,7 +27,6 @@ pub(crate) type ChangeSender = mpsc::UnboundedSender<MhcChange>;
 
 /// A kind that health checks are evaluated by.
 pub(crate) trait Judged: Indexed {
-    /// All that is judged of an object.
     fn judged(&self) -> impl PartialEq;
 }
 

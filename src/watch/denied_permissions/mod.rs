@@ -30,7 +30,6 @@ struct Refused {
     verb: &'static str,
 }
 
-/// What is refused now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeniedPermissions(Arc<watch::Sender<BTreeSet<Refused>>>);
 
@@ -54,7 +53,6 @@ impl DeniedPermissions {
         })
     }
 
-    /// Waits until a resource of a group is refused.
     pub(crate) async fn any_of(&self, group: &str, resource: &str) {
         let mut all = self.0.subscribe();
         let is_this = |one: &Refused| one.group == group && one.resource == resource;
@@ -69,7 +67,6 @@ impl DeniedPermissions {
         self.0.borrow().iter().any(of_api)
     }
 
-    /// What changes, as it changes.
     pub(crate) fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
         let changed = self.0.subscribe();
         futures::stream::unfold(changed, |mut changed| async move {
@@ -101,7 +98,6 @@ impl DeniedPermissions {
     }
 }
 
-/// What a watch was refused.
 fn refused(error: &watcher::Error) -> Option<Refused> {
     let (status, verb) = answer(error)?;
     let details = status.details.as_ref().filter(|_| status.code == 403)?;
