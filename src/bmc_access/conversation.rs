@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{BmcError, BmcHandle, Urgency};
+use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
@@ -18,11 +18,12 @@ use remediator_core::readiness::BmcReport;
 use tokio::time::Instant;
 
 use crate::api_call::ShellError;
+use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::cluster_networks;
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::login::{Login, login, target};
 use crate::bmc_access::rejected_credentials::Rejection;
-use crate::bmc_access::{BmcAccess, login as bmc_access};
 use crate::watch::caches;
 
 /// An open conversation with a BMC.
@@ -100,27 +101,7 @@ impl Conversation {
         expected_uuid: Option<SystemUuid>,
         asker: Asker,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let login = match bmc_access::login(&access.client, namespace, host).await? {
-            Ok(login) => login,
-            Err(obstacle) => return Ok(Err(obstacle)),
-        };
-        access.note_secret(&login.secret, &login.version);
-        let service = host.address.service();
-        let rejection = access.rejected.holds(&login.secret, &login.version, &service);
-        if let Some(rejection) = rejection {
-            return Ok(Err(rejected_before(&host.secret, rejection)));
-        }
-        let rules = match rules(access, asker.begun) {
-            Ok(rules) => rules,
-            Err(obstacle) => return Ok(Err(obstacle)),
-        };
-        let nodes = cluster_networks::that_matter(&access.caches.nodes, &host.address.host);
-        let allowed = match access.networks.allowed(&rules, &host.address, &nodes) {
-            Ok(allowed) => (rules, allowed),
-            Err(obstacle) => return Ok(Err(obstacle)),
-        };
-        let target = bmc_access::target(&access.client, namespace, host, &login, allowed, expected_uuid);
-        let target = match target.await? {
+        let (login, target) = match access.target(namespace, host, expected_uuid, asker.begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -131,7 +112,7 @@ impl Conversation {
                 line,
                 place,
                 bmc: host.host.bmc.clone(),
-                service,
+                service: host.address.service(),
                 logged_in: AtomicBool::new(false),
                 secret: login.secret,
                 secret_name: host.secret.clone(),
@@ -249,8 +230,45 @@ impl Conversation {
     }
 }
 
+impl BmcAccess {
+    /// What a conversation with the BMC of a host needs. `begun`: something was begun that has to be ended, whatever
+    /// became of the policy.
+    ///
+    /// # Errors
+    /// The outer error is a failed call to the API server, the inner one what is wrong with Secret, policy or trust
+    /// settings.
+    pub(crate) async fn target(
+        &self,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+        begun: bool,
+    ) -> Result<Result<(Login, BmcTarget), Obstacle>, ShellError> {
+        let login = match login(&self.client, namespace, host).await? {
+            Ok(login) => login,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        self.note_secret(&login.secret, &login.version);
+        let service = host.address.service();
+        if let Some(rejection) = self.rejected.holds(&login.secret, &login.version, &service) {
+            return Ok(Err(rejected_before(&host.secret, rejection)));
+        }
+        let nodes = cluster_networks::that_matter(&self.caches.nodes, &host.address.host);
+        let allowed = rules(self, begun).and_then(|rules| {
+            let allowed = self.networks.allowed(&rules, &host.address, &nodes)?;
+            Ok((rules, allowed))
+        });
+        let allowed = match allowed {
+            Ok(allowed) => allowed,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let target = target(&self.client, namespace, host, &login, allowed, expected_uuid).await?;
+        Ok(target.map(|target| (login, target)))
+    }
+}
+
 /// Why a Secret is not offered.
-pub(crate) fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
+fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
     let detail = match rejection {
         Rejection::ByThisBmc => {
             format!(

@@ -26,7 +26,7 @@ pub(crate) struct BmcAccess {
     caches: Caches,
     networks: ClusterNetworks,
     pub(crate) bmcs: Bmcs,
-    rejected: RejectedCredentials,
+    pub(crate) rejected: RejectedCredentials,
     /// Versions of Secrets that were read and that nobody was told of yet.
     secrets_read: Mutex<BTreeMap<String, String>>,
     last_rules: Mutex<Option<BmcRules>>,

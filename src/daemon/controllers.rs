@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::channel::mpsc;
-use futures::stream::{self, BoxStream, StreamExt as _};
+use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::ObjectRef;
@@ -107,10 +107,7 @@ pub(crate) fn drive(
     .reconcile_on(stream::select(on_nodes, on_endpoints))
     .reconcile_on(stream::select(in_workload, in_clusters))
     .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
-    tasks.spawn(async move {
-        remediations.for_each(|_| std::future::ready(())).await;
-        "remediation"
-    });
+    run("remediation", remediations, tasks);
     for (stores, of_api) in [
         (&caches.openshift, &changes.openshift),
         (&caches.cluster_api, &changes.cluster_api),
@@ -154,10 +151,7 @@ fn take_in(
                 annotation::error_policy,
                 Arc::clone(intakes),
             );
-    tasks.spawn(async move {
-        triggers.for_each(|_| std::future::ready(())).await;
-        "intake"
-    });
+    run("intake", triggers, tasks);
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
@@ -187,17 +181,11 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
         checks.await;
         "readiness"
     });
-    tasks.spawn(async move {
-        endpoints.for_each(|_| std::future::ready(())).await;
-        "BMCEndpoint"
-    });
+    run("BMCEndpoint", endpoints, tasks);
     let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies.for_controller())
         .reconcile_all_on(changes.policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
-    tasks.spawn(async move {
-        policies.for_each(|_| std::future::ready(())).await;
-        "RemediationPolicy"
-    });
+    run("RemediationPolicy", policies, tasks);
     let templates = Controller::for_shared_stream(
         changes.templates,
         context.sources.caches.templates.for_controller(),
@@ -207,10 +195,7 @@ fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static
         acceptance::error_policy,
         Arc::clone(context),
     );
-    tasks.spawn(async move {
-        templates.for_each(|_| std::future::ready(())).await;
-        "PowerCycleRemediationTemplate"
-    });
+    run("PowerCycleRemediationTemplate", templates, tasks);
 }
 
 /// Changes of what is judged before it is needed.
@@ -229,8 +214,13 @@ fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSe
         leftover_taints::error_policy,
         Arc::clone(context),
     );
+    run("leftover taint", nodes, tasks);
+}
+
+/// Runs a controller for ever.
+fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(async move {
-        nodes.for_each(|_| std::future::ready(())).await;
-        "leftover taint"
+        controller.for_each(|_| std::future::ready(())).await;
+        name
     });
 }

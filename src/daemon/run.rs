@@ -11,11 +11,10 @@ use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
-use crate::clusters::Clusters;
-use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::{Parts, drive};
 use crate::daemon::prepare;
@@ -25,14 +24,12 @@ use crate::remediation::{Remediator, leftover_taints, shutdown};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
-use crate::{api_call, metal3};
 
 /// What the process is told.
 #[derive(Clone, Debug)]
@@ -97,25 +94,15 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         vec![tell, tell_too],
         mhc_changes.0.clone(),
     );
-    let clusters = Clusters {
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
-        lost_nodes,
-        searches: Searches::new(node_match::LISTING),
-        out_of_service_supported: supported,
-        workload,
-    };
-    let sources = Arc::new(Sources {
-        metal3: metal3::Provider::new(client.clone()),
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
+    let sources = Arc::new(Sources::new(
+        client.clone(),
+        clock.clone(),
+        caches.clone(),
         cluster_api,
-        clusters,
-        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-        leases_unused: LeasesUnused::default(),
-    });
+        lost_nodes,
+        supported,
+        workload,
+    ));
     tokio::select! {
         () = &mut stop => return Ok(()),
         (ready, ()) = async { tokio::join!(caches.ready(), node_lease::learn(&sources)) } => ready.context("a watch ended before it had listed everything")?,
@@ -185,9 +172,7 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for remediation in readable(&caches.remediations.all()) {
-            let status = remediation.status.as_ref();
-            let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-            let count = counts.entry(phase.as_str()).or_default();
+            let count = counts.entry(remediation.phase().as_str()).or_default();
             *count = count.saturating_add(1);
         }
         counts

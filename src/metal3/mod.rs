@@ -124,20 +124,6 @@ pub(crate) async fn resolve_for_check(
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
-/// The same for a remediation that does not exist yet.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
-pub(crate) async fn resolve_for_plan(
-    metal3: &Provider,
-    machine: &Machine,
-    reference: &HostReference,
-    control: HostControl,
-) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = fenceable(metal3, machine, reference, control).await?;
-    Ok(view.and_then(|view| resolved(&view, machine)))
-}
-
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
 ///
 /// # Errors

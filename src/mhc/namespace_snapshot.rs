@@ -16,8 +16,8 @@ use remediator_core::health::target::{NodeState, Target};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
-use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::{Clusters, node_cluster};
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController, Remediations};
@@ -29,7 +29,7 @@ use crate::watch::{caches, lookup};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
-pub(super) struct NamespaceSnapshot {
+pub(crate) struct NamespaceSnapshot {
     api: MachineApi,
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
@@ -38,7 +38,7 @@ pub(super) struct NamespaceSnapshot {
 }
 
 impl NamespaceSnapshot {
-    pub(super) fn of(caches: &Caches, key: &CheckKey) -> Self {
+    pub(crate) fn of(caches: &Caches, key: &CheckKey) -> Self {
         let of_api = caches.of(key.api);
         let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
         let cluster = check.and_then(|check| check_inputs::cluster_of(&check));
@@ -69,9 +69,8 @@ impl NamespaceSnapshot {
     }
 
     /// The checks that ask for power cycles.
-    pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
-        let cluster =
-            |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
+    pub(crate) fn checks(&self, caches: &Caches) -> Vec<Check> {
+        let cluster = |key: &ClusterKey| lookup::cluster(caches, key).map(|cluster| cluster.state);
         let checks = self.checks.iter();
         checks
             .filter_map(|guarded| check_inputs::asking(guarded, cluster))
@@ -79,9 +78,9 @@ impl NamespaceSnapshot {
     }
 
     /// The Machines.
-    pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
+    pub(crate) fn targets(&self, clusters: &Clusters) -> Vec<Target> {
         let under_way = UnderWay::among(self.api, self.readable_remediations());
-        let clusters = self.node_clusters(context);
+        let clusters = self.node_clusters(clusters);
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
             Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
             Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
@@ -96,7 +95,7 @@ impl NamespaceSnapshot {
     /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
     fn node_clusters(
         &self,
-        context: &MhcController,
+        clusters: &Clusters,
     ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
         let readable = self
             .machines
@@ -104,8 +103,8 @@ impl NamespaceSnapshot {
             .filter_map(|machine| machine.0.as_ref().ok());
         let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
         let nodes = |key: &Option<ClusterKey>| match key {
-            None => Ok(context.sources.clusters.own_nodes()),
-            Some(key) => context.sources.clusters.workload.nodes(key),
+            None => Ok(clusters.own_nodes()),
+            Some(key) => clusters.workload.nodes(key),
         };
         keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }

@@ -138,9 +138,6 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
 }
 
 /// Whether an endpoint can be used as it stands.
-///
-/// # Errors
-/// The obstacle.
 pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
@@ -228,9 +225,6 @@ pub(crate) async fn policy(
 }
 
 /// Whether the policy can be used as it stands.
-///
-/// # Errors
-/// The obstacle.
 fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
     if policy.spec.bmc.allowed_networks.is_empty() {
         return Err(Obstacle::new(

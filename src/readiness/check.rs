@@ -21,7 +21,7 @@ use crate::readiness::acceptance;
 use crate::readiness::findings::NodeSeen;
 use crate::readiness::inspection::ask;
 use crate::readiness::state::Readiness;
-use crate::snapshot::{host, remediation_history};
+use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
 use crate::watch::indexes::{MachineIndex, RemediationIndex};
 use crate::watch::machine_key::{MachineKey, machine_name, remediations_of};
@@ -121,7 +121,7 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
 fn of_endpoint(context: &Readiness, key: &HostKey) -> Option<Subject> {
     let endpoint = caches::find(&context.sources.caches.endpoints, Some(&key.namespace), &key.name)?;
     let endpoint = endpoint.0.as_ref().ok()?;
-    let machine = machine_of(context, endpoint);
+    let machine = machine_of(&context.sources, endpoint);
     let host = match &machine {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
@@ -144,13 +144,12 @@ fn of_endpoint(context: &Readiness, key: &HostKey) -> Option<Subject> {
 }
 
 /// The Machine that an endpoint is for.
-fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
+pub(crate) fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
-        (Some(name), _) => return known_machine(context, namespace.as_deref().unwrap_or_default(), name),
-        (None, Some(node)) => context
-            .sources
+        (Some(name), _) => return known_machine(sources, namespace.as_deref().unwrap_or_default(), name),
+        (None, Some(node)) => sources
             .caches
             .machines_by(&MachineIndex::Node(node.clone()))
             .into_iter()
@@ -161,13 +160,13 @@ fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
 }
 
 /// A Machine of either API, if there is one of the name that can be read.
-fn known_machine(context: &Readiness, namespace: &str, name: &str) -> Option<Machine> {
+fn known_machine(sources: &Sources, namespace: &str, name: &str) -> Option<Machine> {
     let key = MachineKey {
         api: None,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    lookup::machine(&context.sources.caches, &key).present().cloned()
+    lookup::machine(&sources.caches, &key).present().cloned()
 }
 
 fn node_of(
@@ -190,16 +189,16 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
 }
 
 /// The cluster of a host's Node.
-pub(super) fn cluster_of(context: &Readiness, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
+pub(crate) fn cluster_of(sources: &Sources, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
     machine.map_or_else(
-        || Ok(context.sources.clusters.own_nodes()),
-        |machine| context.sources.clusters.nodes_of_machine(machine),
+        || Ok(sources.clusters.own_nodes()),
+        |machine| sources.clusters.nodes_of_machine(machine),
     )
 }
 
 /// Name and system UUID of a Node, or why there are none.
 fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
-    let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
+    let nodes = cluster_of(&context.sources, machine).map_err(|obstacle| obstacle.detail)?;
     match lookup::of(nodes.find(name).as_deref(), "Node", name) {
         Lookup::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Lookup::Absent => Err(format!("Node {name} does not exist")),
@@ -217,14 +216,14 @@ pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
         }
         HostKind::Machine => (None, Some(key.name.clone())),
     };
-    let machine = machine.and_then(|name| known_machine(context, &key.namespace, &name));
+    let machine = machine.and_then(|name| known_machine(&context.sources, &key.namespace, &name));
     let machine = machine.as_ref();
     let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
     node(context, machine, name).ok()
 }
 
 async fn of_machine(context: &Readiness, key: &HostKey) -> Result<Option<Subject>, ShellError> {
-    let Some(machine) = known_machine(context, &key.namespace, &key.name) else {
+    let Some(machine) = known_machine(&context.sources, &key.namespace, &key.name) else {
         return Ok(None);
     };
     let host = match host::reference(&machine) {

@@ -125,7 +125,7 @@ async fn believe(
 /// The Node of a host and where it is, if it is Ready.
 fn ready_node<'a>(context: &Readiness, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
     let (name, _) = subject.node.as_ref().ok()?;
-    let nodes = cluster_of(context, subject.machine.as_ref()).ok()?;
+    let nodes = cluster_of(&context.sources, subject.machine.as_ref()).ok()?;
     let cached = nodes.find(name)?;
     let node = cached.0.as_ref().ok()?;
     node.facts().is_ready().then_some((nodes, name))

@@ -27,9 +27,6 @@ pub(crate) struct Readiness {
 }
 
 /// The rules for checks: the interval and what else the policy says about BMCs.
-///
-/// # Errors
-/// Why nothing is checked.
 pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), Obstacle> {
     let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
     match policy.as_deref().map(|guarded| &guarded.0) {

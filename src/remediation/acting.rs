@@ -81,11 +81,8 @@ impl Acting<'_> {
 
     /// The Node of the journal, else of the Machine, else the one that the request names.
     pub(crate) fn node_name(&self) -> String {
-        let journalled = self
-            .remediation
-            .status
-            .as_ref()
-            .and_then(|status| status.journal.subject.as_ref()?.there());
+        let journal = self.remediation.journal();
+        let journalled = journal.and_then(|journal| journal.subject.as_ref()?.there());
         match (journalled, &self.facts.world.machine) {
             (Some(node), _) => node.name.clone(),
             (None, Lookup::Present(machine)) => machine.node_name.clone().unwrap_or_default(),

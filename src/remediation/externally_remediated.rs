@@ -13,7 +13,7 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
 use crate::api_call::ShellError;
-use crate::remediation::Remediator;
+use crate::remediation::{Remediator, leadership};
 use crate::snapshot::machines;
 use crate::watch::caches;
 
@@ -22,8 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Where a remediation has ended and its host is well. One that failed still waits for somebody.
 pub(crate) async fn after_end(context: &Remediator, remediation: &PowerCycleRemediation) {
-    let phase = remediation.status.as_ref().map(|status| status.journal.phase);
-    if matches!(phase, Some(Phase::Succeeded | Phase::Cancelled)) {
+    if matches!(remediation.phase(), Phase::Succeeded | Phase::Cancelled) {
         take_back(context, remediation).await;
     }
 }
@@ -34,7 +33,7 @@ pub(crate) async fn take_back(context: &Remediator, remediation: &PowerCycleReme
     let Some(machine) = waiting(context, remediation) else {
         return;
     };
-    if !context.leadership(now).leads(now) {
+    if !leadership(now).leads(now) {
         return;
     }
     // Each write is only to the Machine as it was read, so one that is dropped half way does no harm.

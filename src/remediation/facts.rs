@@ -8,14 +8,14 @@ use remediator_core::admission::Reply;
 use remediator_core::facts::{Facts, Host, Obstacle};
 
 use crate::clusters::node_cluster::NodeCluster;
-use crate::remediation::Remediator;
+use crate::remediation::leadership;
 use crate::remediation::memory::Memory;
-use crate::snapshot::{cached, node_lease};
+use crate::snapshot::{Sources, cached, node_lease};
 
 /// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
 /// where its Node is, and where what is decided on these facts has to be done.
 pub(crate) fn facts(
-    context: &Remediator,
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     nodes: &Result<NodeCluster, Obstacle>,
     memory: &Memory,
@@ -39,14 +39,14 @@ pub(crate) fn facts(
             .any(|finalizer| finalizer == keys::FINALIZER),
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
-        leadership: context.leadership(now),
-        world: cached::world(&context.sources, remediation, (nodes, &host), &memory.known()),
+        leadership: leadership(now),
+        world: cached::world(sources, remediation, (nodes, &host), &memory.known()),
         live_check: memory.live_check.clone(),
         host,
         admission,
         lease_holders: node_lease::holders(remediation),
-        leases_were_unused: node_lease::were_unused(&context.sources, nodes),
-        out_of_service_supported: context.sources.clusters.supports_out_of_service(remediation),
+        leases_were_unused: node_lease::were_unused(sources, nodes),
+        out_of_service_supported: sources.clusters.supports_out_of_service(remediation),
         node_metadata: memory.node_metadata.clone(),
         observed: memory.observed.clone(),
     }

@@ -37,8 +37,6 @@ pub(crate) struct Remediator {
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Admitted,
-    /// There is one replica and no election yet: every process leads, in the first term.
-    epoch: i64,
 }
 
 impl Remediator {
@@ -49,15 +47,14 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Admitted::default(),
-            epoch: 1,
         }
     }
+}
 
-    /// This process's right to act.
-    pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
-        Leadership {
-            epoch: self.epoch,
-            act_until: now.saturating_add(ACT_WITHIN).ok(),
-        }
+/// This process's right to act. There is one replica and no election yet: every process leads, in the first term.
+pub(crate) fn leadership(now: Timestamp) -> Leadership {
+    Leadership {
+        epoch: 1,
+        act_until: now.saturating_add(ACT_WITHIN).ok(),
     }
 }

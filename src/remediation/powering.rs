@@ -14,7 +14,7 @@ use crate::remediation::memory::Memory;
 impl Acting<'_> {
     /// Sends a power command once, unless its time has passed.
     pub(crate) async fn send(&self, verb: Verb, not_after: Timestamp, memory: &mut Memory) {
-        let Some(journal) = self.remediation.status.as_ref().map(|status| &status.journal) else {
+        let Some(journal) = self.remediation.journal() else {
             return;
         };
         let Some(intent) = journal.intent.as_ref().filter(|intent| intent.verb == verb) else {

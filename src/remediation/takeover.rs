@@ -24,8 +24,9 @@ pub(crate) async fn end_left_session(
     memory: &mut Memory,
 ) {
     let first_look = !std::mem::replace(&mut memory.took_over, true);
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
-    let left = journal.is_some_and(|journal| journal.bmc_session.is_some());
+    let left = remediation
+        .journal()
+        .is_some_and(|journal| journal.bmc_session.is_some());
     let Some(host) = host.filter(|_| first_look && left && memory.conversation.is_none()) else {
         return;
     };

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::is_under_way;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy};
@@ -101,7 +102,5 @@ pub(crate) fn node_facts(
 
 /// Whether this is the remediation of that UID, and has not ended.
 pub(crate) fn is_at_work(remediation: &PowerCycleRemediation, uid: &str) -> bool {
-    let status = remediation.status.as_ref();
-    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-    remediation.uid().as_deref() == Some(uid) && !phase.is_final()
+    remediation.uid().as_deref() == Some(uid) && is_under_way(remediation)
 }

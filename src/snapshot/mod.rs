@@ -3,8 +3,8 @@
 pub(crate) mod cached;
 pub(crate) mod facts;
 pub(crate) mod host;
+pub(crate) mod listed;
 pub(crate) mod live;
-pub(crate) mod machine_lists;
 pub(crate) mod machines;
 pub(crate) mod node_lease;
 pub(crate) mod producers;

@@ -7,10 +7,13 @@ use remediator_core::facts::{Host, Obstacle};
 
 use crate::clock::Clock;
 use crate::clusters::Clusters;
+use crate::clusters::node_match::{self, Searches};
+use crate::clusters::workload::WorkloadClusters;
 use crate::metal3;
 use crate::single_flight::SingleFlight;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Caches;
+use crate::watch::lost_nodes::LostNodes;
 
 /// Where facts come from: the caches, and the API servers themselves.
 pub(crate) struct Sources {
@@ -24,7 +27,38 @@ pub(crate) struct Sources {
     pub(crate) leases_unused: LeasesUnused,
 }
 
-/// What is listed.
+impl Sources {
+    pub(crate) fn new(
+        client: Client,
+        clock: Clock,
+        caches: Caches,
+        cluster_api: ServedClusterApi,
+        lost_nodes: LostNodes,
+        out_of_service_supported: bool,
+        workload: WorkloadClusters,
+    ) -> Self {
+        let clusters = Clusters {
+            client: client.clone(),
+            clock: clock.clone(),
+            caches: caches.clone(),
+            lost_nodes,
+            searches: Searches::new(node_match::LISTING),
+            out_of_service_supported,
+            workload,
+        };
+        Self {
+            metal3: metal3::Provider::new(client.clone()),
+            client,
+            clock,
+            caches,
+            cluster_api,
+            clusters,
+            endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
+            leases_unused: LeasesUnused::default(),
+        }
+    }
+}
+
 pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
 
 /// A Machine and its Node, and what was known of the host.

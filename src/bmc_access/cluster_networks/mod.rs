@@ -120,7 +120,7 @@ impl ClusterNetworks {
 ///
 /// # Errors
 /// The obstacle, when anything of it that the server has cannot be read.
-pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
+async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
     let addresses = api_server.iter();
     let mut ranges: Vec<_> = addresses
         .filter_map(|address| ReservedRange::of_address(*address, RangeUse::ApiServer))
@@ -134,7 +134,7 @@ pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<R
 ///
 /// # Errors
 /// The obstacle, when the Node cannot be read.
-pub(crate) fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
+fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
     let node = node.0.as_ref().map_err(|invalid| {
         let name = invalid.metadata.name.as_deref().unwrap_or_default();
         let detail = format!(
@@ -157,16 +157,6 @@ pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Gu
     let mut found = nodes.by_any(around.map(NodeIndex::Range));
     found.extend(nodes.unreadable());
     found
-}
-
-/// All Nodes, for those who have no cache of them.
-///
-/// # Errors
-/// The obstacle, when they cannot be listed.
-pub(crate) async fn nodes(client: &Client) -> Result<Vec<Guarded<Node>>, Obstacle> {
-    let api = Api::<Guarded<Node>>::all(client.clone());
-    let found = list("listing the Nodes", &api, &ListParams::default(), |_| true).await;
-    Ok(served("Nodes", found)?.unwrap_or_default())
 }
 
 /// Kubernetes 1.33 and newer keep the ranges of Services as objects (KEP-1880); older servers do not tell.

@@ -1,22 +1,20 @@
 //! `plan`: what the daemon would do now, and why, without touching anything.
 
-mod check_report;
+mod checks;
 mod decision;
 mod dry_run;
 mod entry;
 mod evaluators;
-mod health;
 mod node_health_checks;
-mod nodes;
 mod show;
-mod templates;
-mod world;
+mod snapshot;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 
+use self::entry::{Entry, entries};
 use self::show::Plan;
-use self::world::PlanSnapshot;
+use self::snapshot::PlanSnapshot;
 use crate::cli::show::Output;
 
 /// Arguments of `plan`.
@@ -35,41 +33,25 @@ pub struct PlanArguments {
     output: Output,
 }
 
-pub(super) fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let ended = runtime.block_on(print(arguments));
-    runtime.shutdown_background();
-    ended
-}
-
-async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let world = Box::pin(PlanSnapshot::read(
-        arguments.namespace.as_deref(),
-        arguments.all_namespaces,
-    ))
-    .await?;
-    let mut outlooks = Vec::new();
-    for namespace in world.namespaces() {
-        outlooks.extend(entry::of_namespace(&world, &namespace).await?);
-    }
-    if let Some(name) = &arguments.machine {
-        let named: Vec<_> = outlooks
-            .iter()
-            .filter(|outlook| outlook.machine == *name)
-            .collect();
-        if named.is_empty() {
-            bail!("there is no Machine {name} in the namespace; name the namespace with -n");
-        }
-        // Both APIs may have a Machine of that name.
-        return named
-            .into_iter()
-            .try_for_each(|outlook| show::one(arguments.output, outlook));
-    }
-    let plan = Plan {
-        machines: outlooks,
-        node_health_checks: world.node_health_checks.shown(&world.templates),
+pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
+    let read = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces);
+    let snapshot = Box::pin(read).await?;
+    let machines = Box::pin(entries(&snapshot)).await;
+    let machines = machines.map_err(|error| anyhow!(crate::report::chain(&error)))?;
+    let Some(name) = &arguments.machine else {
+        let node_health_checks = node_health_checks::entries(&snapshot);
+        let plan = Plan {
+            machines,
+            node_health_checks,
+        };
+        return show::all(arguments.output, &plan);
     };
-    show::all(arguments.output, &plan)
+    // Both APIs may have a Machine of that name.
+    let named: Vec<Entry> = machines.into_iter().filter(|one| one.machine == *name).collect();
+    if named.is_empty() {
+        bail!("there is no Machine {name} in the namespace; name the namespace with -n");
+    }
+    named
+        .iter()
+        .try_for_each(|entry| show::one(arguments.output, entry))
 }

@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
+use remediator_core::journal::Journal;
 use remediator_core::node_lease::{self, LeaseWrite};
 use remediator_core::observed::NodeLeaseRead;
 use remediator_core::phase::Reason;
@@ -19,8 +20,8 @@ use crate::snapshot::node_lease::{leases, look, obstacle};
 impl Acting<'_> {
     /// Where the Lease is, and of which Node: the journalled one, whose Machine may be gone.
     fn place_of_lease(&self) -> Result<(NodeCluster, String), Obstacle> {
-        let status = self.remediation.status.as_ref();
-        let Some(held) = status.and_then(|status| status.journal.held_node_lease()) else {
+        let journal = self.remediation.journal();
+        let Some(held) = journal.and_then(Journal::held_node_lease) else {
             return Ok((self.nodes.clone()?, self.node_name()));
         };
         let nodes = match &held.cluster {

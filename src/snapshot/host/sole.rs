@@ -23,9 +23,6 @@ pub(crate) fn is_of_interest(
 
 /// What, seen live, speaks against a host whose Machine has no Node, so that nothing but its endpoint says which
 /// one it is: the endpoint is not what was `known` of it, or another one describes the same host.
-///
-/// # Errors
-/// The obstacle.
 pub(crate) fn still_sole(
     endpoints: &[Guarded<BMCEndpoint>],
     whose: MachineAndNode<'_>,
@@ -71,9 +68,6 @@ impl MachineAndNode<'_> {
 }
 
 /// Whether an endpoint describes this host, by its address or its system UUID; the rest of it may be wrong.
-///
-/// # Errors
-/// Why that is not known.
 fn describes(endpoint: &Guarded<BMCEndpoint>, host: &Host) -> Result<bool, String> {
     let spec = match &endpoint.0 {
         Ok(endpoint) => &endpoint.spec,

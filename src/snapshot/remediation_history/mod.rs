@@ -59,10 +59,10 @@ pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machin
 
 /// What the intake knows of an earlier or present remediation.
 pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    let journal = remediation.journal();
     Remediation {
         name: remediation.name_any(),
-        phase: journal.map(|journal| journal.phase).unwrap_or_default(),
+        phase: remediation.phase(),
         trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
         power_cycles: journal.map_or_else(Vec::new, |journal| power_cycles(remediation, journal)),
     }
