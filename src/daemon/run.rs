@@ -20,7 +20,7 @@ use crate::daemon::controllers::{Parts, drive};
 use crate::daemon::prepare;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
-use crate::remediation::{Remediator, leftover_taints, shutdown};
+use crate::remediation::{Remediator, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
@@ -124,7 +124,7 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
     tasks.shutdown().await;
-    shutdown::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
+    sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
     match ended {
         None => Ok(()),
         Some(ended) => bail!("the {ended} task ended; the process starts anew"),

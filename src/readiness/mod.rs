@@ -3,7 +3,6 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod check;
-mod findings;
 pub(crate) mod inspection;
 mod sight;
 mod state;
@@ -23,10 +22,9 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
 use self::check::{CheckFindings, CheckResult, check};
-pub(crate) use self::findings::{Finding, Findings};
 use self::sight::standing;
-pub(crate) use self::state::Readiness;
-use self::state::rules;
+use self::state::{Finding, rules};
+pub(crate) use self::state::{Findings, Readiness};
 use crate::report::{HostCheck, ReadinessState};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;

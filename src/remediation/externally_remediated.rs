@@ -64,13 +64,7 @@ fn waiting(context: &Remediator, remediation: &PowerCycleRemediation) -> Option<
     waits.then(|| machine.clone())
 }
 
-/// Whether there is another request of the name by now. It is waited for, as this one was.
-fn has_successor(context: &Remediator, remediation: &PowerCycleRemediation) -> bool {
-    let (namespace, name) = (remediation.namespace(), remediation.name_any());
-    let there = caches::find(&context.sources.caches.remediations, namespace.as_deref(), &name);
-    there.is_some_and(|there| there.uid() != remediation.uid())
-}
-
+/// Unless there is another request of the name by now, which is waited for as this one was.
 async fn write(
     context: &Remediator,
     remediation: &PowerCycleRemediation,
@@ -79,7 +73,9 @@ async fn write(
     machines::merge_status(&context.sources, machine, |version, live| {
         let status = live.data.get("status")?;
         let taken_back = cluster_api::external_remediation_taken_back(version, status);
-        taken_back.filter(|_| !has_successor(context, remediation))
+        let (namespace, name) = (remediation.namespace(), remediation.name_any());
+        let there = caches::find(&context.sources.caches.remediations, namespace.as_deref(), &name);
+        taken_back.filter(|_| there.is_none_or(|there| there.uid() == remediation.uid()))
     })
     .await
 }

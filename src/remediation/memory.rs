@@ -1,7 +1,7 @@
 //! What the process remembers of one remediation between two steps. A crash loses all of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
@@ -82,33 +82,31 @@ impl Memory {
 /// The memories of all remediations, by UID.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
-    by_uid: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Memory>>>>,
+    by_uid: Mutex<BTreeMap<String, SharedMemory>>,
 }
+
+type SharedMemory = Arc<tokio::sync::Mutex<Memory>>;
 
 impl Memories {
     /// The memory of a remediation; empty when there was none.
-    pub(crate) fn of(&self, uid: &str) -> Arc<tokio::sync::Mutex<Memory>> {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(by_uid.entry(uid.to_owned()).or_default())
+    pub(crate) fn of(&self, uid: &str) -> SharedMemory {
+        Arc::clone(self.by_uid().entry(uid.to_owned()).or_default())
     }
 
     /// The memory of a remediation, if there is one.
-    pub(crate) fn known(&self, uid: &str) -> Option<Arc<tokio::sync::Mutex<Memory>>> {
-        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.get(uid).map(Arc::clone)
+    pub(crate) fn known(&self, uid: &str) -> Option<SharedMemory> {
+        self.by_uid().get(uid).map(Arc::clone)
     }
 
-    /// Every memory there is.
-    pub(crate) fn all(&self) -> Vec<Arc<tokio::sync::Mutex<Memory>>> {
-        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.values().map(Arc::clone).collect()
+    pub(crate) fn all(&self) -> Vec<SharedMemory> {
+        self.by_uid().values().map(Arc::clone).collect()
     }
 
-    /// Forgets a remediation.
     pub(crate) fn forget(&self, uid: &str) {
-        self.by_uid
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(uid);
+        self.by_uid().remove(uid);
+    }
+
+    fn by_uid(&self) -> MutexGuard<'_, BTreeMap<String, SharedMemory>> {
+        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,8 +12,7 @@ pub(crate) mod node_lease;
 pub(crate) mod observing;
 pub(crate) mod powering;
 pub(crate) mod reconcile;
-pub(crate) mod shutdown;
-pub(crate) mod takeover;
+pub(crate) mod sessions;
 pub(crate) mod writing;
 
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::remediation::takeover::end_left_session;
+use crate::remediation::sessions::end_left_session;
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
 use crate::snapshot::{host, live, producers};
 use crate::watch::caches::Guarded;

@@ -3,14 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use kube::Client;
-use remediator_core::facts::{Host, Obstacle};
 
 use crate::clock::Clock;
 use crate::clusters::Clusters;
 use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::metal3;
-use crate::single_flight::SingleFlight;
+use crate::snapshot::host::{EndpointReads, LISTING_ENDPOINTS};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Caches;
 use crate::watch::lost_nodes::LostNodes;
@@ -57,38 +56,6 @@ impl Sources {
             leases_unused: LeasesUnused::default(),
         }
     }
-}
-
-pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
-
-/// A Machine and its Node, and what was known of the host.
-#[derive(Clone, Debug)]
-pub(crate) struct SearchedHost {
-    pub(crate) namespace: String,
-    pub(crate) machine: String,
-    pub(crate) node: Option<String>,
-    pub(crate) known: Host,
-}
-
-impl SearchedHost {
-    pub(crate) fn whose(&self) -> MachineAndNode<'_> {
-        MachineAndNode {
-            namespace: &self.namespace,
-            machine: &self.machine,
-            node: self.node.as_deref(),
-        }
-    }
-}
-
-/// Reads of all BMCEndpoints.
-pub(crate) type EndpointReads = SingleFlight<SearchedHost, Result<(), Obstacle>>;
-
-/// A Machine, and the Node that it names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MachineAndNode<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) machine: &'a str,
-    pub(crate) node: Option<&'a str>,
 }
 
 /// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.

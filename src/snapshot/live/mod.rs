@@ -1,6 +1,5 @@
 //! Live reads: the live check before a power-off, and the signs of life of a Node.
 
-mod endpoints;
 mod without_node;
 
 use std::time::Duration;

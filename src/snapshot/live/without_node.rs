@@ -11,10 +11,10 @@ use crate::api_call::{ShellError, present, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::{Marks, Searched};
 use crate::clusters::node_of_host;
-use crate::snapshot::cached;
 use crate::snapshot::facts::OfNodes;
-use crate::snapshot::live::{around, endpoints, joined};
+use crate::snapshot::live::{around, joined};
 use crate::snapshot::sources::Sources;
+use crate::snapshot::{cached, host as hosts};
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 
@@ -40,7 +40,7 @@ pub(crate) async fn without_node(
     };
     let (around, endpoint) = tokio::try_join!(
         around(sources, remediation),
-        endpoints::still_sole(sources, known, host)
+        hosts::still_sole(sources, known, host)
     )?;
     let named = around
         .live
