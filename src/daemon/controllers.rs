@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures::channel::mpsc;
-use futures::stream::{self, BoxStream, Stream, StreamExt as _};
+use futures::stream::{self, Stream, StreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::ObjectRef;
+use remediator_api::PowerCycleRemediation;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
-use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -58,16 +58,8 @@ pub(crate) fn drive(
     on_delete::forget(context, &health_checker.checker, intakes, changes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
     mhc::run(health_checker, health_checker_changes, mode_changed, tasks);
-    judge(
-        readiness,
-        Judged {
-            endpoints: changes.endpoints.clone(),
-            policies: changes.policies.clone(),
-            templates: changes.templates.subscribe(),
-            policy_again: stream::select(policy_again, context.sources.caches.denied.changes()).boxed(),
-        },
-        tasks,
-    );
+    let policy_again = stream::select(policy_again, context.sources.caches.denied.changes());
+    judge(readiness, changes, policy_again, tasks);
     let caches = context.sources.caches.clone();
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
@@ -155,56 +147,49 @@ fn take_in(
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
-fn judge(context: &Arc<Readiness>, changes: Judged, tasks: &mut JoinSet<&'static str>) {
-    let (endpoints, policies) = (
-        context.sources.caches.endpoints.clone(),
-        context.sources.caches.policies.clone(),
-    );
+/// `policy_again`: there is something else to say on the policy.
+fn judge(
+    context: &Arc<Readiness>,
+    changes: &Changes,
+    policy_again: impl Stream<Item = ()> + Send + 'static,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let caches = &context.sources.caches;
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
     let beside = changes.endpoints.subscribe_to_changes().flat_map({
-        let endpoints = endpoints.clone();
+        let endpoints = caches.endpoints.clone();
         move |change| stream::iter(neighbours(&endpoints, &change))
     });
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
     let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
-    let endpoints = Controller::for_shared_stream(changes.endpoints.subscribe(), endpoints.for_controller())
-        .reconcile_on(stream::select(one_again, beside))
-        .reconcile_all_on(all_again)
-        .run(
-            acceptance::endpoint,
-            acceptance::error_policy,
-            Arc::clone(context),
-        );
+    let endpoints =
+        Controller::for_shared_stream(changes.endpoints.subscribe(), caches.endpoints.for_controller())
+            .reconcile_on(stream::select(one_again, beside))
+            .reconcile_all_on(all_again)
+            .run(
+                acceptance::endpoint,
+                acceptance::error_policy,
+                Arc::clone(context),
+            );
     let checks = readiness::run(Arc::clone(context), readiness::ConditionQueue { one, all });
     tasks.spawn(async move {
         checks.await;
         "readiness"
     });
     run("BMCEndpoint", endpoints, tasks);
-    let policies = Controller::for_shared_stream(changes.policies.subscribe(), policies.for_controller())
-        .reconcile_all_on(changes.policy_again)
-        .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
+    let policies =
+        Controller::for_shared_stream(changes.policies.subscribe(), caches.policies.for_controller())
+            .reconcile_all_on(policy_again)
+            .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     run("RemediationPolicy", policies, tasks);
-    let templates = Controller::for_shared_stream(
-        changes.templates,
-        context.sources.caches.templates.for_controller(),
-    )
-    .run(
-        acceptance::template,
-        acceptance::error_policy,
-        Arc::clone(context),
-    );
+    let templates =
+        Controller::for_shared_stream(changes.templates.subscribe(), caches.templates.for_controller()).run(
+            acceptance::template,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
     run("PowerCycleRemediationTemplate", templates, tasks);
-}
-
-/// Changes of what is judged before it is needed.
-struct Judged {
-    endpoints: shared_cache::Changes<BMCEndpoint>,
-    policies: shared_cache::Changes<RemediationPolicy>,
-    templates: Changed<PowerCycleRemediationTemplate>,
-    /// There is something else to say on the policy.
-    policy_again: BoxStream<'static, ()>,
 }
 
 /// Starts the one that removes leftover taints.

@@ -32,18 +32,9 @@ impl Acting<'_> {
 
     async fn perform(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {
         match effect {
-            Effect::PowerOff { not_after } => {
-                self.send(Verb::PowerOff, *not_after, memory).await;
-                Ok(())
-            }
-            Effect::PowerOn { not_after } => {
-                self.send(Verb::PowerOn, *not_after, memory).await;
-                Ok(())
-            }
-            Effect::TakeNodeLease(claim) => {
-                self.take_node_lease(claim, memory).await;
-                Ok(())
-            }
+            Effect::PowerOff { not_after } => self.send(Verb::PowerOff, *not_after, memory).await,
+            Effect::PowerOn { not_after } => self.send(Verb::PowerOn, *not_after, memory).await,
+            Effect::TakeNodeLease(claim) => self.take_node_lease(claim, memory).await,
             Effect::ReleaseNodeLease {
                 node,
                 uid,
@@ -51,7 +42,6 @@ impl Acting<'_> {
             } => {
                 let exactly = (node.as_str(), uid.as_str(), resource_version.as_str());
                 self.release_node_lease(exactly, memory).await;
-                Ok(())
             }
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
@@ -66,15 +56,13 @@ impl Acting<'_> {
                 // A request is done without its signal being removed, whatever keeps that from being written.
                 let is_courtesy =
                     matches!(effect, Effect::ClearTrigger { .. }) && self.facts.origin == Origin::Request;
-                self.note_write(written, is_courtesy, memory)
+                return self.note_write(written, is_courtesy, memory);
             }
         }
+        Ok(())
     }
 
     /// The cluster of the Node, to read or write there.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
     pub(crate) fn nodes(&self) -> Result<&NodeCluster, ShellError> {
         self.nodes.as_ref().map_err(|obstacle| obstacle.clone().into())
     }

@@ -88,7 +88,7 @@ async fn to_rest(
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.sources.clusters.nodes_of(&remediation);
-        let facts = facts::facts(
+        let facts = facts(
             &context.sources,
             &remediation,
             &nodes,

@@ -76,23 +76,17 @@ pub(crate) fn world(
         .and_then(ClusterKey::of)
         .map(|key| lookup::cluster(&sources.caches, &key));
     let (node, node_cluster) = match (node_name, nodes) {
-        // Of a Machine without a Node, too, it has to be known that there is none.
-        (None, Err(obstacle)) if readable.is_some() => (
-            Lookup::Unreadable(obstacle.detail.clone()),
-            Some(obstacle.clone()),
-        ),
-        (None, _) => (Lookup::Absent, None),
         (Some(name), Ok(nodes)) => {
             let node = node_cluster::node(nodes, &name, known.written_node);
-            (
-                node.map(|node| node_facts(sources, remediation, nodes, &node)),
-                None,
-            )
+            let node = node.map(|node| node_facts(sources, remediation, nodes, &node));
+            (node, None)
         }
-        (Some(_), Err(obstacle)) => (
-            Lookup::Unreadable(obstacle.detail.clone()),
-            Some(obstacle.clone()),
-        ),
+        // Of a Machine without a Node, too, it has to be known that there is none.
+        (name, Err(obstacle)) if name.is_some() || readable.is_some() => {
+            let detail = obstacle.detail.clone();
+            (Lookup::Unreadable(detail), Some(obstacle.clone()))
+        }
+        (_, Ok(_) | Err(_)) => (Lookup::Absent, None),
     };
     let had_none = subject.is_some_and(Subject::had_no_node);
     let may_have_none = subject.is_none() && readable.is_some() && node == Lookup::Absent;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
-use kube::api::ListParams;
 use kube::{Client, ResourceExt};
+use remediator_api::BMCEndpoint;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{begun, is_meant, is_under_way};
+use remediator_api::target_ref::is_under_way;
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
-use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Node, Obstacle};
 use remediator_core::identity::SystemUuid;
@@ -17,7 +16,7 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
-use crate::api_call::{ShellError, client, list, objects};
+use crate::api_call::{ShellError, client};
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::bmc_access::host::ResolvedHost;
@@ -27,7 +26,9 @@ use crate::readiness::check::{cluster_of, machine_of};
 use crate::snapshot::Sources;
 use crate::snapshot::host::{reference, resolve_endpoint, through_endpoint};
 use crate::snapshot::listed::{Lists, connect};
+use crate::snapshot::remediation_history::unreadable_remediation;
 use crate::watch::caches::{Listed, readable};
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 
 /// The cluster of the kubeconfig.
@@ -70,10 +71,11 @@ impl Cluster {
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
         let namespace = (!all_namespaces).then_some(namespace);
         let lists = Lists::new(&client, namespace.clone()).await.map_err(said)?;
-        let (openshift, cluster_api, endpoints, policies, nodes) = tokio::try_join!(
+        let (openshift, cluster_api, endpoints, remediations, policies, nodes) = tokio::try_join!(
             lists.of_api(MachineApi::OpenShift, "listing Machines"),
             lists.of_api(MachineApi::ClusterApi, "listing Machines"),
             lists.all("listing BMCEndpoints"),
+            lists.all("listing PowerCycleRemediations"),
             lists.policy(),
             lists.nodes(),
         )
@@ -83,6 +85,7 @@ impl Cluster {
             openshift: (openshift, Vec::new()),
             cluster_api: (cluster_api, Vec::new()),
             endpoints,
+            remediations,
             nodes,
             ..Listed::default()
         };
@@ -289,25 +292,23 @@ impl ClusterHost {
     }
 
     /// The remediation that is at work on the host: on its Machine, its Node or its BMC.
-    pub(super) async fn remediation(&self) -> anyhow::Result<Option<String>> {
-        let (client, namespace) = (&self.cluster.sources.client, &self.entry.namespace);
-        let api = objects::<Guarded<PowerCycleRemediation>>(client, Some(namespace));
-        let all = ListParams::default();
-        let found = list("listing PowerCycleRemediations", &api, &all, |_| true).await;
+    ///
+    /// # Errors
+    /// When one cannot be read that may be.
+    pub(super) fn remediation(&self) -> Result<Option<String>, Obstacle> {
+        let (sources, namespace) = (&self.cluster.sources, &self.entry.namespace);
         let machine = self.entry.machine.as_ref().map(ResourceExt::name_any);
-        let bmc = self.described.as_ref().ok().map(|resolved| &resolved.host.bmc);
-        for Guarded(remediation) in found.map_err(said)? {
-            let remediation = remediation.map_err(|invalid| {
-                let name = invalid.metadata.name.unwrap_or_default();
-                anyhow!("PowerCycleRemediation {name} cannot be read: {}", invalid.error)
-            })?;
-            let is_meant = is_meant(&remediation, machine.as_deref(), self.entry.node.as_deref())
-                || begun(&remediation).is_some_and(|subject| Some(&subject.bmc) == bmc);
-            if is_meant && is_under_way(&remediation) {
-                return Ok(Some(remediation.name_any()));
-            }
-        }
-        Ok(None)
+        let unknown = unreadable_remediation(sources, namespace, machine.as_deref());
+        unknown.map_or(Ok(()), Err)?;
+        let bmc = self.described.as_ref().ok();
+        let bmc = bmc.map(|resolved| RemediationIndex::Bmc(resolved.host.bmc.clone()));
+        let node = self.entry.node.clone().map(RemediationIndex::Node);
+        let machine = machine.map(|machine| RemediationIndex::Machine(namespace.clone(), machine));
+        let keys = [bmc, node, machine].into_iter().flatten();
+        let found = sources.caches.remediations.by_any(keys);
+        let mut of_namespace =
+            readable(&found).filter(|one| one.namespace().as_ref() == Some(namespace) && is_under_way(one));
+        Ok(of_namespace.next().map(ResourceExt::name_any))
     }
 }
 

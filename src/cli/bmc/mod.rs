@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, PowerArguments};
+use cluster::ClusterHost;
 use host::Host;
 pub use interruption::Interrupted;
 use interruption::Interruption;
@@ -75,9 +76,11 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     let host = Host::of(&arguments.host).await?;
     let target = target(&host).await?;
     let destructive = verbs.contains(&Verb::PowerOff);
-    if let Some(in_cluster) = host.in_cluster()
-        && let Some(remediation) = in_cluster.remediation().await?
-    {
+    let remediation = host
+        .in_cluster()
+        .map_or(Ok(None), ClusterHost::remediation)
+        .map_err(|unknown| anyhow!(unknown.for_people()))?;
+    if let Some(remediation) = remediation {
         bail!(
             "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
         );

@@ -14,7 +14,7 @@ use remediator_core::step::step;
 use crate::api_call::{ShellError, within};
 use crate::cli::plan::entry::Remediation;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::remediation::facts::facts;
+use crate::remediation::facts;
 use crate::remediation::memory::Memory;
 use crate::snapshot::node_lease::{leases, obstacle, seen};
 use crate::snapshot::{Sources, remediation_history};

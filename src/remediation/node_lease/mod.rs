@@ -51,13 +51,11 @@ impl Acting<'_> {
 
     /// Takes the Lease, or renews it.
     pub(crate) async fn take_node_lease(&self, claim: &LeaseWrite, memory: &mut Memory) {
-        let written = match self.place_of_lease() {
-            Ok((nodes, _)) => write(&leases(&nodes.client), claim)
-                .await
-                .map_err(Unwritten::Refused),
-            Err(obstacle) => Err(Unwritten::Nowhere(obstacle)),
+        let taken = async {
+            let (nodes, _) = self.place_of_lease()?;
+            write(&leases(&nodes.client), claim).await
         };
-        self.note_lease_write(written, memory);
+        self.note_lease_write(taken.await, memory);
     }
 
     /// Deletes the Lease, if it is the one that was read.
@@ -73,26 +71,21 @@ impl Acting<'_> {
             }),
             ..DeleteParams::default()
         };
-        let written = match self.place_of_lease() {
-            Ok((nodes, _)) => {
-                let (api, name) = (leases(&nodes.client), node_lease::name(node));
-                let call = api.delete(&name, &exactly);
-                let deleted = within("deleting medik8s' Lease of the Node", call).await;
-                deleted.map(|_| ()).map_err(Unwritten::Refused)
-            }
-            Err(obstacle) => Err(Unwritten::Nowhere(obstacle)),
+        let released = async {
+            let (nodes, _) = self.place_of_lease()?;
+            let (api, name) = (leases(&nodes.client), node_lease::name(node));
+            let call = api.delete(&name, &exactly);
+            within("deleting medik8s' Lease of the Node", call).await
         };
-        self.note_lease_write(written, memory);
+        self.note_lease_write(released.await.map(|_| ()), memory);
     }
 
     /// Who came before us is found by the read that follows.
-    fn note_lease_write(&self, written: Result<(), Unwritten>, memory: &mut Memory) {
+    fn note_lease_write(&self, written: Result<(), ShellError>, memory: &mut Memory) {
         let obstacle = match written {
-            Err(Unwritten::Refused(error)) if !error.is_conflict() && !error.is_not_found() => {
-                obstacle(Reason::NodeLeaseNotTaken, &error)
-            }
-            Err(Unwritten::Nowhere(obstacle)) => obstacle,
-            Ok(()) | Err(Unwritten::Refused(_)) => return memory.observed.note_node_lease_written(),
+            Err(ShellError::Unreachable(obstacle)) => obstacle,
+            Err(error) if !error.is_overtaken() => obstacle(Reason::NodeLeaseNotTaken, &error),
+            Ok(()) | Err(_) => return memory.observed.note_node_lease_written(),
         };
         let name = self.remediation.name_any();
         tracing::warn!(remediation = %name, error = %obstacle.detail, "a Lease was not written; it is tried again");
@@ -100,14 +93,6 @@ impl Acting<'_> {
             .observed
             .note_node_lease_failure(self.context.sources.clock.now(), obstacle);
     }
-}
-
-/// Why a Lease was not written.
-enum Unwritten {
-    /// The API server said so, or nothing.
-    Refused(ShellError),
-    /// The cluster of the Node cannot be asked.
-    Nowhere(Obstacle),
 }
 
 async fn write(api: &Api<Lease>, claim: &LeaseWrite) -> Result<(), ShellError> {
