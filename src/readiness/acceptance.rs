@@ -21,7 +21,7 @@ use crate::api_call::ShellError;
 use crate::mhc::evaluators;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
-use crate::snapshot::host;
+use crate::snapshot::{Sources, host};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
@@ -40,7 +40,10 @@ pub(crate) async fn endpoint(
                 .as_ref()
                 .map(|status| status.conditions.as_slice())
                 .unwrap_or_default();
-            let accepted = accepted(judge_endpoint(&context, endpoint), endpoint.metadata.generation);
+            let accepted = accepted(
+                judge_endpoint(&context.sources, endpoint),
+                endpoint.metadata.generation,
+            );
             let ready = ready(&context, endpoint, present);
             (present, std::iter::once(accepted).chain(ready).collect())
         }
@@ -138,11 +141,11 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
 }
 
 /// Whether an endpoint can be used as it stands.
-pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
         Protocol::Redfish => {}
-        Protocol::Ipmi if allows(context, Protocol::Ipmi) => {}
+        Protocol::Ipmi if allows(sources, Protocol::Ipmi) => {}
         Protocol::Ipmi => {
             return Err(Obstacle::new(
                 Reason::BmcProtocolNotAllowed,
@@ -150,7 +153,7 @@ pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Res
             ));
         }
     }
-    match twin(&context.sources.caches.endpoints, endpoint) {
+    match twin(&sources.caches.endpoints, endpoint) {
         Some(twin) => {
             let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
@@ -174,8 +177,8 @@ pub(crate) fn twin(
 }
 
 /// Whether the policy in force lists the protocol.
-fn allows(context: &Readiness, wanted: Protocol) -> bool {
-    let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
+fn allows(sources: &Sources, wanted: Protocol) -> bool {
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
     let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
         return false;
     };

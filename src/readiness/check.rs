@@ -10,7 +10,9 @@ use remediator_api::target_ref;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
+use remediator_core::readiness::Expected;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
@@ -56,15 +58,43 @@ pub(crate) struct CheckFindings {
 }
 
 /// Whom a check is about.
-pub(super) struct Subject {
-    host: Result<ResolvedHost, Obstacle>,
-    pub(super) machine: Option<Machine>,
+pub(crate) struct Subject {
+    pub(crate) host: Result<ResolvedHost, Obstacle>,
+    /// Why a remediation would not use what describes the host.
+    pub(crate) accepted: Result<(), Obstacle>,
+    pub(crate) machine: Option<Machine>,
     /// The Node, or what is missing.
     pub(super) node: Result<NodeSeen, String>,
     /// The name of the Node, which need not exist: a remediation may have deleted it.
-    node_name: Option<String>,
+    pub(crate) node_name: Option<String>,
     generation: Option<i64>,
     regarding: ObjectReference,
+}
+
+impl Subject {
+    /// Whose host the BMC has to be of.
+    pub(crate) fn expected(&self) -> Expected<'_> {
+        match &self.node {
+            Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
+            Err(missing) => Expected::NoNode(missing.clone()),
+        }
+    }
+
+    /// The UUID that the system behind the BMC has to have.
+    pub(crate) fn expected_uuid(&self, host: &ResolvedHost) -> Option<SystemUuid> {
+        let of_node = self.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
+        let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+        expected.or_else(|| host.host.stated_uuid.clone())
+    }
+
+    /// The Node and where it is, if it is Ready.
+    pub(crate) fn ready_node(&self, sources: &Sources) -> Option<(NodeCluster, &str)> {
+        let (name, _) = self.node.as_ref().ok()?;
+        let nodes = cluster_of(sources, self.machine.as_ref()).ok()?;
+        let cached = nodes.find(name)?;
+        let node = cached.0.as_ref().ok()?;
+        node.facts().is_ready().then_some((nodes, name))
+    }
 }
 
 /// Checks a host.
@@ -81,9 +111,17 @@ pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
 
 async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, ShellError> {
     let began = Instant::now();
+    let sources = &context.sources;
     let subject = match key.kind {
-        HostKind::Endpoint => of_endpoint(context, key),
-        HostKind::Machine => of_machine(context, key).await?,
+        HostKind::Endpoint => {
+            let endpoint = caches::find(&sources.caches.endpoints, Some(&key.namespace), &key.name);
+            let endpoint = endpoint.as_deref().and_then(|endpoint| endpoint.0.as_ref().ok());
+            endpoint.map(|endpoint| of_endpoint(sources, endpoint))
+        }
+        HostKind::Machine => match known_machine(sources, &key.namespace, &key.name) {
+            Some(machine) => Some(of_machine(sources, host_of(sources, &machine).await?, machine)),
+            None => None,
+        },
     };
     // It has just vanished, or cannot be read any more.
     let Some(subject) = subject else {
@@ -92,7 +130,8 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
     if is_under_way(context, &key.namespace, &subject) {
         return Ok(CheckResult::PutOff(UNDER_WAY));
     }
-    let seen = match &subject.host {
+    let host = subject.accepted.clone().and(subject.host.clone());
+    let seen = match &host {
         Ok(host) => match ask(context, key, &subject, host).await? {
             Ok(seen) => seen,
             Err(left) => {
@@ -102,14 +141,11 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
         },
         Err(obstacle) => obstacle.clone().into(),
     };
+    let secret = host.map(|host| format!("{}/{}", key.namespace, host.secret));
     Ok(CheckResult::Found(Box::new(CheckFindings {
         verdict: seen.verdict,
         certificate_expiry: seen.certificate_expiry,
-        secret: subject
-            .host
-            .as_ref()
-            .ok()
-            .map(|host| format!("{}/{}", key.namespace, host.secret)),
+        secret: secret.ok(),
         generation: subject.generation,
         node: subject.node.ok(),
         regarding: subject.regarding,
@@ -117,33 +153,34 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
     })))
 }
 
-fn of_endpoint(context: &Readiness, key: &HostKey) -> Option<Subject> {
-    let endpoint = caches::find(&context.sources.caches.endpoints, Some(&key.namespace), &key.name)?;
-    let endpoint = endpoint.0.as_ref().ok()?;
-    let machine = machine_of(&context.sources, endpoint);
-    let host = match &machine {
+/// A host that an endpoint describes.
+pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject {
+    let machine = machine_of(sources, endpoint);
+    let alone = match &machine {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
+            let namespace = endpoint.namespace().unwrap_or_default();
             let (name, node) = (machine.name_any(), machine.node_name());
-            host::through_endpoint(&context.sources, &key.namespace, Some(&name), node)
+            host::through_endpoint(sources, &namespace, Some(&name), node).map(drop)
         }
-        Some(_) | None => host::resolve_endpoint(endpoint),
+        Some(_) | None => Ok(()),
     };
     let regarding = machine
         .as_ref()
         .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
-    Some(Subject {
-        host: acceptance::judge_endpoint(context, endpoint).and(host),
-        node: node_of(context, endpoint, machine.as_ref()),
+    Subject {
+        host: host::resolve_endpoint(endpoint),
+        accepted: acceptance::judge_endpoint(sources, endpoint).and(alone),
+        node: node_of(sources, endpoint, machine.as_ref()),
         node_name: name_of_node(endpoint, machine.as_ref()).map(ToOwned::to_owned),
         machine,
         generation: endpoint.metadata.generation,
         regarding,
-    })
+    }
 }
 
 /// The Machine that an endpoint is for.
-pub(crate) fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
+fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
@@ -168,18 +205,14 @@ fn known_machine(sources: &Sources, namespace: &str, name: &str) -> Option<Machi
     lookup::machine(&sources.caches, &key).present().cloned()
 }
 
-fn node_of(
-    context: &Readiness,
-    endpoint: &BMCEndpoint,
-    machine: Option<&Machine>,
-) -> Result<NodeSeen, String> {
+fn node_of(sources: &Sources, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
     let missing = || match (machine, &endpoint.spec.machine_name) {
         (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
         (None, Some(name)) => format!("Machine {name} does not exist"),
         (None, None) => "no Node is named".to_owned(),
     };
     let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
-    node(context, machine, name)
+    node(sources, machine, name)
 }
 
 fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
@@ -196,8 +229,8 @@ pub(crate) fn cluster_of(sources: &Sources, machine: Option<&Machine>) -> Result
 }
 
 /// Name and system UUID of a Node, or why there are none.
-fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
-    let nodes = cluster_of(&context.sources, machine).map_err(|obstacle| obstacle.detail)?;
+fn node(sources: &Sources, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+    let nodes = cluster_of(sources, machine).map_err(|obstacle| obstacle.detail)?;
     match lookup::of(nodes.find(name).as_deref(), "Node", name) {
         Lookup::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Lookup::Absent => Err(format!("Node {name} does not exist")),
@@ -218,35 +251,38 @@ pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
     let machine = machine.and_then(|name| known_machine(&context.sources, &key.namespace, &name));
     let machine = machine.as_ref();
     let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
-    node(context, machine, name).ok()
+    node(&context.sources, machine, name).ok()
 }
 
-async fn of_machine(context: &Readiness, key: &HostKey) -> Result<Option<Subject>, ShellError> {
-    let Some(machine) = known_machine(&context.sources, &key.namespace, &key.name) else {
-        return Ok(None);
-    };
-    let host = match host::reference(&machine) {
-        Ok(Some(reference)) => {
-            metal3::resolve_for_check(&context.sources.metal3, &machine, &reference).await?
-        }
-        Ok(None) => Err(Obstacle::new(
+/// The host of a Machine that refers to a BareMetalHost.
+async fn host_of(sources: &Sources, machine: &Machine) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    match host::reference(machine) {
+        Ok(Some(reference)) => metal3::resolve_for_check(&sources.metal3, machine, &reference).await,
+        Ok(None) => Ok(Err(Obstacle::new(
             Reason::HostNotFound,
-            format!("Machine {} names no BareMetalHost any more", key.name),
-        )),
-        Err(obstacle) => Err(obstacle),
-    };
-    let missing = || format!("Machine {} has no status.nodeRef", key.name);
-    Ok(Some(Subject {
+            format!("Machine {} names no BareMetalHost any more", machine.name_any()),
+        ))),
+        Err(obstacle) => Ok(Err(obstacle)),
+    }
+}
+
+/// A Machine with such a host.
+pub(crate) fn of_machine(
+    sources: &Sources,
+    host: Result<ResolvedHost, Obstacle>,
+    machine: Machine,
+) -> Subject {
+    let missing = || format!("Machine {} has no status.nodeRef", machine.name_any());
+    let named = machine.node_name().ok_or_else(missing);
+    Subject {
         host,
-        node: machine
-            .node_name()
-            .ok_or_else(missing)
-            .and_then(|name| node(context, Some(&machine), name)),
+        accepted: Ok(()),
+        node: named.and_then(|name| node(sources, Some(&machine), name)),
         node_name: machine.node_name().map(ToOwned::to_owned),
         generation: None,
         regarding: machine.reference(),
         machine: Some(machine),
-    }))
+    }
 }
 
 /// Whether a remediation of the host's Machine or Node is at work, or may be.

@@ -4,16 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use remediator_core::facts::Obstacle;
-use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::schedule::HostKey;
-use remediator_core::readiness::{Expected, judge, off_is_believable};
+use remediator_core::readiness::{judge, off_is_believable};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
-use crate::clusters::node_cluster::NodeCluster;
-use crate::readiness::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
+use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
 use crate::snapshot::live;
 
@@ -39,9 +37,7 @@ pub(super) async fn ask(
     subject: &Subject,
     host: &ResolvedHost,
 ) -> Result<Result<BmcAnswer, Duration>, ShellError> {
-    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
-    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
-    let expected = expected.or_else(|| host.host.stated_uuid.clone());
+    let expected = subject.expected_uuid(host);
     let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
@@ -63,13 +59,9 @@ async fn converse(
         Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
         Err(left) => return Ok(Err(left)),
     };
-    let expected = match &subject.node {
-        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
-        Err(missing) => Expected::NoNode(missing.clone()),
-    };
     let mut verdict = judge(
         &found,
-        &expected,
+        &subject.expected(),
         host.host.stated_uuid.as_ref(),
         context.sources.clock.now(),
     )
@@ -104,7 +96,7 @@ async fn believe(
     (subject, host): (&Subject, &ResolvedHost),
     conversation: &Conversation,
 ) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
-    let Some((nodes, node)) = ready_node(context, subject) else {
+    let Some((nodes, node)) = subject.ready_node(&context.sources) else {
         return Ok(Ok(Ok(())));
     };
     let (earlier, later) = live::watch_for_report(&nodes.client, node).await?;
@@ -120,13 +112,4 @@ async fn believe(
         })),
         Err(left) => Err(left),
     })
-}
-
-/// The Node of a host and where it is, if it is Ready.
-fn ready_node<'a>(context: &Readiness, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
-    let (name, _) = subject.node.as_ref().ok()?;
-    let nodes = cluster_of(&context.sources, subject.machine.as_ref()).ok()?;
-    let cached = nodes.find(name)?;
-    let node = cached.0.as_ref().ok()?;
-    node.facts().is_ready().then_some((nodes, name))
 }

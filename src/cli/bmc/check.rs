@@ -81,7 +81,7 @@ pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
 async fn all_hosts(arguments: &CheckArguments) -> anyhow::Result<Vec<Host>> {
     let namespace = arguments.host.namespace.as_deref();
     let cluster = Cluster::connect(namespace, arguments.all_namespaces).await?;
-    let hosts = cluster.hosts().await?;
+    let hosts = cluster.hosts(None).await?;
     if hosts.is_empty() {
         let place = cluster.namespace.as_ref().map_or_else(
             || "any namespace".to_owned(),
@@ -142,9 +142,9 @@ async fn check_host(stop: &Interruption, bmcs: &Bmcs, host: &Host) -> anyhow::Re
     let mut checked = asked??;
     if let Some(host) = host.in_cluster() {
         host.note_login(&version, &checked.verdict, checked.found.is_some());
-        if let (Ok(_), Some(twins)) = (&checked.verdict, &host.twins) {
-            checked.verdict = Err(twins.clone());
-        }
+        checked.verdict = checked
+            .verdict
+            .and_then(|seen| host.subject.accepted.clone().map(|()| seen));
     }
     Ok(checked)
 }
@@ -168,7 +168,7 @@ async fn ask(line: &BmcHandle, host: &Host) -> anyhow::Result<Checked> {
     // Off of a Node that is Ready is not believed before the Node was watched.
     if let (PowerState::Off, Ok(_), Some((nodes, node))) = (found.reading.power, &verdict, host.ready_node())
     {
-        let watched = watch_for_report(nodes, node).await;
+        let watched = watch_for_report(&nodes.client, node).await;
         let (first, last) = watched.map_err(|error| anyhow!(crate::report::chain(&error)))?;
         let again = line.read().await.map_err(|error| obstacle(&host.bmc, &error));
         let believed = again.and_then(|again| readiness::off_is_believable(node, &first, &last, again.power));

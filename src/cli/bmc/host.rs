@@ -1,7 +1,6 @@
 //! A host, however it was named: by its name in a cluster, or by the address of its BMC.
 
 use anyhow::bail;
-use kube::Client;
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
@@ -10,6 +9,7 @@ use remediator_core::readiness::Expected;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::cluster::{Cluster, ClusterHost};
 use crate::cli::bmc::direct;
+use crate::clusters::node_cluster::NodeCluster;
 
 pub(super) struct Host {
     pub(super) label: String,
@@ -66,10 +66,7 @@ impl Host {
     pub(super) fn expected(&self) -> Expected<'_> {
         match &self.way {
             Way::Address(_) => Expected::Anybody,
-            Way::Cluster(host) => match &host.node {
-                Some(node) => Expected::Node(&node.name, node.system_uuid.as_deref()),
-                None => Expected::NoNode(format!("{} has no Node", self.label)),
-            },
+            Way::Cluster(host) => host.subject.expected(),
         }
     }
 
@@ -82,9 +79,8 @@ impl Host {
     }
 
     /// Its Node, if that is at work, and where it is.
-    pub(super) fn ready_node(&self) -> Option<(&Client, &str)> {
+    pub(super) fn ready_node(&self) -> Option<(NodeCluster, &str)> {
         let host = self.in_cluster()?;
-        let node = host.node.as_ref().filter(|node| node.is_ready())?;
-        Some((&host.nodes, node.name.as_str()))
+        host.subject.ready_node(&host.cluster.sources)
     }
 }
