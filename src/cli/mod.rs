@@ -23,7 +23,6 @@ pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Runs a command that ends by itself.
 fn once(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -31,7 +31,6 @@ use crate::watch::shared_cache;
 use crate::watch::shared_cache::Changed;
 use crate::{mhc, readiness};
 
-/// Who looks after what.
 pub(crate) struct Parts {
     pub(crate) remediator: Arc<Remediator>,
     pub(crate) intakes: Arc<Intakes>,
@@ -192,7 +191,6 @@ fn judge(
     run("PowerCycleRemediationTemplate", templates, tasks);
 }
 
-/// Starts the one that removes leftover taints.
 fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
     let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.for_controller()).run(
         leftover_taints::reconcile,
@@ -202,7 +200,6 @@ fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSe
     run("leftover taint", nodes, tasks);
 }
 
-/// Runs a controller for ever.
 fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(async move {
         controller.for_each(|_| std::future::ready(())).await;

@@ -19,7 +19,6 @@ use crate::watch::caches;
 use crate::watch::caches::{Caches, Changes};
 use crate::watch::shared_cache::Changed;
 
-/// Starts what forgets.
 pub(crate) fn forget(
     context: &Arc<Remediator>,
     checker: &Arc<Checker>,

@@ -139,7 +139,6 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
     }
 }
 
-/// Who looks after what.
 pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
     let checker = Arc::new(Checker::default());
     Parts {

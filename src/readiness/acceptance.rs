@@ -27,7 +27,6 @@ use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::EndpointIndex;
 
-/// Looks at one BMCEndpoint.
 pub(crate) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
     context: Arc<Readiness>,
@@ -140,7 +139,6 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
     Some(Statement::unknown(READY, &not_yet, generation))
 }
 
-/// Whether an endpoint can be used as it stands.
 pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
@@ -185,7 +183,6 @@ fn allows(sources: &Sources, wanted: Protocol) -> bool {
     policy.spec.bmc.protocols.contains(&wanted)
 }
 
-/// Looks at the RemediationPolicy.
 pub(crate) async fn policy(
     guarded: Arc<Guarded<RemediationPolicy>>,
     context: Arc<Readiness>,
@@ -227,7 +224,6 @@ pub(crate) async fn policy(
     Ok(Action::await_change())
 }
 
-/// Whether the policy can be used as it stands.
 fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
     if policy.spec.bmc.allowed_networks.is_empty() {
         return Err(Obstacle::new(

@@ -33,26 +33,21 @@ pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// The same after a call to the API server that failed.
 const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
-/// What came of a check.
 #[derive(Debug)]
 pub(crate) enum CheckResult {
-    /// Something was found out.
     Found(Box<CheckFindings>),
     /// Nothing was; the next try after this time.
     PutOff(SignedDuration),
 }
 
-/// What a check found out.
 #[derive(Debug)]
 pub(crate) struct CheckFindings {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
     /// Namespace and name of the Secret, once it is known which.
     pub(super) secret: Option<String>,
-    /// The generation of the endpoint.
     pub(super) generation: Option<i64>,
     pub(super) node: Option<NodeSeen>,
-    /// The object that people look at.
     pub(super) regarding: ObjectReference,
     pub(super) took: Duration,
 }
@@ -97,7 +92,6 @@ impl Subject {
     }
 }
 
-/// Checks a host.
 pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     match try_check(context, key).await {
         Ok(checked) => checked,
@@ -153,7 +147,6 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
     })))
 }
 
-/// A host that an endpoint describes.
 pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject {
     let machine = machine_of(sources, endpoint);
     let alone = match &machine {
@@ -179,7 +172,6 @@ pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject 
     }
 }
 
-/// The Machine that an endpoint is for.
 fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
@@ -220,7 +212,6 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
     of_machine.or(endpoint.spec.node_name.as_deref())
 }
 
-/// The cluster of a host's Node.
 pub(crate) fn cluster_of(sources: &Sources, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
     machine.map_or_else(
         || Ok(sources.clusters.own_nodes()),
@@ -238,7 +229,6 @@ fn node(sources: &Sources, machine: Option<&Machine>, name: &str) -> Result<Node
     }
 }
 
-/// The Node that a host has now.
 pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
     let (named, machine) = match key.kind {
         HostKind::Endpoint => {

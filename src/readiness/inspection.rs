@@ -15,7 +15,6 @@ use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
 use crate::snapshot::live;
 
-/// What came of asking.
 pub(super) struct BmcAnswer {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,

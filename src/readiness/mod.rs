@@ -35,13 +35,10 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Whom to tell that conditions have to be looked at again.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionQueue {
-    /// Those of one endpoint.
     pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
-    /// Those of all.
     pub(crate) all: UnboundedSender<()>,
 }
 
-/// Checks hosts for ever.
 pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     let mut checker = Checks {
         context,
@@ -66,7 +63,6 @@ pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     }
 }
 
-/// What a task of a check comes back with.
 type Joined = Result<(Id, CheckResult), tokio::task::JoinError>;
 
 struct Checks {
@@ -76,7 +72,6 @@ struct Checks {
     schedule: Option<Schedule>,
     /// The rules that hold, apart from the interval.
     rules: Option<BmcRules>,
-    /// Why checks are off.
     off: Option<Obstacle>,
     rounds: u64,
     running: JoinSet<CheckResult>,
@@ -101,7 +96,6 @@ impl Checks {
         }
     }
 
-    /// Compares what is there with what is known.
     fn round(&mut self) {
         match rules(&self.context) {
             Ok((interval, rules)) => self.go_through(interval, rules),

@@ -23,7 +23,6 @@ pub(crate) struct Readiness {
     pub(crate) reporter: Reporter,
     pub(crate) conditions: ConditionWriter,
     pub(crate) findings: Findings,
-    /// Who evaluates the health checks.
     pub(crate) checker: Arc<Checker>,
 }
 
@@ -46,12 +45,9 @@ pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), O
     }
 }
 
-/// What was found out about one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// The verdict.
     pub(crate) verdict: Result<String, Obstacle>,
-    /// The generation of the endpoint that was checked.
     pub(crate) generation: Option<i64>,
     /// Which Node it was compared with.
     pub(super) node: Option<NodeSeen>,
@@ -60,14 +56,12 @@ pub(crate) struct Finding {
 /// Name and system UUID of a Node, as far as there is one.
 pub(super) type NodeSeen = (String, Option<String>);
 
-/// Everything that this process found out.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     by_host: Mutex<BTreeMap<HostKey, Finding>>,
 }
 
 impl Findings {
-    /// What was found out about a host.
     pub(crate) fn of(&self, host: &HostKey) -> Option<Finding> {
         self.by_host().get(host).cloned()
     }
@@ -82,7 +76,6 @@ impl Findings {
         true
     }
 
-    /// Forgets a host.
     pub(super) fn forget(&self, host: &HostKey) {
         self.by_host().remove(host);
     }

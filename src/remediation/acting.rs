@@ -11,7 +11,6 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 
-/// One remediation in one reconciliation.
 pub(crate) struct Acting<'a> {
     pub(crate) context: &'a Remediator,
     pub(crate) remediation: &'a PowerCycleRemediation,

@@ -16,12 +16,9 @@ use crate::metal3;
 use crate::snapshot::cached::Remembered;
 use crate::snapshot::producers::ProducerRead;
 
-/// The memory of one remediation.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// What was seen and done.
     pub(crate) observed: Observed,
-    /// The last live read.
     pub(crate) live_check: Option<LiveCheck>,
     /// The remediation as our last write left it, until the cache has caught up.
     pub(crate) written: Option<PowerCycleRemediation>,
@@ -31,9 +28,7 @@ pub(crate) struct Memory {
     pub(crate) node_metadata: Option<SavedNode>,
     /// The host that was asked last, before anything was done to it, and under which rules.
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
-    /// The health check that made the request.
     pub(crate) asked_by: Option<ProducerRead>,
-    /// The conversation with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
@@ -41,12 +36,10 @@ pub(crate) struct Memory {
     pub(crate) clock_jumps: u64,
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
-    /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
 }
 
 impl Memory {
-    /// What is known besides the caches.
     pub(crate) fn known(&self) -> Remembered<'_> {
         Remembered {
             asked: self.asked_by.as_ref(),
@@ -79,7 +72,6 @@ impl Memory {
     }
 }
 
-/// The memories of all remediations, by UID.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
     by_uid: Mutex<BTreeMap<String, SharedMemory>>,
@@ -93,7 +85,6 @@ impl Memories {
         Arc::clone(self.by_uid().entry(uid.to_owned()).or_default())
     }
 
-    /// The memory of a remediation, if there is one.
     pub(crate) fn known(&self, uid: &str) -> Option<SharedMemory> {
         self.by_uid().get(uid).map(Arc::clone)
     }

@@ -33,7 +33,6 @@ use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
 /// How long after each look at the lead an effect may still begin.
 const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);
 
-/// What drives the remediations.
 pub(crate) struct Remediator {
     pub(crate) sources: Arc<Sources>,
     pub(crate) bmc: Arc<BmcAccess>,

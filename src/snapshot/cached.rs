@@ -20,7 +20,6 @@ use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
 use crate::watch::{caches, lookup};
 
-/// How a remediation came to be.
 pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     let origin = remediation
         .annotations()
@@ -33,7 +32,6 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// What the process knows besides the caches.
 pub(crate) struct Remembered<'a> {
     /// What a NodeHealthCheck said that made the request.
     pub(crate) asked: Option<&'a producers::ProducerRead>,
@@ -41,7 +39,6 @@ pub(crate) struct Remembered<'a> {
     pub(crate) written_node: Option<&'a Node>,
 }
 
-/// The world of a remediation, as the caches have it.
 pub(crate) fn world(
     sources: &Sources,
     remediation: &PowerCycleRemediation,

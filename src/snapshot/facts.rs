@@ -32,7 +32,6 @@ pub(crate) struct OfNodes {
 }
 
 impl Snapshot<'_> {
-    /// As the core takes it.
     pub(crate) fn world(self) -> World {
         World {
             policy: lookup::policy(self.policy),
@@ -51,7 +50,6 @@ pub(crate) fn not_looked_for() -> Lookup<facts::Node> {
     Lookup::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
 }
 
-/// What decides about the Machines of a Cluster.
 pub(crate) fn cluster_state(cluster: Option<&Lookup<Cluster>>) -> Lookup<ClusterState> {
     cluster.map_or(Lookup::Absent, |cluster| {
         cluster.as_ref().map(|cluster| cluster.state.clone())
@@ -100,7 +98,6 @@ pub(crate) fn node_facts(
     node
 }
 
-/// Whether this is the remediation of that UID, and has not ended.
 pub(crate) fn is_at_work(remediation: &PowerCycleRemediation, uid: &str) -> bool {
     remediation.uid().as_deref() == Some(uid) && is_under_way(remediation)
 }

@@ -28,7 +28,6 @@ const CONNECTING: Duration = Duration::from_secs(30);
 /// How often they are looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lists the objects of a namespace, or of all.
 pub(crate) struct Lists {
     client: Client,
     namespace: Option<String>,
@@ -100,7 +99,6 @@ impl Lists {
         within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)).await
     }
 
-    /// The Nodes of the cluster.
     pub(crate) async fn nodes(&self) -> Result<Vec<Guarded<Node>>, ShellError> {
         let nodes = Api::all(self.client.clone());
         let pages = ListParams::default().limit(NODES_PAGE);

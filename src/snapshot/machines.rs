@@ -19,9 +19,7 @@ use crate::watch::machine_key::MachineKey;
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {
     pub(crate) machine: Lookup<Machine>,
-    /// Its Cluster, where it has one.
     pub(crate) cluster: Option<Lookup<Cluster>>,
-    /// The health checks of its namespace.
     pub(crate) checks: Vec<Guarded<MachineHealthCheck>>,
 }
 

@@ -43,7 +43,6 @@ pub(crate) async fn learn(sources: &Sources) {
     }
 }
 
-/// Reads whether anybody agrees by Leases.
 async fn is_used(sources: &Sources, nodes: &NodeCluster) -> Result<bool, ShellError> {
     let namespaces = Api::<Namespace>::all(nodes.client.clone());
     let namespace = namespaces.get_opt(node_lease::NAMESPACE);
@@ -77,7 +76,6 @@ pub(crate) async fn look(
     read.map_err(|error| obstacle(Reason::NodeLeaseUnreadable, &error))
 }
 
-/// What decisions are based on.
 pub(crate) fn seen(lease: Lease) -> NodeLease {
     let (uid, resource_version) = (lease.uid(), lease.resource_version());
     let mut owners = lease.metadata.owner_references.into_iter().flatten();
@@ -101,7 +99,6 @@ pub(crate) fn obstacle(reason: Reason, error: &ShellError) -> Obstacle {
     Obstacle::new(reason, crate::report::chain(error))
 }
 
-/// The Leases of medik8s in a cluster.
 pub(crate) fn leases(client: &Client) -> Api<Lease> {
     Api::namespaced(client.clone(), node_lease::NAMESPACE)
 }

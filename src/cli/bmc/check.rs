@@ -24,7 +24,6 @@ use crate::cli::bmc::show::{self, Facts};
 use crate::cli::show::{Output, json, table};
 use crate::snapshot::live::watch_for_report;
 
-/// What the check of a host found.
 struct Checked {
     found: Option<Inspection>,
     verdict: Result<String, Obstacle>,
@@ -129,7 +128,6 @@ async fn check_hosts(
     }
 }
 
-/// Checks a host.
 async fn check_host(stop: &Interruption, bmcs: &Bmcs, host: &Host) -> anyhow::Result<Checked> {
     let target = match stop.or(host.target()).await?? {
         Ok(target) => target,

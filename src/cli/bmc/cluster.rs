@@ -37,7 +37,6 @@ pub(super) struct Cluster {
     access: BmcAccess,
 }
 
-/// A host of the cluster.
 pub(super) struct ClusterHost {
     pub(super) cluster: Arc<Cluster>,
     namespace: String,

@@ -25,7 +25,6 @@ pub(super) enum Way {
 }
 
 impl Host {
-    /// The one that is meant.
     pub(super) async fn of(arguments: &HostArguments) -> anyhow::Result<Self> {
         match (&arguments.direct.address, &arguments.name) {
             (Some(address), _) => {

@@ -21,7 +21,6 @@ use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
 use remediator_core::journal::Verb;
 use show::Facts;
 
-/// The longest that ending a session may take.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long nothing is said while a BMC does not answer.

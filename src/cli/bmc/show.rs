@@ -19,7 +19,6 @@ pub(super) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
 }
 
-/// The power state.
 pub(super) fn power(host: &Host, reading: &PowerRead) -> Facts {
     let mut power = vec![
         ("host", json!(host.label)),
@@ -71,7 +70,6 @@ pub(super) fn print(output: Output, facts: &Facts) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Facts as a JSON object.
 pub(super) fn object(facts: &Facts) -> Value {
     let facts = facts.iter();
     Value::Object(
@@ -81,7 +79,6 @@ pub(super) fn object(facts: &Facts) -> Value {
     )
 }
 
-/// A value as a person reads it.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

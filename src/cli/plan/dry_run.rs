@@ -86,7 +86,6 @@ async fn read_node_lease(sources: &Sources, nodes: &NodeCluster, node: &str, mem
     }
 }
 
-/// What a remediation that begins does first.
 fn next(facts: &Facts, host: &Host) -> String {
     let node = facts.world.node.present();
     let uuid = match node {

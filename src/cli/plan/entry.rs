@@ -20,7 +20,6 @@ use crate::snapshot::{Sources, host};
 use crate::watch::caches::readable;
 use crate::watch::machine_key::{MachineKey, remediations_of};
 
-/// What is to be said of one Machine.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
@@ -35,16 +34,13 @@ pub(super) struct Entry {
     /// `NeverJoined` or `Deleted`, where the Machine has no Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) no_node: Option<&'static str>,
-    /// Carries the trigger annotation.
     pub(super) triggered: bool,
-    /// What each health check says that selects it.
     pub(super) checks: Vec<CheckReport>,
     pub(super) remediation: Remediation,
     pub(super) host: Option<String>,
     pub(super) bmc: Option<String>,
 }
 
-/// What comes of a Machine, or of a request for it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Remediation {
     /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, `RequestEnded`, or the reason that prevents it.
@@ -53,7 +49,6 @@ pub(super) struct Remediation {
     /// `namespace/name` of the template that its request would be made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) template: Option<String>,
-    /// What a remediation that begins does first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next: Option<String>,
 }
@@ -164,7 +159,6 @@ fn asked(sources: &Sources, entry: &Entry, opinions: &[Opinion]) -> Result<Asked
     decide(opinions)
 }
 
-/// The remediation that would be made.
 fn made(sources: &Sources, machine: &Machine, asked: Asked) -> Result<PowerCycleRemediation, Remediation> {
     let Some(template) = asked.template else {
         let mut triggered = machine.clone();

@@ -24,11 +24,9 @@ pub(super) struct Evaluators {
 struct OfApi {
     platform: Platform,
     activation: Activation,
-    /// What the Lease of the platform's leader shows.
     lease: String,
 }
 
-/// Who evaluates a check, as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct EvaluatedBy {
     /// `PlatformController`, `Daemon`, `PlatformControllerAndDaemon`, `NodeHealthCheckOperator`, `Nobody` or

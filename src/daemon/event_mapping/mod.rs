@@ -23,7 +23,6 @@ use crate::watch::machine_stores::MachineStores;
 pub(crate) use self::nodes::of_node;
 use self::nodes::{awaits, concerned};
 
-/// The Machines of a namespace that carry the trigger.
 pub(crate) fn triggered(
     machines: &MachineStores,
     namespace: Option<&str>,
@@ -133,7 +132,6 @@ pub(crate) fn of_endpoint(caches: &Caches, change: &Change<BMCEndpoint>) -> Reme
     active(&found, |one| one.namespace().as_ref() == Some(&namespace))
 }
 
-/// For changes of Machines.
 pub(crate) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
     let caches = caches.clone();
     move |machine| {
@@ -172,7 +170,6 @@ pub(crate) fn of_workload(
     })
 }
 
-/// For changes of Clusters.
 pub(crate) fn of_cluster(
     caches: &Caches,
     clusters: &WorkloadClusters,

@@ -103,7 +103,6 @@ impl Admitted {
         }
     }
 
-    /// Takes it back.
     pub(crate) fn withdraw(&self, uid: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.remove(uid);
@@ -118,12 +117,10 @@ struct Held {
 }
 
 impl Held {
-    /// What a remediation was admitted to.
     fn of(&self, uid: &str) -> Option<&BTreeSet<Key>> {
         self.by_uid.get(uid)
     }
 
-    /// Who was admitted to any of these keys.
     fn beside(&self, keys: &BTreeSet<Key>) -> BTreeSet<String> {
         let holders = keys.iter().filter_map(|key| self.by_key.get(key));
         holders.flatten().cloned().collect()

@@ -49,7 +49,6 @@ impl Acting<'_> {
         }
     }
 
-    /// Takes the Lease, or renews it.
     pub(crate) async fn take_node_lease(&self, claim: &LeaseWrite, memory: &mut Memory) {
         let taken = async {
             let (nodes, _) = self.place_of_lease()?;

@@ -97,7 +97,6 @@ pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obst
     })
 }
 
-/// The Metal3Machine of a Machine of Cluster API.
 fn metal3_machine(machine: &Machine) -> Option<&str> {
     let infrastructure = machine.spec.cluster_api.as_ref()?.infrastructure.as_ref()?;
     (infrastructure.kind == "Metal3Machine").then_some(infrastructure.name.as_str())

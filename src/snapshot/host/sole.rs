@@ -20,7 +20,6 @@ pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
 /// BMCEndpoints that are asked for at once. One is some 2 kB, and 50 kB with a bundle of CA certificates in it.
 const PAGE: u32 = 50;
 
-/// Reads of all BMCEndpoints.
 pub(crate) type EndpointReads = SingleFlight<SearchedHost, Result<(), Obstacle>>;
 
 /// A Machine and its Node, and what was known of the host.

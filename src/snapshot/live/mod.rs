@@ -27,13 +27,11 @@ use crate::snapshot::{cached, host, machines, node_lease, producers};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
-/// Namespace of the Leases that kubelets renew.
 const NODE_LEASES: &str = "kube-node-lease";
 
 /// Looks for a report after the first. A kubelet renews its Lease every 10 s, a quarter of its duration
 /// (kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`).
 const LOOKS_FOR_REPORT: usize = 3;
-/// Time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once.
@@ -79,7 +77,6 @@ pub(crate) async fn look(
     Ok((look, metadata))
 }
 
-/// What is looked at besides Nodes.
 struct Around {
     policy: Option<Guarded<RemediationPolicy>>,
     live: Live,
@@ -148,7 +145,6 @@ async fn of_machine(sources: &Sources, key: Option<&MachineKey>) -> Result<Live,
     machines::read(sources, key, known.present()).await
 }
 
-/// What a Node and its Lease said.
 struct NodeSeen {
     node: Lookup<Node>,
     lease: NodeReport,

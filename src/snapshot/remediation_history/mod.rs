@@ -38,7 +38,6 @@ pub(crate) fn is_unreadable(
     guarded.0.is_err() && described(guarded).may_be_about(namespace, machine)
 }
 
-/// All remediations that cannot be read.
 pub(crate) fn unreadable_remediations(caches: &Caches) -> Vec<Unreadable> {
     let unreadable = caches.remediations.unreadable();
     unreadable.iter().map(|guarded| described(guarded)).collect()

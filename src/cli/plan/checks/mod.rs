@@ -31,7 +31,6 @@ use crate::watch::caches::Caches;
 use crate::watch::machine_key::MachineKey;
 use crate::watch::{caches, lookup};
 
-/// What one health check says of a Machine, as it is shown.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CheckReport {

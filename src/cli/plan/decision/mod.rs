@@ -21,7 +21,6 @@ pub(super) struct Opinion {
     pub(super) says: Says,
 }
 
-/// What a check asks for.
 #[derive(Clone, Debug)]
 pub(super) enum Asks {
     /// A power cycle, by the strategy annotation, which leads to the trigger.
@@ -45,7 +44,6 @@ pub(super) enum Says {
     Wanted,
 }
 
-/// A remediation that is asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) because: String,
@@ -74,7 +72,6 @@ pub(super) fn decide(opinions: &[Opinion]) -> Result<Asked, Remediation> {
 }
 
 impl Opinion {
-    /// What the check alone leads to.
     fn leads_to(&self) -> Result<Asked, Remediation> {
         let check = &self.check;
         match &self.says {
