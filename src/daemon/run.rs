@@ -45,8 +45,31 @@ pub(crate) struct RunOptions {
 /// # Errors
 /// When it cannot start, or a part of it ended that should not.
 pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+    let (mut stop, mut tasks) = (std::pin::pin!(stop), JoinSet::new());
+    let (parts, bmc) = tokio::select! {
+        () = &mut stop => return Ok(()),
+        started = Box::pin(start(options, &mut tasks)) => started?,
+    };
+    let ended = tokio::select! {
+        () = &mut stop => None,
+        ended = tasks.join_next() => Some(name(ended)),
+    };
+    tracing::info!("stopping");
+    // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
+    tasks.shutdown().await;
+    sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
+    match ended {
+        None => Ok(()),
+        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
+    }
+}
+
+/// Starts everything in `tasks`.
+async fn start(
+    options: RunOptions,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<(Parts, Arc<BmcAccess>)> {
     let metrics = Metrics::default();
-    let mut tasks = JoinSet::new();
     if let Some(address) = options.metrics {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot serve metrics on {address}; choose another --metrics-address")
@@ -62,30 +85,20 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     let (client, api_server) = api_call::client()
         .await
         .context("no usable cluster configuration")?;
-    let mut stop = std::pin::pin!(stop);
-    let supported = tokio::select! {
-        () = &mut stop => return Ok(()),
-        supported = prepare::prepare(&client) => supported?,
-    };
+    let supported = prepare::prepare(&client).await?;
     let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
-    let served = tokio::select! {
-        () = &mut stop => return Ok(()),
-        served = prepare::what_is_served(&client, &cluster_api) => served,
-    };
+    let served = prepare::what_is_served(&client, &cluster_api).await;
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
     let on_node = {
         let lost_nodes = lost_nodes.clone();
         move |event: &_| lost_nodes.note(event)
     };
     let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), &mut tasks, listeners);
+    let (caches, changes) = caches::start(&client, (&cluster_api, served), tasks, listeners);
     let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
-    let networks = tokio::select! {
-        () = &mut stop => return Ok(()),
-        networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
-    };
+    let networks = ClusterNetworks::start(&client, api_server, tasks).await;
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();
     let workload = WorkloadClusters::new(
@@ -103,32 +116,19 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         supported,
         workload,
     ));
-    tokio::select! {
-        () = &mut stop => return Ok(()),
-        (ready, ()) = async { tokio::join!(caches.ready(), node_lease::learn(&sources)) } => ready.context("a watch ended before it had listed everything")?,
-    }
+    let (ready, ()) = tokio::join!(caches.ready(), node_lease::learn(&sources));
+    ready.context("a watch ended before it had listed everything")?;
     let bmc = Arc::new(BmcAccess::new(client, clock.clone(), caches.clone(), networks));
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, &changes, in_workload, mhc_changes, &mut tasks);
+    drive(&parts, &changes, in_workload, mhc_changes, tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
         "leftover taint of a workload cluster"
     });
-    let ended = tokio::select! {
-        () = &mut stop => None,
-        ended = tasks.join_next() => Some(name(ended)),
-    };
-    tracing::info!("stopping");
-    // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
-    tasks.shutdown().await;
-    sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
-    match ended {
-        None => Ok(()),
-        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
-    }
+    Ok((parts, bmc))
 }
 
 fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {

@@ -4,7 +4,6 @@
 pub(crate) mod acceptance;
 pub(crate) mod check;
 pub(crate) mod inspection;
-mod sight;
 mod state;
 
 use std::collections::HashMap;
@@ -13,19 +12,22 @@ use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
+use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
-use remediator_api::BMCEndpoint;
 use remediator_api::remediation_policy::BmcRules;
+use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
-use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
+use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule};
+use remediator_core::readiness::slot::stable_hash;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
 use self::check::{CheckFindings, CheckResult, check};
-use self::sight::standing;
 use self::state::{Finding, rules};
 pub(crate) use self::state::{Findings, Readiness};
+use crate::report::conditions::READY;
 use crate::report::{HostCheck, ReadinessState};
+use crate::snapshot::host;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 
@@ -134,8 +136,8 @@ impl Checks {
         }
         self.rules = Some(rules);
         schedule.begin_round();
-        sight::endpoints(&self.context, &mut schedule, begins);
-        sight::machines(&self.context, &mut schedule, self.rounds == 0);
+        see_endpoints(&self.context, &mut schedule, begins);
+        see_machines(&self.context, &mut schedule, self.rounds == 0);
         self.rounds = self.rounds.saturating_add(1);
         for (secret, version) in self.context.bmc.secrets_read() {
             schedule.saw_secret(&secret, &version, now);
@@ -226,4 +228,69 @@ impl Checks {
             }
         }
     }
+}
+
+/// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
+fn see_endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
+    let now = context.sources.clock.now();
+    for guarded in context.sources.caches.endpoints.all() {
+        let Ok(endpoint) = &guarded.0 else { continue };
+        let key = key_of(HostKind::Endpoint, endpoint);
+        let metadata = &endpoint.metadata;
+        let generation = metadata.generation.unwrap_or_default().to_string();
+        let version = stable_hash(&[metadata.uid.as_deref().unwrap_or_default(), &generation]);
+        let mut first = First::Soon;
+        if begins {
+            let standing = standing(endpoint);
+            match &standing {
+                Some((ReadinessState::Ready, checked)) if *checked == metadata.generation => {
+                    first = First::InTurn;
+                    context.reporter.host_stands(&key, true);
+                }
+                Some((ReadinessState::NotReady(_), _)) => context.reporter.host_stands(&key, false),
+                Some(_) | None => {}
+            }
+        }
+        schedule.see(&key, version, first, now);
+    }
+}
+
+/// Those whose Machine refers to a BareMetalHost.
+fn see_machines(context: &Readiness, schedule: &mut Schedule, at_start: bool) {
+    let now = context.sources.clock.now();
+    let first = if at_start { First::Settling } else { First::Soon };
+    for guarded in context.sources.caches.machines() {
+        let Ok(machine) = &guarded.0 else { continue };
+        // A reference that cannot be read is one, too.
+        if matches!(host::reference(machine), Ok(None)) {
+            continue;
+        }
+        let key = key_of(HostKind::Machine, machine);
+        let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+        let version = stable_hash(&[
+            machine.metadata.uid.as_deref().unwrap_or_default(),
+            machine.spec.provider_id.as_deref().unwrap_or_default(),
+            annotation.map(String::as_str).unwrap_or_default(),
+            machine.node_name().unwrap_or_default(),
+        ]);
+        schedule.see(&key, version, first, now);
+    }
+}
+
+fn key_of<K: kube::Resource>(kind: HostKind, object: &K) -> HostKey {
+    HostKey {
+        kind,
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+    }
+}
+
+/// What the condition of an endpoint says, and of which generation.
+fn standing(endpoint: &BMCEndpoint) -> Option<(ReadinessState, Option<i64>)> {
+    let conditions = &endpoint.status.as_ref()?.conditions;
+    let ready = conditions.iter().find(|condition| condition.type_ == READY)?;
+    Some((
+        ReadinessState::of(&ready.status, &ready.reason),
+        ready.observed_generation,
+    ))
 }

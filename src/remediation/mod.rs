@@ -2,14 +2,12 @@
 
 pub(crate) mod acting;
 pub(crate) mod admission;
-pub(crate) mod escalating;
 pub(crate) mod externally_remediated;
 pub(crate) mod journal;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod observing;
-pub(crate) mod powering;
 pub(crate) mod reconcile;
 pub(crate) mod sessions;
 pub(crate) mod writing;

@@ -12,7 +12,7 @@ use remediator_core::machine_api::MachineApi;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
-use crate::snapshot::facts::{OfNodes, Snapshot, is_at_work, not_looked_for};
+use crate::snapshot::facts::{cluster_state, is_at_work, machine_facts, not_looked_for};
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{self, producers};
 use crate::watch::caches::readable;
@@ -94,18 +94,15 @@ pub(crate) fn world(
         not_looked_for()
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
-    let snapshot = Snapshot {
-        policy: policy.as_deref(),
-        machine: machine.as_ref(),
-        cluster: cluster.as_ref(),
-        nodes: OfNodes {
-            node,
-            node_of_host,
-            obstacle: node_cluster,
-        },
+    World {
+        policy: lookup::policy(policy.as_deref()),
+        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_of_host,
+        node_cluster,
+        cluster: cluster_state(cluster.as_ref()),
         health_checks,
-    };
-    snapshot.world()
+    }
 }
 
 /// What decisions about a Node are based on, with what the caches know of it.

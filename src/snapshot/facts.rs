@@ -2,48 +2,12 @@
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use remediator_api::guarded::Guarded;
+use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::is_under_way;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
-use remediator_api::{PowerCycleRemediation, RemediationPolicy};
-use remediator_core::facts::{self, Lookup, Obstacle, OutOfService, World};
-use remediator_core::health::HealthCheck;
+use remediator_core::facts::{self, Lookup, OutOfService};
 use remediator_core::health::target::ClusterState;
-
-use crate::watch::lookup;
-
-/// What one source says of everything that a remediation depends on.
-pub(crate) struct Snapshot<'a> {
-    pub(crate) policy: Option<&'a Guarded<RemediationPolicy>>,
-    pub(crate) machine: Lookup<&'a Machine>,
-    /// None where the Machine is of no Cluster.
-    pub(crate) cluster: Option<&'a Lookup<Cluster>>,
-    pub(crate) nodes: OfNodes,
-    pub(crate) health_checks: Vec<Lookup<HealthCheck>>,
-}
-
-/// What the cluster of a Machine's Node says.
-pub(crate) struct OfNodes {
-    pub(crate) node: Lookup<facts::Node>,
-    pub(crate) node_of_host: Lookup<facts::Node>,
-    /// Why that cluster cannot be asked, where it cannot.
-    pub(crate) obstacle: Option<Obstacle>,
-}
-
-impl Snapshot<'_> {
-    pub(crate) fn world(self) -> World {
-        World {
-            policy: lookup::policy(self.policy),
-            machine: self.machine.map(|machine| machine_facts(machine, self.cluster)),
-            node: self.nodes.node,
-            node_of_host: self.nodes.node_of_host,
-            node_cluster: self.nodes.obstacle,
-            cluster: cluster_state(self.cluster),
-            health_checks: self.health_checks,
-        }
-    }
-}
 
 /// For a host whose Machine has a Node.
 pub(crate) fn not_looked_for() -> Lookup<facts::Node> {

@@ -32,7 +32,7 @@ pub(crate) fn holders(remediation: &PowerCycleRemediation) -> Holders {
 /// The last word on it for the cluster of a Node. Of workload clusters none is kept.
 pub(crate) fn were_unused(sources: &Sources, nodes: &Result<NodeCluster, Obstacle>) -> bool {
     let own = nodes.as_ref().is_ok_and(|nodes| nodes.of.is_none());
-    own && sources.leases_unused.0.load(Ordering::Relaxed)
+    own && sources.leases_unused.load(Ordering::Relaxed)
 }
 
 /// Reads it once at the start, so that no remediation has to where nobody agrees by Leases.
@@ -48,7 +48,7 @@ async fn is_used(sources: &Sources, nodes: &NodeCluster) -> Result<bool, ShellEr
     let namespace = namespaces.get_opt(node_lease::NAMESPACE);
     let there = within("reading the namespace of medik8s' Leases", namespace).await?;
     if nodes.of.is_none() {
-        sources.leases_unused.0.store(there.is_none(), Ordering::Relaxed);
+        sources.leases_unused.store(there.is_none(), Ordering::Relaxed);
     }
     Ok(there.is_some())
 }

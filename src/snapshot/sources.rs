@@ -23,7 +23,8 @@ pub(crate) struct Sources {
     pub(crate) clusters: Clusters,
     pub(crate) metal3: metal3::Provider,
     pub(crate) endpoint_reads: EndpointReads,
-    pub(crate) leases_unused: LeasesUnused,
+    /// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.
+    pub(crate) leases_unused: AtomicBool,
 }
 
 impl Sources {
@@ -53,11 +54,7 @@ impl Sources {
             cluster_api,
             clusters,
             endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-            leases_unused: LeasesUnused::default(),
+            leases_unused: AtomicBool::default(),
         }
     }
 }
-
-/// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.
-#[derive(Debug, Default)]
-pub(crate) struct LeasesUnused(pub(crate) AtomicBool);
