@@ -34,7 +34,6 @@ pub(crate) struct NamespaceSnapshot {
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
-    unreadable: Vec<Arc<Guarded<PowerCycleRemediation>>>,
 }
 
 impl NamespaceSnapshot {
@@ -58,13 +57,11 @@ impl NamespaceSnapshot {
         let remediations = caches.remediations.in_namespace(namespace);
         let mut checks = of_api.health_checks.in_namespace(namespace);
         checks.retain(|one| is_near(one));
-        let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
             api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks,
             remediations,
-            unreadable,
         }
     }
 
@@ -135,11 +132,9 @@ impl NamespaceSnapshot {
     ) -> Option<(Obstacle, Option<Timestamp>)> {
         let machine = self.machine(name)?;
         let namespace = machine.namespace().unwrap_or_default();
-        let mut unreadable = self.unreadable.iter();
-        let unreadable =
-            unreadable.find(|one| remediation_history::is_unreadable(one, &namespace, Some(name)));
-        if let Some(unreadable) = unreadable {
-            return Some((remediation_history::may_be_at_work(unreadable, Some(name)), None));
+        let unknown = remediation_history::unreadable_remediation(&context.sources, &namespace, Some(name));
+        if let Some(unknown) = unknown {
+            return Some((unknown, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
         let machine_facts = facts::machine_facts(machine, cluster.as_ref());

@@ -13,7 +13,6 @@ use remediator_core::observed::Observed;
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
-use crate::snapshot::cached::Remembered;
 use crate::snapshot::producers::ProducerRead;
 
 #[derive(Debug, Default)]
@@ -40,13 +39,6 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn known(&self) -> Remembered<'_> {
-        Remembered {
-            asked: self.asked_by.as_ref(),
-            written_node: self.written_node.as_ref(),
-        }
-    }
-
     /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
         if self.clock_jumps != jumps {

@@ -84,7 +84,12 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: leadership(now),
-        world: cached::world(sources, remediation, (nodes, &host), &memory.known()),
+        world: cached::world(
+            sources,
+            remediation,
+            (nodes, &host),
+            (memory.asked_by.as_ref(), memory.written_node.as_ref()),
+        ),
         live_check: memory.live_check.clone(),
         host,
         admission,

@@ -13,6 +13,7 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::facts::{cluster_state, is_at_work, machine_facts, not_looked_for};
+use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{self, producers};
 use crate::watch::caches::readable;
@@ -32,18 +33,13 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-pub(crate) struct Remembered<'a> {
-    /// What a NodeHealthCheck said that made the request.
-    pub(crate) asked: Option<&'a producers::ProducerRead>,
-    /// The Node as our last write left it.
-    pub(crate) written_node: Option<&'a Node>,
-}
-
+/// The world of a remediation, as the caches have it; besides, what a NodeHealthCheck said that made the request, and
+/// the Node as our last write left it.
 pub(crate) fn world(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
-    known: &Remembered<'_>,
+    (asked, written_node): (Option<&ProducerRead>, Option<&Node>),
 ) -> World {
     let machine = match machine_key(&sources.caches, remediation) {
         Some(key) => lookup::machine(&sources.caches, &key),
@@ -67,14 +63,14 @@ pub(crate) fn world(
         Origin::Annotation => readable.map_or_else(Vec::new, |machine| {
             lookup::health_checks(&sources.caches, machine)
         }),
-        Origin::Request => producers::known(sources, remediation, readable, known.asked),
+        Origin::Request => producers::known(sources, remediation, readable, asked),
     };
     let cluster = readable
         .and_then(ClusterKey::of)
         .map(|key| lookup::cluster(&sources.caches, &key));
     let (node, node_cluster) = match (node_name, nodes) {
         (Some(name), Ok(nodes)) => {
-            let node = node_cluster::node(nodes, &name, known.written_node);
+            let node = node_cluster::node(nodes, &name, written_node);
             let node = node.map(|node| node_facts(sources, remediation, nodes, &node));
             (node, None)
         }

@@ -53,18 +53,7 @@ async fn is_used(sources: &Sources, nodes: &NodeCluster) -> Result<bool, ShellEr
     Ok(there.is_some())
 }
 
-/// Reads who holds the Lease of a Node. Without the namespace that is one call.
-async fn read(sources: &Sources, nodes: &NodeCluster, node: &str) -> Result<NodeLease, ShellError> {
-    if !is_used(sources, nodes).await? {
-        return Ok(NodeLease::Unused);
-    }
-    let name = node_lease::name(node);
-    let leases = leases(&nodes.client);
-    let lease = within("reading medik8s' Lease of the Node", leases.get_opt(&name)).await?;
-    Ok(lease.map_or(NodeLease::Free, seen))
-}
-
-/// The same for a live check, in which whatever is not known stops.
+/// Reads who holds the Lease of a Node; without the namespace that is one call. Whatever is not known stops.
 pub(crate) async fn look(
     sources: &Sources,
     nodes: &Result<NodeCluster, Obstacle>,
@@ -72,11 +61,20 @@ pub(crate) async fn look(
 ) -> Result<NodeLease, Obstacle> {
     // Whatever it is, it is the Lease that cannot be read for it.
     let unreachable = |why: &Obstacle| Obstacle::new(Reason::NodeLeaseUnreadable, why.detail.clone());
-    let read = read(sources, nodes.as_ref().map_err(unreachable)?, node).await;
-    read.map_err(|error| obstacle(Reason::NodeLeaseUnreadable, &error))
+    let nodes = nodes.as_ref().map_err(unreachable)?;
+    let read = async {
+        if !is_used(sources, nodes).await? {
+            return Ok(NodeLease::Unused);
+        }
+        let (leases, name) = (leases(&nodes.client), node_lease::name(node));
+        let lease = within("reading medik8s' Lease of the Node", leases.get_opt(&name)).await?;
+        Ok(lease.map_or(NodeLease::Free, seen))
+    };
+    read.await
+        .map_err(|error: ShellError| obstacle(Reason::NodeLeaseUnreadable, &error))
 }
 
-pub(crate) fn seen(lease: Lease) -> NodeLease {
+fn seen(lease: Lease) -> NodeLease {
     let (uid, resource_version) = (lease.uid(), lease.resource_version());
     let mut owners = lease.metadata.owner_references.into_iter().flatten();
     let node = owners.find(|owner| owner.kind == "Node" && owner.api_version == "v1");

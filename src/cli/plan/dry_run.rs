@@ -6,18 +6,14 @@ use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Observation};
 use remediator_core::facts::{Facts, Host, Lookup, Obstacle, Origin};
 use remediator_core::journal::Journal;
-use remediator_core::node_lease::{self, NodeLease};
 use remediator_core::observed::NodeLeaseRead;
-use remediator_core::phase::Reason;
 use remediator_core::step::step;
 
-use crate::api_call::{ShellError, within};
+use crate::api_call::ShellError;
 use crate::cli::plan::entry::Remediation;
-use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::facts;
 use crate::remediation::memory::Memory;
-use crate::snapshot::node_lease::{leases, obstacle, seen};
-use crate::snapshot::{Sources, remediation_history};
+use crate::snapshot::{Sources, node_lease, remediation_history};
 
 /// What comes of a remediation that has just been made.
 pub(super) async fn dry_run(
@@ -52,9 +48,13 @@ pub(super) async fn dry_run(
     let mut memory = Memory::default();
     let (mut facts, mut decision) = known(&memory);
     if decision.act == Some(Act::Observe(Observation::NodeLease))
-        && let (Ok(nodes), Lookup::Present(node)) = (&nodes, &facts.world.node)
+        && let Lookup::Present(node) = &facts.world.node
     {
-        read_node_lease(sources, nodes, &node.name, &mut memory).await;
+        let began = sources.clock.now();
+        match node_lease::look(sources, &nodes, &node.name).await {
+            Ok(lease) => memory.observed.note_node_lease(NodeLeaseRead { began, lease }),
+            Err(unknown) => memory.observed.note_node_lease_failure(began, unknown),
+        }
         (facts, decision) = known(&memory);
     }
     let journal = decision.journal;
@@ -68,22 +68,6 @@ pub(super) async fn dry_run(
         }
         _ => Remediation::new(journal.reason, journal.message),
     })
-}
-
-/// Reads who holds the Lease on the Node. With nobody, whether others agree by Leases at all makes no difference yet.
-async fn read_node_lease(sources: &Sources, nodes: &NodeCluster, node: &str, memory: &mut Memory) {
-    let (leases, name) = (leases(&nodes.client), node_lease::name(node));
-    let began = sources.clock.now();
-    match within("reading medik8s' Lease of the Node", leases.get_opt(&name)).await {
-        Ok(lease) => memory.observed.note_node_lease(NodeLeaseRead {
-            began,
-            lease: lease.map_or(NodeLease::Unused, seen),
-        }),
-        Err(error) => {
-            let why = obstacle(Reason::NodeLeaseUnreadable, &error);
-            memory.observed.note_node_lease_failure(began, why);
-        }
-    }
 }
 
 fn next(facts: &Facts, host: &Host) -> String {

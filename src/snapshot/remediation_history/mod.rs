@@ -24,18 +24,9 @@ pub(crate) fn unreadable_remediation(
     machine: Option<&str>,
 ) -> Option<Obstacle> {
     let unreadable = sources.caches.remediations.unreadable_in(namespace);
-    let mut may_be = unreadable.iter();
-    let first = may_be.find(|guarded| is_unreadable(guarded, namespace, machine))?;
-    Some(may_be_at_work(first, machine))
-}
-
-/// Whether a remediation cannot be read that may be about this Machine.
-pub(crate) fn is_unreadable(
-    guarded: &Guarded<PowerCycleRemediation>,
-    namespace: &str,
-    machine: Option<&str>,
-) -> bool {
-    guarded.0.is_err() && described(guarded).may_be_about(namespace, machine)
+    let mut described = unreadable.iter().map(|guarded| described(guarded));
+    let first = described.find(|unreadable| unreadable.may_be_about(namespace, machine))?;
+    Some(first.obstacle(machine))
 }
 
 pub(crate) fn unreadable_remediations(caches: &Caches) -> Vec<Unreadable> {
@@ -49,11 +40,6 @@ fn described(unreadable: &Guarded<PowerCycleRemediation>) -> Unreadable {
         name: unreadable.name_any(),
         machine: owning_machine(unreadable.meta()).map(|owner| owner.name.clone()),
     }
-}
-
-/// What such a remediation means for whatever else is to be done.
-pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
-    described(unreadable).obstacle(machine)
 }
 
 /// What the intake knows of an earlier or present remediation.
