@@ -31,24 +31,20 @@ use crate::watch::caches::{Caches, readable};
 use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
 
-/// What the process is told.
-#[derive(Clone, Debug)]
-pub(crate) struct RunOptions {
-    /// Name of this replica, for events.
-    pub(crate) instance: String,
-    /// Where metrics are served; nowhere without.
-    pub(crate) metrics: Option<SocketAddr>,
-}
-
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until it is told to stop. `instance`: the name of this replica in events; `metrics_address`: where
+/// metrics are served, if anywhere.
 ///
 /// # Errors
 /// When it cannot start, or a part of it ended that should not.
-pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    instance: String,
+    metrics_address: Option<SocketAddr>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     let (mut stop, mut tasks) = (std::pin::pin!(stop), JoinSet::new());
     let (parts, bmc) = tokio::select! {
         () = &mut stop => return Ok(()),
-        started = Box::pin(start(options, &mut tasks)) => started?,
+        started = Box::pin(start(instance, metrics_address, &mut tasks)) => started?,
     };
     let ended = tokio::select! {
         () = &mut stop => None,
@@ -66,11 +62,12 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
 
 /// Starts everything in `tasks`.
 async fn start(
-    options: RunOptions,
+    instance: String,
+    metrics_address: Option<SocketAddr>,
     tasks: &mut JoinSet<&'static str>,
 ) -> anyhow::Result<(Parts, Arc<BmcAccess>)> {
     let metrics = Metrics::default();
-    if let Some(address) = options.metrics {
+    if let Some(address) = metrics_address {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot serve metrics on {address}; choose another --metrics-address")
         })?;
@@ -97,7 +94,7 @@ async fn start(
     };
     let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
     let (caches, changes) = caches::start(&client, (&cluster_api, served), tasks, listeners);
-    let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
+    let reporter = Reporter::new(client.clone(), instance, metrics.clone());
     let networks = ClusterNetworks::start(&client, api_server, tasks).await;
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();

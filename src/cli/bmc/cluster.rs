@@ -7,11 +7,9 @@ use anyhow::{Context as _, anyhow, bail};
 use kube::{Resource, ResourceExt};
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::is_under_way;
-use remediator_api::views::cluster_api::ClusterKey;
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
-use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
@@ -23,9 +21,9 @@ use crate::metal3;
 use crate::readiness::check::{Subject, cluster_of, of_endpoint, of_machine};
 use crate::snapshot::Sources;
 use crate::snapshot::host::reference;
-use crate::snapshot::listed::{Lists, connect};
+use crate::snapshot::listed::listed;
 use crate::snapshot::remediation_history::unreadable_remediation;
-use crate::watch::caches::{self, Listed};
+use crate::watch::caches;
 use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 
@@ -51,28 +49,7 @@ impl Cluster {
             .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
         let namespace = (!all_namespaces).then_some(namespace);
-        let lists = Lists::new(&client, namespace.clone()).await.map_err(said)?;
-        let (openshift, cluster_api, endpoints, remediations, policies, nodes) = tokio::try_join!(
-            lists.of_api(MachineApi::OpenShift, "listing Machines"),
-            lists.of_api(MachineApi::ClusterApi, "listing Machines"),
-            lists.all("listing BMCEndpoints"),
-            lists.all("listing PowerCycleRemediations"),
-            lists.policy(),
-            lists.nodes(),
-        )
-        .map_err(said)?;
-        let listed = Listed {
-            policies: policies.into_iter().collect(),
-            openshift: (openshift, Vec::new()),
-            cluster_api: (cluster_api, Vec::new()),
-            endpoints,
-            remediations,
-            nodes,
-            ..Listed::default()
-        };
-        let sources = lists.sources(listed).await.map_err(said)?;
-        let machines = sources.caches.cluster_api.machines.all();
-        connect(&sources, caches::readable(&machines).filter_map(ClusterKey::of)).await;
+        let sources = listed(&client, namespace.as_deref()).await.map_err(said)?;
         let networks = ClusterNetworks::start(&client, api_server, &mut JoinSet::new()).await;
         let (clock, caches) = (sources.clock.clone(), sources.caches.clone());
         Ok(Arc::new(Self {

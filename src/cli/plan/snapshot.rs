@@ -2,17 +2,15 @@
 
 use anyhow::{Context as _, anyhow};
 use kube::Client;
-use kube::api::{Api, ListParams};
 use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::NodeHealthCheck;
-use remediator_api::views::cluster_api::ClusterKey;
-use remediator_core::machine_api::MachineApi::{ClusterApi, OpenShift};
 
-use crate::api_call::{ShellError, client, list};
+use crate::api_call::{ShellError, client};
 use crate::cli::plan::evaluators::Evaluators;
 use crate::snapshot::Sources;
-use crate::snapshot::listed::{Lists, connect};
-use crate::watch::caches::{Listed, readable};
+use crate::snapshot::listed::{everywhere, listed};
+use crate::watch::caches;
 
 pub(super) struct PlanSnapshot {
     /// Of the namespaces that are asked about.
@@ -31,66 +29,25 @@ impl PlanSnapshot {
         let (client, _) = client()
             .await
             .context("no usable cluster configuration; set KUBECONFIG")?;
-        let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
+        let namespace = namespace.unwrap_or(client.default_namespace());
         let read = Self::of(&client, (!all_namespaces).then_some(namespace)).await;
         read.map_err(|error| anyhow!(crate::report::chain(&error)))
     }
 
-    async fn of(client: &Client, namespace: Option<String>) -> Result<Self, ShellError> {
-        let lists = Lists::new(client, namespace).await?;
-        let (machines, checks) = ("listing Machines", "listing MachineHealthChecks");
-        let (openshift, of_openshift, cluster_api, of_cluster_api, clusters, policy, node_health_checks) = tokio::try_join!(
-            lists.of_api(OpenShift, machines),
-            lists.of_api(OpenShift, checks),
-            lists.of_api(ClusterApi, machines),
-            lists.of_api(ClusterApi, checks),
-            lists.of_cluster_api("listing Clusters"),
-            lists.policy(),
-            node_health_checks(client),
-        )?;
-        let (remediations, endpoints, templates, nodes) = tokio::try_join!(
-            lists.all("listing PowerCycleRemediations"),
-            lists.all("listing BMCEndpoints"),
-            // A NodeHealthCheck may name a template of any namespace.
-            everywhere(client, "listing PowerCycleRemediationTemplates"),
-            lists.nodes(),
-        )?;
-        let is_served = node_health_checks.is_some();
-        let evaluators = Evaluators::read(client, policy.as_ref(), is_served).await;
-        let listed = Listed {
-            remediations,
-            policies: policy.into_iter().collect(),
-            endpoints,
-            templates,
-            openshift: (openshift, of_openshift),
-            cluster_api: (cluster_api, of_cluster_api),
-            clusters,
-            nodes,
+    async fn of(client: &Client, namespace: Option<&str>) -> Result<Self, ShellError> {
+        let node_health_checks = match everywhere(client, "listing NodeHealthChecks").await {
+            Ok(checks) => Some(checks),
+            // The server does not have the kind, which the operator brings.
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
         };
-        let sources = lists.sources(listed).await?;
-        let machines = sources.caches.cluster_api.machines.all();
-        connect(&sources, readable(&machines).filter_map(ClusterKey::of)).await;
+        let sources = listed(client, namespace).await?;
+        let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+        let evaluators = Evaluators::read(client, policy.as_deref(), node_health_checks.is_some()).await;
         Ok(Self {
             sources,
             evaluators,
             node_health_checks: node_health_checks.unwrap_or_default(),
         })
     }
-}
-
-/// The NodeHealthChecks of the cluster; `None` where the server does not have the kind.
-async fn node_health_checks(client: &Client) -> Result<Option<Vec<Guarded<NodeHealthCheck>>>, ShellError> {
-    match everywhere(client, "listing NodeHealthChecks").await {
-        Ok(checks) => Ok(Some(checks)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-async fn everywhere<K>(client: &Client, call: &'static str) -> Result<Vec<Guarded<K>>, ShellError>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-{
-    let objects = Api::all(client.clone());
-    list(call, &objects, &ListParams::default(), |_| true).await
 }
