@@ -22,7 +22,7 @@ use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{cached, facts, remediation_history};
+use crate::snapshot::{cached, cluster_state, machine_facts, remediation_history};
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
@@ -137,8 +137,8 @@ impl NamespaceSnapshot {
             return Some((unknown, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let machine_facts = facts::machine_facts(machine, cluster.as_ref());
-        let cluster = facts::cluster_state(cluster.as_ref());
+        let facts = machine_facts(machine, cluster.as_ref());
+        let cluster = cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
         let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
@@ -150,7 +150,7 @@ impl NamespaceSnapshot {
             node_cluster: node_cluster.as_ref(),
             cluster: Input::Given(&cluster),
             host: Input::Given(&host),
-            ..Candidate::of_trigger(Lookup::Present(&machine_facts), &node, &checks)
+            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;

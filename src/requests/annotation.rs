@@ -23,7 +23,7 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::retention;
-use crate::snapshot::{Sources, facts, remediation_history};
+use crate::snapshot::{Sources, machine_facts, remediation_history};
 use crate::watch::caches::{Guarded, readable};
 use crate::watch::machine_key::{machine_key, remediations_of};
 use crate::watch::{caches, lookup};
@@ -163,7 +163,7 @@ pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let is_taken =
         |name: &str| caches::find(&sources.caches.remediations, namespace.as_deref(), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
-    let machine = facts::machine_facts(machine, cluster.as_ref());
+    let machine = machine_facts(machine, cluster.as_ref());
     let triggered = Triggered {
         machine: &machine,
         node: &node,

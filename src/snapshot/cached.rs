@@ -12,10 +12,9 @@ use remediator_core::machine_api::MachineApi;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
-use crate::snapshot::facts::{cluster_state, is_at_work, machine_facts, not_looked_for};
 use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{self, producers};
+use crate::snapshot::{self, cluster_state, is_at_work, machine_facts, not_looked_for, producers};
 use crate::watch::caches::readable;
 use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
@@ -114,7 +113,7 @@ pub(crate) fn node_facts(
         Some(MachineApi::OpenShift) | None => machine_link(&sources.caches, node).map(|key| key.to_string()),
     };
     let known = (machine_link, nodes.lost_nodes.since(node));
-    snapshot::facts::node_facts(node, known, remediation.uid().as_deref(), |uid| {
+    snapshot::node_facts(node, known, remediation.uid().as_deref(), |uid| {
         let of_uid = RemediationIndex::Uid(uid.to_owned());
         readable(&sources.caches.remediations.by(&of_uid)).any(|other| is_at_work(other, uid))
     })

@@ -16,9 +16,8 @@ use serde_json::{Value, json};
 
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::cli::bmc::arguments::CheckArguments;
-use crate::cli::bmc::cluster::Cluster;
 use crate::cli::bmc::end_session;
-use crate::cli::bmc::host::Host;
+use crate::cli::bmc::host::{Cluster, Host};
 use crate::cli::bmc::interruption::{Interrupted, Interruption};
 use crate::cli::bmc::show::{self, Facts};
 use crate::cli::show::{Output, json, table};

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod check;
-mod cluster;
 mod direct;
 mod host;
 mod interruption;
@@ -13,8 +12,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, PowerArguments};
-use cluster::ClusterHost;
-use host::Host;
+use host::{ClusterHost, Host};
 pub use interruption::Interrupted;
 use interruption::Interruption;
 use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};

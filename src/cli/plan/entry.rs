@@ -11,10 +11,10 @@ use remediator_core::machine_api::MachineApi;
 use serde::Serialize;
 
 use crate::api_call::ShellError;
+use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::{CheckReport, reports};
 use crate::cli::plan::decision::{Asked, Opinion, decide};
 use crate::cli::plan::dry_run::dry_run;
-use crate::cli::plan::snapshot::PlanSnapshot;
 use crate::requests::annotation;
 use crate::snapshot::{Sources, host};
 use crate::watch::caches::readable;

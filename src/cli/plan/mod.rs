@@ -7,15 +7,22 @@ mod entry;
 mod evaluators;
 mod node_health_checks;
 mod show;
-mod snapshot;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use kube::Client;
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::views::NodeHealthCheck;
 
 use self::entry::{Entry, entries};
+use self::evaluators::Evaluators;
 use self::show::Plan;
-use self::snapshot::PlanSnapshot;
+use crate::api_call::{ShellError, client};
 use crate::cli::show::Output;
+use crate::snapshot::Sources;
+use crate::snapshot::listed::{everywhere, listed};
+use crate::watch::caches;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -54,4 +61,45 @@ pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
     named
         .iter()
         .try_for_each(|entry| show::one(arguments.output, entry))
+}
+
+/// What a plan is made from: the daemon's own sources, listed once, and who evaluates health checks.
+struct PlanSnapshot {
+    /// Of the namespaces that are asked about.
+    sources: Sources,
+    evaluators: Evaluators,
+    node_health_checks: Vec<Guarded<NodeHealthCheck>>,
+}
+
+impl PlanSnapshot {
+    /// Reads everything that a remediation would look at in Kubernetes.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or does not let the caller read something. A workload cluster that
+    /// cannot be asked is an obstacle of its Machines only.
+    async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
+        let (client, _) = client()
+            .await
+            .context("no usable cluster configuration; set KUBECONFIG")?;
+        let namespace = namespace.unwrap_or(client.default_namespace());
+        let read = Self::of(&client, (!all_namespaces).then_some(namespace)).await;
+        read.map_err(|error| anyhow!(crate::report::chain(&error)))
+    }
+
+    async fn of(client: &Client, namespace: Option<&str>) -> Result<Self, ShellError> {
+        let node_health_checks = match everywhere(client, "listing NodeHealthChecks").await {
+            Ok(checks) => Some(checks),
+            // The server does not have the kind, which the operator brings.
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        let sources = listed(client, namespace).await?;
+        let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+        let evaluators = Evaluators::read(client, policy.as_deref(), node_health_checks.is_some()).await;
+        Ok(Self {
+            sources,
+            evaluators,
+            node_health_checks: node_health_checks.unwrap_or_default(),
+        })
+    }
 }

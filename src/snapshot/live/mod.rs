@@ -20,10 +20,10 @@ pub(crate) use without_node::without_node;
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
-use crate::snapshot::facts::{cluster_state, machine_facts, not_looked_for};
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{cached, host, machines, node_lease, producers};
+use crate::snapshot::{cluster_state, machine_facts, not_looked_for};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
