@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::clusters::workload::Change;
 use crate::daemon::event_mapping::{
-    all_active, neighbours, of_cluster, of_endpoint, of_machine, of_namespace, of_node, of_other,
+    all_active, neighbours, of_cluster, of_endpoint, of_health_check, of_machine, of_node, of_other,
     of_workload, triggered,
 };
 use crate::daemon::on_delete;
@@ -47,18 +47,13 @@ pub(crate) fn drive(
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let Parts {
-        remediator: context,
-        intakes,
-        health_checker,
-        readiness,
-    } = parts;
+    let (context, intakes) = (&parts.remediator, &parts.intakes);
     sweep(context, changes.nodes.subscribe(), tasks);
-    on_delete::forget(context, &health_checker.checker, intakes, changes, tasks);
+    on_delete::forget(context, &parts.health_checker.checker, intakes, changes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
-    mhc::run(health_checker, health_checker_changes, mode_changed, tasks);
+    mhc::run(&parts.health_checker, health_checker_changes, mode_changed, tasks);
     let policy_again = stream::select(policy_again, context.sources.caches.denied.changes());
-    judge(readiness, changes, policy_again, tasks);
+    judge(&parts.readiness, changes, policy_again, tasks);
     let caches = context.sources.caches.clone();
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
@@ -85,11 +80,11 @@ pub(crate) fn drive(
     .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
     .watches_shared_stream(
         changes.openshift.health_checks.subscribe(),
-        of_namespace::<MachineHealthCheck>(&caches),
+        of_health_check(&caches),
     )
     .watches_shared_stream(
         changes.cluster_api.health_checks.subscribe(),
-        of_namespace::<MachineHealthCheck>(&caches),
+        of_health_check(&caches),
     )
     .watches_shared_stream(changes.policies.subscribe(), {
         let caches = caches.clone();

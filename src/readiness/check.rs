@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::BMCEndpoint;
@@ -20,7 +20,7 @@ use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::readiness::acceptance;
-use crate::readiness::inspection::ask;
+use crate::readiness::inspection::{BmcAnswer, NotChecked, ask};
 use crate::readiness::state::{NodeSeen, Readiness};
 use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
@@ -42,8 +42,7 @@ pub(crate) enum CheckResult {
 
 #[derive(Debug)]
 pub(crate) struct CheckFindings {
-    pub(super) verdict: Result<String, Obstacle>,
-    pub(super) certificate_expiry: Option<Timestamp>,
+    pub(super) answer: BmcAnswer,
     /// Namespace and name of the Secret, once it is known which.
     pub(super) secret: Option<String>,
     pub(super) generation: Option<i64>,
@@ -94,8 +93,9 @@ impl Subject {
 
 pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     match try_check(context, key).await {
-        Ok(checked) => checked,
-        Err(error) => {
+        Ok(found) => CheckResult::Found(Box::new(found)),
+        Err(NotChecked::PutOff(pause)) => CheckResult::PutOff(pause),
+        Err(NotChecked::Failed(error)) => {
             let error = crate::report::chain(&error);
             tracing::warn!(host = %format_args!("{}/{}", key.namespace, key.name), %error, "BMC not checked");
             CheckResult::PutOff(CALL_FAILED)
@@ -103,7 +103,7 @@ pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     }
 }
 
-async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, ShellError> {
+async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckFindings, NotChecked> {
     let began = Instant::now();
     let sources = &context.sources;
     let subject = match key.kind {
@@ -117,34 +117,24 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, Sh
             None => None,
         },
     };
-    // It has just vanished, or cannot be read any more.
-    let Some(subject) = subject else {
-        return Ok(CheckResult::PutOff(UNDER_WAY));
-    };
-    if is_under_way(context, &key.namespace, &subject) {
-        return Ok(CheckResult::PutOff(UNDER_WAY));
-    }
+    // It may have just vanished, or cannot be read any more.
+    let subject = subject
+        .filter(|subject| !is_under_way(context, &key.namespace, subject))
+        .ok_or(NotChecked::PutOff(UNDER_WAY))?;
     let host = subject.accepted.clone().and(subject.host.clone());
-    let seen = match &host {
-        Ok(host) => match ask(context, key, &subject, host).await? {
-            Ok(seen) => seen,
-            Err(left) => {
-                let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
-                return Ok(CheckResult::PutOff(left));
-            }
-        },
+    let answer = match &host {
+        Ok(host) => ask(context, key, &subject, host).await?,
         Err(obstacle) => obstacle.clone().into(),
     };
     let secret = host.map(|host| format!("{}/{}", key.namespace, host.secret));
-    Ok(CheckResult::Found(Box::new(CheckFindings {
-        verdict: seen.verdict,
-        certificate_expiry: seen.certificate_expiry,
+    Ok(CheckFindings {
+        answer,
         secret: secret.ok(),
         generation: subject.generation,
         node: subject.node.ok(),
         regarding: subject.regarding,
         took: began.elapsed(),
-    })))
+    })
 }
 
 pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject {

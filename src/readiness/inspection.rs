@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Obstacle;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::schedule::HostKey;
@@ -15,9 +15,17 @@ use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
 use crate::snapshot::live;
 
+#[derive(Debug)]
 pub(super) struct BmcAnswer {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
+}
+
+/// Why nothing was found out.
+pub(super) enum NotChecked {
+    /// The BMC is not to be asked for so long.
+    PutOff(SignedDuration),
+    Failed(ShellError),
 }
 
 impl From<Obstacle> for BmcAnswer {
@@ -29,17 +37,28 @@ impl From<Obstacle> for BmcAnswer {
     }
 }
 
-/// Asks the BMC. The middle error is for how long it is not to be asked.
+impl From<ShellError> for NotChecked {
+    fn from(error: ShellError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Duration> for NotChecked {
+    fn from(left: Duration) -> Self {
+        Self::PutOff(SignedDuration::try_from(left).unwrap_or(UNDER_WAY))
+    }
+}
+
 pub(super) async fn ask(
     context: &Readiness,
     key: &HostKey,
     subject: &Subject,
     host: &ResolvedHost,
-) -> Result<Result<BmcAnswer, Duration>, ShellError> {
+) -> Result<BmcAnswer, NotChecked> {
     let expected = subject.expected_uuid(host);
     let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
         Ok(conversation) => conversation,
-        Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
+        Err(obstacle) => return Ok(at(host, &obstacle).into()),
     };
     let asked = converse(context, key, subject, host, &conversation).await;
     conversation.close().await;
@@ -52,30 +71,24 @@ async fn converse(
     subject: &Subject,
     host: &ResolvedHost,
     conversation: &Conversation,
-) -> Result<Result<BmcAnswer, Duration>, ShellError> {
-    let found = match conversation.inspect(&context.bmc).await {
-        Ok(Ok(found)) => found,
-        Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
-        Err(left) => return Ok(Err(left)),
+) -> Result<BmcAnswer, NotChecked> {
+    let found = match conversation.inspect(&context.bmc).await? {
+        Ok(found) => found,
+        Err(obstacle) => return Ok(obstacle.into()),
     };
-    let mut verdict = judge(
-        &found,
-        &subject.expected(),
-        host.host.stated_uuid.as_ref(),
-        context.sources.clock.now(),
-    )
-    .map_err(|obstacle| at(host, &obstacle));
-    if verdict.is_ok() && found.power == PowerState::Off {
-        match believe(context, key, (subject, host), conversation).await? {
-            Ok(Ok(())) => {}
-            Ok(Err(obstacle)) => verdict = Err(obstacle),
-            Err(left) => return Ok(Err(left)),
-        }
+    let now = context.sources.clock.now();
+    let stated = host.host.stated_uuid.as_ref();
+    let mut verdict = judge(&found, &subject.expected(), stated, now).map_err(|obstacle| at(host, &obstacle));
+    if verdict.is_ok()
+        && found.power == PowerState::Off
+        && let Err(obstacle) = believe(context, key, (subject, host), conversation).await?
+    {
+        verdict = Err(obstacle);
     }
-    Ok(Ok(BmcAnswer {
+    Ok(BmcAnswer {
         verdict,
         certificate_expiry: found.certificate.and_then(|certificate| certificate.not_after),
-    }))
+    })
 }
 
 /// An obstacle that does not say of which host it is, with the host.
@@ -94,21 +107,19 @@ async fn believe(
     key: &HostKey,
     (subject, host): (&Subject, &ResolvedHost),
     conversation: &Conversation,
-) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
+) -> Result<Result<(), Obstacle>, NotChecked> {
     let Some((nodes, node)) = subject.ready_node(&context.sources) else {
-        return Ok(Ok(Ok(())));
+        return Ok(Ok(()));
     };
     let (earlier, later) = live::watch_for_report(&nodes.client, node).await?;
     if !later.differs_from(&earlier) {
-        return Ok(Ok(Ok(())));
+        return Ok(Ok(()));
     }
     if is_under_way(context, &key.namespace, subject) {
-        return Ok(Err(UNDER_WAY.unsigned_abs()));
+        return Err(NotChecked::PutOff(UNDER_WAY));
     }
-    Ok(match conversation.inspect(&context.bmc).await {
-        Ok(again) => Ok(again.and_then(|found| {
-            off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, &obstacle))
-        })),
-        Err(left) => Err(left),
-    })
+    let again = conversation.inspect(&context.bmc).await?;
+    Ok(again.and_then(|found| {
+        off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, &obstacle))
+    }))
 }

@@ -173,11 +173,8 @@ impl Checks {
         match checked {
             CheckResult::PutOff(pause) => schedule.end(&host, Ended::PutOff(pause), None, now),
             CheckResult::Found(found) => {
-                let ended = if found.verdict.is_ok() {
-                    Ended::Ready
-                } else {
-                    Ended::NotReady
-                };
+                let is_ready = found.answer.verdict.is_ok();
+                let ended = if is_ready { Ended::Ready } else { Ended::NotReady };
                 schedule.end(&host, ended, found.secret.clone(), now);
                 self.note(host, *found);
             }
@@ -190,13 +187,13 @@ impl Checks {
             before: self.before(&host),
             host,
             regarding: found.regarding,
-            verdict: found.verdict.clone(),
-            certificate_expiry: found.certificate_expiry,
+            verdict: found.answer.verdict.clone(),
+            certificate_expiry: found.answer.certificate_expiry,
             took: found.took,
         };
         context.reporter.host_checked(&check);
         let finding = Finding {
-            verdict: found.verdict,
+            verdict: found.answer.verdict,
             generation: found.generation,
             node: found.node,
         };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 use remediator_api::target_ref::{begun, is_under_way, may_act};
-use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
+use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 
 use crate::clusters::in_use::machine_of;
@@ -184,16 +184,12 @@ pub(crate) fn of_cluster(
     }
 }
 
-/// For changes of what may matter to a whole namespace.
-pub(crate) fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
-where
-    K: kube::Resource<DynamicType = ()>,
-{
+/// For changes of health checks, which may matter to a whole namespace.
+pub(crate) fn of_health_check(
+    caches: &Caches,
+) -> impl Fn(Arc<Guarded<MachineHealthCheck>>) -> Remediations + use<> {
     let caches = caches.clone();
-    move |object| {
-        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
-        active(&active_in(&caches, namespace), |_| true)
-    }
+    move |check| active(&active_in(&caches, check.namespace()), |_| true)
 }
 
 #[cfg(test)]

@@ -22,8 +22,9 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{cached, host, machines, node_lease, producers};
-use crate::snapshot::{cluster_state, machine_facts, not_looked_for};
+use crate::snapshot::{
+    cached, cluster_state, host, machine_facts, machines, node_lease, not_looked_for, producers,
+};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
