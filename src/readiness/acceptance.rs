@@ -37,8 +37,7 @@ pub(crate) async fn endpoint(
             let present = endpoint
                 .status
                 .as_ref()
-                .map(|status| status.conditions.as_slice())
-                .unwrap_or_default();
+                .map_or(&[][..], |status| &status.conditions);
             let accepted = accepted(
                 judge_endpoint(&context.sources, endpoint),
                 endpoint.metadata.generation,
@@ -82,17 +81,15 @@ pub(crate) async fn template(
     context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
     let (present, verdict) = match &guarded.0 {
-        Ok(template) => (
-            template
-                .status
-                .as_ref()
-                .map(|status| status.conditions.as_slice()),
-            template.spec.validated(),
-        ),
+        Ok(template) => {
+            let status = template.status.as_ref();
+            let present = status.map_or(&[][..], |status| &status.conditions);
+            (present, template.spec.validated())
+        }
         Err(invalid) => {
             let detail = format!("the template cannot be read: {}", invalid.error);
             let unreadable = Obstacle::new(Reason::SpecInvalid, detail);
-            (Some(invalid.conditions.as_slice()), Err(unreadable))
+            (invalid.conditions.as_slice(), Err(unreadable))
         }
     };
     let metadata = guarded.meta();
@@ -100,7 +97,7 @@ pub(crate) async fn template(
         .clone()
         .map(|_| "remediations can be made from it".to_owned());
     let statement = accepted(usable, metadata.generation);
-    let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
+    let api = api(&context, guarded.as_ref());
     let identity_changed = context
         .conditions
         .write(&api, metadata, present, &[statement])
@@ -192,10 +189,10 @@ pub(crate) async fn policy(
     let role = context.sources.caches.denied.statement(generation);
     let (present, statements) = match &guarded.0 {
         Ok(policy) => {
-            let status = policy.status.as_ref();
-            let present = status
-                .map(|status| status.conditions.as_slice())
-                .unwrap_or_default();
+            let present = policy
+                .status
+                .as_ref()
+                .map_or(&[][..], |status| &status.conditions);
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
             // Until that was looked at, what an earlier process said holds.
             statements.extend(evaluators::statements(

@@ -29,8 +29,7 @@ pub(crate) async fn write(
     let earlier = remediation
         .status
         .as_ref()
-        .map(|status| status.conditions.as_slice())
-        .unwrap_or_default();
+        .map_or(&[][..], |status| &status.conditions);
     let generation = remediation.metadata.generation;
     let mut next = remediation.clone();
     next.status = Some(PowerCycleRemediationStatus {

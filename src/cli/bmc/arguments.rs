@@ -112,12 +112,10 @@ pub(super) struct DirectArguments {
 
 /// Reads a duration such as `90s` or `5m`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("\"{text}\" is no duration such as 90s or 5m");
-    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
-    match Duration::try_from(span) {
-        Ok(duration) if duration >= Duration::from_secs(1) && duration <= Duration::from_hours(1) => {
-            Ok(duration)
-        }
-        Ok(_) | Err(_) => Err(format!("\"{text}\" is not between 1s and 1h")),
-    }
+    let span = text.parse::<jiff::SignedDuration>();
+    let span = span.map_err(|_| format!("\"{text}\" is no duration such as 90s or 5m"))?;
+    let usable = Duration::from_secs(1)..=Duration::from_hours(1);
+    let duration = Duration::try_from(span).ok();
+    let duration = duration.filter(|duration| usable.contains(duration));
+    duration.ok_or_else(|| format!("\"{text}\" is not between 1s and 1h"))
 }

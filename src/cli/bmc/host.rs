@@ -63,10 +63,7 @@ impl Host {
         }
     }
 
-    /// What a conversation with its BMC needs.
-    ///
-    /// # Errors
-    /// The outer error is a failed call, the inner one what is wrong with host, Secret or trust settings.
+    /// What a conversation with its BMC needs, or what is wrong with host, Secret or trust settings.
     pub(super) async fn target(&self) -> anyhow::Result<Result<BmcTarget, Obstacle>> {
         match &self.way {
             Way::Address(target) => Ok(Ok(BmcTarget::clone(target))),

@@ -127,10 +127,7 @@ fn speaking_of(
     found
 }
 
-/// The host that one of these endpoints describes.
-///
-/// # Errors
-/// When none does or more than one, or one cannot be read, which may.
+/// The host that exactly one of these endpoints describes; one that cannot be read may.
 pub(crate) fn among_endpoints<'a>(
     of_namespace: impl Iterator<Item = &'a Guarded<BMCEndpoint>>,
     machine: Option<&str>,

@@ -151,11 +151,8 @@ impl Listed {
         evaluation: &Evaluation<'_>,
         machine: &str,
     ) -> Option<(CheckReport, Opinion)> {
-        let mut own = evaluation
-            .checks
-            .iter()
-            .filter(|one| one.check.name == self.key.name);
-        let assessed = own.next()?;
+        let (mut checks, name) = (evaluation.checks.iter(), &self.key.name);
+        let assessed = checks.find(|one| one.check.name == *name)?;
         let (verdict, why, until, limit, says) = match &assessed.assessment {
             Err(malformed) => (
                 "Unknown",

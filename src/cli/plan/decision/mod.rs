@@ -52,10 +52,7 @@ pub(super) struct Asked {
 }
 
 /// Decides what becomes of a Machine that these checks select: a request, which needs nobody to vouch for it, before
-/// a trigger, and that before whatever comes to nothing.
-///
-/// # Errors
-/// Why no remediation is asked for.
+/// a trigger, and that before the reason why nothing is asked for.
 pub(super) fn decide(opinions: &[Opinion]) -> Result<Asked, Remediation> {
     let decisions = opinions.iter().map(|one| (one.leads_to(), &one.says));
     // Of several of one rank the first by name is shown.
