@@ -23,9 +23,8 @@ pub(crate) async fn prepare(client: &Client) -> anyhow::Result<bool> {
         match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
             Ok(_) => break,
             Err(error) if error.is_not_found() => {
-                if !told {
+                if !std::mem::replace(&mut told, true) {
                     tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
-                    told = true;
                 }
             }
             Err(error) => {

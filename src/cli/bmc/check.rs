@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use remediator_bmc::{BmcHandle, Bmcs, Inspection, Urgency};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::cli::bmc::arguments::CheckArguments;
 use crate::cli::bmc::end_session;
-use crate::cli::bmc::host::{Cluster, Host};
+use crate::cli::bmc::host::{Cluster, ClusterHost, Host};
 use crate::cli::bmc::interruption::{Interrupted, Interruption};
 use crate::cli::bmc::show::{self, Facts};
 use crate::cli::show::{Output, json, table};
@@ -101,7 +101,7 @@ async fn check_hosts(
     let (stop, bmcs) = (Interruption::watch()?, Bmcs::default());
     let mut services: BTreeMap<String, Vec<(usize, &Host)>> = BTreeMap::new();
     for (index, host) in hosts.iter().enumerate() {
-        let service = host.in_cluster().and_then(|host| host.service());
+        let service = host.in_cluster().and_then(ClusterHost::service);
         let service = service.unwrap_or_else(|| format!("unknown {index}"));
         services.entry(service).or_default().push((index, host));
     }
@@ -165,8 +165,7 @@ async fn ask(line: &BmcHandle, host: &Host) -> anyhow::Result<Checked> {
     // Off of a Node that is Ready is not believed before the Node was watched.
     if let (PowerState::Off, Ok(_), Some((nodes, node))) = (found.reading.power, &verdict, host.ready_node())
     {
-        let watched = watch_for_report(&nodes.client, node).await;
-        let (first, last) = watched.map_err(|error| anyhow!(crate::report::chain(&error)))?;
+        let (first, last) = watch_for_report(&nodes.client, node).await?;
         let again = line.read().await.map_err(|error| obstacle(&host.bmc, &error));
         let believed = again.and_then(|again| readiness::off_is_believable(node, &first, &last, again.power));
         verdict = verdict.and_then(|seen| believed.map(|()| seen));

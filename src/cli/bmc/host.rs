@@ -15,7 +15,7 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
 use tokio::task::JoinSet;
 
-use crate::api_call::{ShellError, client};
+use crate::api_call::client;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::cli::bmc::arguments::HostArguments;
@@ -123,7 +123,7 @@ impl Cluster {
             .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
         let namespace = (!all_namespaces).then_some(namespace);
-        let sources = listed(&client, namespace.as_deref()).await.map_err(said)?;
+        let sources = Box::pin(listed(&client, namespace.as_deref())).await?;
         let networks = ClusterNetworks::start(&client, api_server, &mut JoinSet::new()).await;
         let (clock, caches) = (sources.clock.clone(), sources.caches.clone());
         Ok(Arc::new(Self {
@@ -166,9 +166,7 @@ impl Cluster {
             }
             let host = match reference(machine) {
                 Ok(None) => continue,
-                Ok(Some(reference)) => metal3::describe(&sources.metal3, machine, &reference)
-                    .await
-                    .map_err(said)?,
+                Ok(Some(reference)) => metal3::describe(&sources.metal3, machine, &reference).await?,
                 Err(obstacle) => Err(obstacle),
             };
             let subject = of_machine(sources, host, machine.clone());
@@ -219,7 +217,7 @@ impl ClusterHost {
         };
         let (access, expected) = (&self.cluster.access, self.subject.expected_uuid(resolved));
         let target = access.target(&self.namespace, resolved, expected, false).await;
-        Ok(target.map_err(said)?.map(|(_, target)| target))
+        Ok(target?.map(|(_, target)| target))
     }
 
     /// Where its Node cannot be seen, a host is not known well enough to be spoken to.
@@ -278,8 +276,4 @@ fn readable<'a, K>(kind: &str, guarded: &'a Guarded<K>) -> anyhow::Result<&'a K>
         let name = invalid.metadata.name.as_deref().unwrap_or_default();
         anyhow!("{kind} {name} cannot be read: {}", invalid.error)
     })
-}
-
-fn said(error: ShellError) -> anyhow::Error {
-    anyhow!(crate::report::chain(&error))
 }

@@ -89,7 +89,7 @@ pub(super) async fn entries(snapshot: &PlanSnapshot) -> Result<Vec<Entry>, Shell
                 checks,
                 ..Entry::default()
             };
-            complete(sources, &mut entry, &guarded, &opinions).await?;
+            Box::pin(complete(sources, &mut entry, &guarded, &opinions)).await?;
             entries.push(entry);
         }
     }
@@ -119,15 +119,7 @@ async fn complete(
     entry.no_node = no_node(sources, machine);
     entry.triggered = machine.is_triggered();
     let asked = asked(sources, entry, opinions);
-    let (because, template) = asked.as_ref().map_or_else(
-        |_| Default::default(),
-        |asked| {
-            let template = asked.template.as_ref();
-            let template = template.map(|one| format!("{}/{}", entry.namespace, one.name_any()));
-            (asked.because.clone(), template)
-        },
-    );
-    let made = asked.and_then(|asked| made(sources, machine, asked));
+    let made = asked.clone().and_then(|asked| made(sources, machine, asked));
     // Its host is shown also where nothing is to be done.
     let any = || annotation::remediation(machine, &entry.machine, &<_>::default());
     let remediation = made.as_ref().map_or_else(|_| any(), Clone::clone);
@@ -136,9 +128,11 @@ async fn complete(
         entry.host = Some(host.host.reference.clone());
         entry.bmc = Some(host.host.bmc.clone());
     }
-    entry.remediation = match made {
-        Ok(made) => dry_run(sources, &made, host.map(|host| host.host), because).await?,
-        Err(why) => why,
+    let template = asked.as_ref().ok().and_then(|asked| asked.template.as_ref());
+    let template = template.map(|one| format!("{}/{}", entry.namespace, one.name_any()));
+    entry.remediation = match (asked, made) {
+        (Ok(asked), Ok(made)) => dry_run(sources, &made, host.map(|host| host.host), asked.because).await?,
+        (_, Err(why)) | (Err(why), _) => why,
     };
     entry.remediation.template = template;
     Ok(())

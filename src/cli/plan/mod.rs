@@ -8,9 +8,8 @@ mod evaluators;
 mod node_health_checks;
 mod show;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use clap::Args;
-use kube::Client;
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::NodeHealthCheck;
@@ -18,7 +17,7 @@ use remediator_api::views::NodeHealthCheck;
 use self::entry::{Entry, entries};
 use self::evaluators::Evaluators;
 use self::show::Plan;
-use crate::api_call::{ShellError, client};
+use crate::api_call::client;
 use crate::cli::show::Output;
 use crate::snapshot::Sources;
 use crate::snapshot::listed::{everywhere, listed};
@@ -41,10 +40,8 @@ pub struct PlanArguments {
 }
 
 pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let read = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces);
-    let snapshot = Box::pin(read).await?;
-    let machines = Box::pin(entries(&snapshot)).await;
-    let machines = machines.map_err(|error| anyhow!(crate::report::chain(&error)))?;
+    let snapshot = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces).await?;
+    let machines = Box::pin(entries(&snapshot)).await?;
     let Some(name) = &arguments.machine else {
         let node_health_checks = node_health_checks::entries(&snapshot);
         let plan = Plan {
@@ -72,30 +69,23 @@ struct PlanSnapshot {
 }
 
 impl PlanSnapshot {
-    /// Reads everything that a remediation would look at in Kubernetes.
-    ///
-    /// # Errors
-    /// When the cluster cannot be reached, or does not let the caller read something. A workload cluster that
-    /// cannot be asked is an obstacle of its Machines only.
+    /// Reads everything that a remediation would look at in Kubernetes. A workload cluster that cannot be asked is an
+    /// obstacle of its Machines only.
     async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
         let (client, _) = client()
             .await
             .context("no usable cluster configuration; set KUBECONFIG")?;
         let namespace = namespace.unwrap_or(client.default_namespace());
-        let read = Self::of(&client, (!all_namespaces).then_some(namespace)).await;
-        read.map_err(|error| anyhow!(crate::report::chain(&error)))
-    }
-
-    async fn of(client: &Client, namespace: Option<&str>) -> Result<Self, ShellError> {
-        let node_health_checks = match everywhere(client, "listing NodeHealthChecks").await {
+        let namespace = (!all_namespaces).then_some(namespace);
+        let node_health_checks = match everywhere(&client, "listing NodeHealthChecks").await {
             Ok(checks) => Some(checks),
             // The server does not have the kind, which the operator brings.
             Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
-        let sources = listed(client, namespace).await?;
+        let sources = Box::pin(listed(&client, namespace)).await?;
         let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
-        let evaluators = Evaluators::read(client, policy.as_deref(), node_health_checks.is_some()).await;
+        let evaluators = Evaluators::read(&client, policy.as_deref(), node_health_checks.is_some()).await;
         Ok(Self {
             sources,
             evaluators,

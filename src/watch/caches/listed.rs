@@ -1,9 +1,15 @@
 //! Caches that are filled once, from lists: for commands, which end before anything changes.
 
 use kube::runtime::watcher::Event;
-use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::cluster_api::Cluster;
+use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 
-use super::*;
+use super::{Caches, Guarded, Served};
+use crate::watch::denied_permissions::DeniedPermissions;
+use crate::watch::indexed_store::{Indexed, IndexedStore};
+use crate::watch::machine_stores::MachineStores;
+use crate::watch::shared_cache::SharedCache;
 
 /// What was listed; empty of kinds that are of no interest.
 #[derive(Default)]
