@@ -74,7 +74,7 @@ pub(crate) async fn look(
         .map_err(|error: ShellError| obstacle(Reason::NodeLeaseUnreadable, &error))
 }
 
-fn seen(lease: Lease) -> NodeLease {
+pub(crate) fn seen(lease: Lease) -> NodeLease {
     let (uid, resource_version) = (lease.uid(), lease.resource_version());
     let mut owners = lease.metadata.owner_references.into_iter().flatten();
     let node = owners.find(|owner| owner.kind == "Node" && owner.api_version == "v1");

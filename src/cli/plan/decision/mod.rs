@@ -118,7 +118,10 @@ impl Opinion {
             | Evaluator::Ours(_)
             | Evaluator::Both
             | Evaluator::NodeHealthCheckOperator => match &self.asks {
-                Asks::Request(Err(unusable)) => Err(unusable.clone()),
+                Asks::Request(Err(unusable)) => {
+                    let why = format!("{check}: {}", unusable.why);
+                    Err(Remediation::new(unusable.outcome.clone(), why))
+                }
                 Asks::Request(Ok(_)) | Asks::Trigger | Asks::Another(_) => Ok(()),
             },
         }
