@@ -10,7 +10,7 @@ use remediator_core::observed::NodeLeaseRead;
 use remediator_core::step::step;
 
 use crate::api_call::ShellError;
-use crate::cli::plan::entry::Remediation;
+use crate::cli::plan::decision::Remediation;
 use crate::remediation::facts;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{Sources, node_lease, remediation_history};

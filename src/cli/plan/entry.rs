@@ -5,7 +5,6 @@ use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::is_under_way;
 use remediator_api::views::Machine;
 use remediator_api::{PowerCycleRemediation, keys};
-use remediator_core::facts::Obstacle;
 use remediator_core::intake::Intake;
 use remediator_core::machine_api::MachineApi;
 use serde::Serialize;
@@ -13,7 +12,7 @@ use serde::Serialize;
 use crate::api_call::ShellError;
 use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::{CheckReport, reports};
-use crate::cli::plan::decision::{Asked, Opinion, decide};
+use crate::cli::plan::decision::{Asked, Opinion, Remediation, decide, standing};
 use crate::cli::plan::dry_run::dry_run;
 use crate::requests::annotation;
 use crate::snapshot::{Sources, host};
@@ -39,34 +38,6 @@ pub(super) struct Entry {
     pub(super) remediation: Remediation,
     pub(super) host: Option<String>,
     pub(super) bmc: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Remediation {
-    /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, `RequestEnded`, or the reason that prevents it.
-    pub(super) outcome: String,
-    pub(super) why: String,
-    /// `namespace/name` of the template that its request would be made from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) template: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) next: Option<String>,
-}
-
-impl Remediation {
-    pub(super) fn new(outcome: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            outcome: outcome.into(),
-            why: why.into(),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<Obstacle> for Remediation {
-    fn from(obstacle: Obstacle) -> Self {
-        Self::new(obstacle.reason.as_str(), obstacle.for_people())
-    }
 }
 
 /// All Machines, by namespace and name.
@@ -175,17 +146,6 @@ fn made(sources: &Sources, machine: &Machine, asked: Asked) -> Result<PowerCycle
     };
     request.metadata.annotations = Some([(cloned_from.to_owned(), template.name_any())].into());
     Ok(request)
-}
-
-/// A remediation, and where it stands.
-pub(super) fn standing(remediation: &PowerCycleRemediation) -> String {
-    let (journal, phase) = (remediation.journal(), remediation.phase());
-    let reason = journal.map(|journal| journal.reason.as_str()).unwrap_or_default();
-    let name = remediation.name_any();
-    format!(
-        "PowerCycleRemediation {name} is in phase {} ({reason})",
-        phase.as_str()
-    )
 }
 
 /// Why a Machine has no Node, as far as that is known.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::usable_template;
-use crate::cli::plan::entry::Remediation;
+use crate::cli::plan::decision::Remediation;
 use crate::watch::caches::Caches;
 
 /// A NodeHealthCheck as it is shown.

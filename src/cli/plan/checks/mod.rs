@@ -22,8 +22,7 @@ use remediator_core::phase::Reason;
 use serde::Serialize;
 
 use crate::cli::plan::PlanSnapshot;
-use crate::cli::plan::decision::{Asks, Opinion, Says};
-use crate::cli::plan::entry::{Remediation, standing};
+use crate::cli::plan::decision::{Asks, Opinion, Remediation, Says, standing};
 use crate::cli::plan::evaluators::EvaluatedBy;
 use crate::mhc::namespace_snapshot::NamespaceSnapshot;
 use crate::mhc::{CheckKey, check_inputs};

@@ -4,12 +4,12 @@
 mod tests;
 
 use jiff::Timestamp;
-use remediator_api::PowerCycleRemediationTemplate;
+use kube::ResourceExt as _;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
 use remediator_core::checker::evaluator::Evaluator;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
-
-use crate::cli::plan::entry::Remediation;
+use serde::Serialize;
 
 /// What one health check has to do with a Machine.
 #[derive(Clone, Debug)]
@@ -49,6 +49,34 @@ pub(super) struct Asked {
     pub(super) because: String,
     /// What the request is made from; `None` for a trigger.
     pub(super) template: Option<Box<PowerCycleRemediationTemplate>>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Remediation {
+    /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, `RequestEnded`, or the reason that prevents it.
+    pub(super) outcome: String,
+    pub(super) why: String,
+    /// `namespace/name` of the template that its request would be made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) template: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<String>,
+}
+
+impl Remediation {
+    pub(super) fn new(outcome: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            outcome: outcome.into(),
+            why: why.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Obstacle> for Remediation {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::new(obstacle.reason.as_str(), obstacle.for_people())
+    }
 }
 
 /// Decides what becomes of a Machine that these checks select: a request, which needs nobody to vouch for it, before
@@ -126,4 +154,15 @@ impl Opinion {
             },
         }
     }
+}
+
+/// A remediation, and where it stands.
+pub(super) fn standing(remediation: &PowerCycleRemediation) -> String {
+    let (journal, phase) = (remediation.journal(), remediation.phase());
+    let reason = journal.map(|journal| journal.reason.as_str()).unwrap_or_default();
+    let name = remediation.name_any();
+    format!(
+        "PowerCycleRemediation {name} is in phase {} ({reason})",
+        phase.as_str()
+    )
 }
