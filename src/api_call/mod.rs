@@ -85,11 +85,8 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// An object that was asked for by its name. Only a server that names it says that it does not exist; one that
-/// does not serve its kind, or not now, answers 404, too.
-///
-/// # Errors
-/// Any other answer.
+/// An object that was asked for by its name. It does not exist only if the server names it: one that does not serve its
+/// kind, or not now, answers 404, too.
 pub(crate) fn present<K>(answer: Result<K, kube::Error>, name: &str) -> Result<Option<K>, kube::Error> {
     match answer {
         Ok(object) => Ok(Some(object)),
@@ -115,9 +112,6 @@ where
 }
 
 /// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and keeps those that are wanted.
-///
-/// # Errors
-/// See [`each`].
 pub(crate) async fn list<K>(
     call: &'static str,
     api: &Api<K>,
@@ -138,7 +132,7 @@ where
 }
 
 /// Lists objects page by page, [`PAGE`] at once or as many as are asked for, and looks at each; none is kept. All
-/// pages together have the time of one call: a list is part of a look that must not be held up.
+/// pages together have the time of one call.
 ///
 /// # Errors
 /// Also when the list went out of date before its last page (410); whoever looks, looks again.
@@ -168,17 +162,17 @@ where
 impl ShellError {
     /// Whether the server said that the object is not there.
     pub(crate) fn is_not_found(&self) -> bool {
-        self.status().is_some_and(|status| status.code == 404)
+        self.has_code(404)
     }
 
     /// Whether the daemon's role does not allow the call.
     pub(crate) fn is_forbidden(&self) -> bool {
-        self.status().is_some_and(|status| status.code == 403)
+        self.has_code(403)
     }
 
     /// Whether the resourceVersion that the write named was not the present one.
     pub(crate) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict { .. }) || self.status().is_some_and(|status| status.code == 409)
+        matches!(self, Self::Conflict { .. }) || self.has_code(409)
     }
 
     /// Whether somebody has written to the object or deleted it; that is looked at first.
@@ -188,10 +182,8 @@ impl ShellError {
 
     /// Whether the server definitely refused the call, for whatever reason.
     pub(crate) fn is_refusal(&self) -> bool {
-        self.is_conflict()
-            || self
-                .status()
-                .is_some_and(|status| (400..500).contains(&status.code) && status.code != 429)
+        let is_refused = |code| (400..500).contains(&code) && code != 429;
+        self.is_conflict() || self.status().is_some_and(|status| is_refused(status.code))
     }
 
     /// Whether the object exists already.
@@ -206,28 +198,22 @@ impl ShellError {
     }
 
     fn status(&self) -> Option<&kube::core::Status> {
-        match self {
-            Self::Api { source, .. } => {
-                if let kube::Error::Api(status) = source.as_ref() {
-                    Some(status)
-                } else {
-                    None
-                }
-            }
-            Self::Conflict { .. }
-            | Self::Unreachable(_)
-            | Self::Timeout { .. }
-            | Self::Unanswered { .. }
-            | Self::Incomplete { .. } => None,
-        }
+        let Self::Api { source, .. } = self else {
+            return None;
+        };
+        let kube::Error::Api(status) = source.as_ref() else {
+            return None;
+        };
+        Some(status)
+    }
+
+    fn has_code(&self, code: u16) -> bool {
+        self.status().is_some_and(|status| status.code == code)
     }
 }
 
-/// A client that never repeats a call by itself: a repeated write could come minutes late. And the
-/// addresses of the API server, as far as it is named by address, here or to pods.
-///
-/// # Errors
-/// When no cluster is configured, or its client cannot be built.
+/// A client that never repeats a call by itself, for a repeated write could come minutes late; and the addresses of the
+/// API server, as far as it is named by address, here or to pods.
 pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
     let mut config = Config::infer().await?;
     config.default_retry = false;

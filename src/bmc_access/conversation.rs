@@ -1,5 +1,6 @@
 //! The conversation with one BMC during one remediation: one login, one connection, closed at the end.
 
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Urgency};
+use remediator_bmc::{AllowedNetworks, BmcError, BmcHandle, BmcTarget, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
@@ -18,12 +19,12 @@ use remediator_core::readiness::BmcReport;
 use tokio::time::Instant;
 
 use crate::api_call::ShellError;
-use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::cluster_networks;
 use crate::bmc_access::host::ResolvedHost;
-use crate::bmc_access::login::{Login, login, target};
+use crate::bmc_access::login::Login;
 use crate::bmc_access::rejected_credentials::Rejection;
+use crate::bmc_access::{BmcAccess, login as bmc_access};
 use crate::watch::caches;
 
 /// An open conversation with a BMC.
@@ -37,7 +38,6 @@ pub(crate) struct Conversation {
     service: String,
     /// Whether the BMC took the login in this conversation.
     logged_in: AtomicBool,
-    /// Namespace and name.
     /// `namespace/name`.
     secret: String,
     secret_name: String,
@@ -47,12 +47,10 @@ pub(crate) struct Conversation {
 }
 
 /// Who opens a conversation.
-struct Asker {
-    urgency: Urgency,
-    /// Whether something was begun that has to be ended, whatever became of the policy.
-    begun: bool,
-    /// The session of the journal.
-    predecessor: Option<String>,
+pub(crate) enum Asker<'a> {
+    Remediation(&'a PowerCycleRemediation),
+    /// A check in the background, of a host in this namespace.
+    Check(&'a str),
 }
 
 impl Conversation {
@@ -62,51 +60,25 @@ impl Conversation {
     /// The outer error is a failed call to the API server, the inner one what stands in the way.
     pub(crate) async fn open(
         access: &BmcAccess,
-        remediation: &PowerCycleRemediation,
+        asker: Asker<'_>,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let namespace = remediation.namespace().unwrap_or_default();
-        let journal = remediation.status.as_ref().map(|status| &status.journal);
-        let asker = Asker {
-            urgency: Urgency::Remediation,
-            begun: journal.is_some_and(|journal| journal.intent.is_some()),
-            predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
+        let (namespace, status, urgency) = match asker {
+            Asker::Remediation(remediation) => {
+                let namespace = remediation.namespace().unwrap_or_default();
+                (namespace, remediation.status.as_ref(), Urgency::Remediation)
+            }
+            Asker::Check(namespace) => (namespace.to_owned(), None, Urgency::Background),
         };
-        Self::open_as(access, &namespace, host, expected_uuid, asker).await
-    }
-
-    /// The same for a check in the background.
-    ///
-    /// # Errors
-    /// As [`Conversation::open`].
-    pub(crate) async fn for_check(
-        access: &BmcAccess,
-        namespace: &str,
-        host: &ResolvedHost,
-        expected_uuid: Option<SystemUuid>,
-    ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let asker = Asker {
-            urgency: Urgency::Background,
-            begun: false,
-            predecessor: None,
-        };
-        Self::open_as(access, namespace, host, expected_uuid, asker).await
-    }
-
-    async fn open_as(
-        access: &BmcAccess,
-        namespace: &str,
-        host: &ResolvedHost,
-        expected_uuid: Option<SystemUuid>,
-        asker: Asker,
-    ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let (login, target) = match access.target(namespace, host, expected_uuid, asker.begun).await? {
+        // What was begun has to be ended, whatever became of the policy.
+        let begun = status.is_some_and(|status| status.journal.intent.is_some());
+        let (login, target) = match access.target(&namespace, host, expected_uuid, begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let place = format!("{} at {}", host.host.reference, host.host.bmc);
-        let line = access.bmcs.line(target, asker.urgency);
+        let line = access.bmcs.line(target, urgency);
         Ok(match line.prepare().await {
             Ok(()) => Ok(Self {
                 line,
@@ -117,7 +89,7 @@ impl Conversation {
                 secret: login.secret,
                 secret_name: host.secret.clone(),
                 version: login.version,
-                predecessor: asker.predecessor,
+                predecessor: status.and_then(|status| status.journal.bmc_session.clone()),
             }),
             Err(error) => Err(obstacle(&place, &error)),
         })
@@ -127,11 +99,8 @@ impl Conversation {
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
         let began = access.clock.now();
-        let read = self
-            .line
-            .read()
-            .await
-            .map_err(|error| self.judge(access, &error))?;
+        let read = self.line.read().await;
+        let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
         self.end_predecessor(read.session.as_deref()).await;
         Ok(PowerRead {
@@ -141,8 +110,8 @@ impl Conversation {
         })
     }
 
-    /// Asks for everything that a remediation would depend on. The outer error is for how long a BMC is
-    /// not to be asked that wants to rest or did not answer several times.
+    /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be
+    /// asked, because it wants to rest or did not answer several times.
     pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<BmcReport, Obstacle>, Duration> {
         if let Err(obstacle) = self.may_log_in(access) {
             return Ok(Err(obstacle));
@@ -152,7 +121,7 @@ impl Conversation {
                 self.note_login(access);
                 Ok(Ok(inspection.found(self.line.target())))
             }
-            Err(BmcError::Resting { left }) => Err(left),
+            Err(BmcError::Resting(left)) => Err(left),
             Err(error) => Ok(Err(self.judge(access, &error))),
         }
     }
@@ -194,13 +163,10 @@ impl Conversation {
 
     /// Ends the conversation; a session is deleted at the BMC. Answers whether one was.
     pub(crate) async fn close(self) -> bool {
-        match self.line.close().await {
-            Ok(had_session) => had_session,
-            Err(error) => {
-                tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
-                false
-            }
-        }
+        self.line.close().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the session at the BMC could not be deleted; it ends by itself");
+            false
+        })
     }
 
     fn judge(&self, access: &BmcAccess, error: &BmcError) -> Obstacle {
@@ -212,8 +178,7 @@ impl Conversation {
         obstacle
     }
 
-    /// Whether the login may still be offered that was read when the conversation was opened: others may have been
-    /// rejected with it since.
+    /// Whether the login may still be offered: others may have been rejected with it since it was read.
     fn may_log_in(&self, access: &BmcAccess) -> Result<(), Obstacle> {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
@@ -231,8 +196,7 @@ impl Conversation {
 }
 
 impl BmcAccess {
-    /// What a conversation with the BMC of a host needs. `begun`: something was begun that has to be ended, whatever
-    /// became of the policy.
+    /// What a conversation with the BMC of a host needs. `begun`: something was begun that has to be ended.
     ///
     /// # Errors
     /// The outer error is a failed call to the API server, the inner one what is wrong with Secret, policy or trust
@@ -244,56 +208,68 @@ impl BmcAccess {
         expected_uuid: Option<SystemUuid>,
         begun: bool,
     ) -> Result<Result<(Login, BmcTarget), Obstacle>, ShellError> {
-        let login = match login(&self.client, namespace, host).await? {
+        let login = match bmc_access::login(&self.client, namespace, host).await? {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        self.note_secret(&login.secret, &login.version);
-        let service = host.address.service();
-        if let Some(rejection) = self.rejected.holds(&login.secret, &login.version, &service) {
-            return Ok(Err(rejected_before(&host.secret, rejection)));
-        }
-        let nodes = cluster_networks::that_matter(&self.caches.nodes, &host.address.host);
-        let allowed = rules(self, begun).and_then(|rules| {
-            let allowed = self.networks.allowed(&rules, &host.address, &nodes)?;
-            Ok((rules, allowed))
-        });
-        let allowed = match allowed {
-            Ok(allowed) => allowed,
+        let rules = match admitted(self, &login, host, begun) {
+            Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let target = target(&self.client, namespace, host, &login, allowed, expected_uuid).await?;
+        let target = bmc_access::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
         Ok(target.map(|target| (login, target)))
     }
 }
 
 /// Why a Secret is not offered.
 fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
-    let detail = match rejection {
+    let said = match rejection {
         Rejection::ByThisBmc => {
-            format!(
-                "the BMC rejected Secret {secret} before; this version is not tried again. Correct the Secret; after \
-                 any change of it, it is tried once more."
-            )
+            format!("the BMC rejected Secret {secret} before; this version is not tried again")
         }
         Rejection::ByOthers(count) => format!(
-            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. \
-             Correct the Secret; after any change of it, it is tried once more."
+            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more"
         ),
     };
+    let detail = format!("{said}. Correct the Secret; after any change of it, it is tried once more.");
     Obstacle::new(Reason::BmcCredentialsRejected, detail)
 }
 
-/// The rules for talking to BMCs. What was begun under rules that are gone is ended under them.
+/// The rules under which this login may be offered to this BMC, and where it may be.
+fn admitted(
+    access: &BmcAccess,
+    login: &Login,
+    host: &ResolvedHost,
+    begun: bool,
+) -> Result<(BmcRules, AllowedNetworks), Obstacle> {
+    let mut secrets = access.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
+    secrets.insert(login.secret.clone(), login.version.clone());
+    drop(secrets);
+    let address = &host.address;
+    let rejection = access
+        .rejected
+        .holds(&login.secret, &login.version, &address.service());
+    if let Some(rejection) = rejection {
+        return Err(rejected_before(&host.secret, rejection));
+    }
+    let rules = rules(access, begun)?;
+    let nodes = cluster_networks::that_matter(&access.caches.nodes, &address.host);
+    let allowed = access.networks.allowed(&rules, address, &nodes)?;
+    Ok((rules, allowed))
+}
+
+/// The rules for talking to BMCs. What was begun under rules that are gone is ended under them: a host that was
+/// switched off is switched on, also when the policy was deleted or broken since.
 fn rules(access: &BmcAccess, begun: bool) -> Result<BmcRules, Obstacle> {
     let policy = caches::find(&access.caches.policies, None, POLICY_NAME);
+    let mut last = access.last_rules.lock().unwrap_or_else(PoisonError::into_inner);
     let missing = match policy.as_deref().map(|guarded| &guarded.0) {
         Some(Ok(policy)) => {
-            access.remember_rules(&policy.spec.bmc);
+            *last = Some(policy.spec.bmc.clone());
             return Ok(policy.spec.bmc.clone());
         }
         Some(Err(invalid)) => Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone()),
         None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
     };
-    access.last_rules().filter(|_| begun).ok_or(missing)
+    last.clone().filter(|_| begun).ok_or(missing)
 }

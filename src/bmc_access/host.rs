@@ -25,26 +25,18 @@ pub(crate) enum HostTrust {
     AsTheSecretSays,
 }
 
-/// Reads fingerprints of certificates.
-///
-/// # Errors
-/// The obstacle, naming the place they stand in.
+/// Reads fingerprints of certificates; the obstacle names the place they stand in.
 pub(crate) fn fingerprints(
     texts: &[String],
     place: &str,
     reason: Reason,
 ) -> Result<Vec<Fingerprint>, Obstacle> {
-    let parse = |text: &String| {
-        text.parse::<Fingerprint>()
-            .map_err(|error| Obstacle::new(reason, format!("{place}: {error}")))
-    };
+    let wrong = |error| Obstacle::new(reason, format!("{place}: {error}"));
+    let parse = |text: &String| text.parse::<Fingerprint>().map_err(wrong);
     texts.iter().map(parse).collect()
 }
 
-/// Parses a BMC address.
-///
-/// # Errors
-/// The obstacle, naming the field.
+/// Parses a BMC address; the obstacle names the field.
 pub(crate) fn bmc_address(text: &str, field: &str) -> Result<BmcAddress, Obstacle> {
     text.parse()
         .map_err(|error| Obstacle::new(Reason::BmcAddressInvalid, format!("{field}: {error}")))

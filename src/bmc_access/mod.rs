@@ -27,8 +27,9 @@ pub(crate) struct BmcAccess {
     networks: ClusterNetworks,
     pub(crate) bmcs: Bmcs,
     pub(crate) rejected: RejectedCredentials,
-    /// Versions of Secrets that were read and that nobody was told of yet.
+    /// Versions of Secrets that were read since [`BmcAccess::secrets_read`] was called last.
     secrets_read: Mutex<BTreeMap<String, String>>,
+    /// The rules that were in force last.
     last_rules: Mutex<Option<BmcRules>>,
 }
 
@@ -46,30 +47,9 @@ impl BmcAccess {
         }
     }
 
-    /// Notes that a Secret was read, by whomever.
-    fn note_secret(&self, secret: &str, version: &str) {
-        let mut secrets = self.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.insert(secret.to_owned(), version.to_owned());
-    }
-
     /// The Secrets that were read since this was asked last.
     pub(crate) fn secrets_read(&self) -> BTreeMap<String, String> {
         let mut secrets = self.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *secrets)
-    }
-
-    /// Remembers the rules that were in force last.
-    fn remember_rules(&self, rules: &BmcRules) {
-        let mut last = self.last_rules.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some(rules.clone());
-    }
-
-    /// The rules that were in force last: a host that was switched off under them is switched on under
-    /// them, also when the policy was deleted or broken since.
-    fn last_rules(&self) -> Option<BmcRules> {
-        self.last_rules
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 }

@@ -1,15 +1,15 @@
 //! In which cluster a Node is, and how it is reached there: the daemon's own, or a workload cluster of Cluster API.
 
-pub(crate) mod in_use;
 pub(crate) mod node_cluster;
 pub(crate) mod node_match;
 pub(crate) mod node_of_host;
-pub(crate) mod out_of_service;
 pub(crate) mod workload;
+
+use std::sync::Arc;
 
 use kube::{Client, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::begun;
+use remediator_api::target_ref::{begun, is_under_way, may_act};
 use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::{Lookup, Obstacle};
@@ -19,7 +19,8 @@ use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Searches;
 use crate::clusters::workload::WorkloadClusters;
-use crate::watch::caches::Caches;
+use crate::watch::caches::{Caches, Guarded, readable};
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::machine_key::machine_key;
@@ -50,9 +51,6 @@ impl Clusters {
     }
 
     /// The cluster of a remediation's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked, or nobody knows which it is.
     pub(crate) fn nodes_of(&self, remediation: &PowerCycleRemediation) -> Result<NodeCluster, Obstacle> {
         match self.cluster_of(remediation)? {
             None => Ok(self.own_nodes()),
@@ -61,9 +59,6 @@ impl Clusters {
     }
 
     /// The cluster of a Machine's Node.
-    ///
-    /// # Errors
-    /// The obstacle: the cluster cannot be asked.
     pub(crate) fn nodes_of_machine(&self, machine: &Machine) -> Result<NodeCluster, Obstacle> {
         match ClusterKey::of(machine) {
             None => Ok(self.own_nodes()),
@@ -80,8 +75,8 @@ impl Clusters {
             .collect()
     }
 
-    /// Whether the workloads of a remediation's Node are released by the out-of-service taint. Where nobody
-    /// knows, yes: a taint does less harm than a deletion.
+    /// Whether a remediation's Node is released by the out-of-service taint. Where nobody knows, yes: a taint does less
+    /// harm than a deletion.
     pub(crate) fn supports_out_of_service(&self, remediation: &PowerCycleRemediation) -> bool {
         match self.cluster_of(remediation) {
             Ok(None) => self.out_of_service_supported,
@@ -106,4 +101,36 @@ impl Clusters {
             Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
         }
     }
+}
+
+/// The workload clusters that have to stay connected: remediations there have something to do, or wait for a change.
+pub(crate) fn clusters_in_use(caches: &Caches) -> Vec<ClusterKey> {
+    let may_act = caches.remediations.by(&RemediationIndex::MayAct);
+    let in_use = readable(&may_act).filter_map(|one| cluster_in_use(one, || machine_of(caches, one)));
+    in_use.collect()
+}
+
+pub(crate) fn cluster_in_use(
+    remediation: &PowerCycleRemediation,
+    machine: impl FnOnce() -> Option<Arc<Guarded<Machine>>>,
+) -> Option<ClusterKey> {
+    if !may_act(remediation) {
+        return None;
+    }
+    match begun(remediation) {
+        Some(subject) => Some(ClusterKey {
+            namespace: remediation.namespace()?,
+            name: subject.cluster.clone()?,
+        }),
+        None if !is_under_way(remediation) => None,
+        None => ClusterKey::of(machine()?.0.as_ref().ok()?),
+    }
+}
+
+/// The Machine that a remediation is about, as the caches have it.
+pub(crate) fn machine_of(
+    caches: &Caches,
+    remediation: &PowerCycleRemediation,
+) -> Option<Arc<Guarded<Machine>>> {
+    caches.meant(&machine_key(caches, remediation)?).next()
 }

@@ -1,5 +1,7 @@
 //! The cluster that a Node is in: the daemon's own, or a workload cluster of Cluster API.
 
+use std::sync::Arc;
+
 use kube::Client;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
@@ -8,8 +10,8 @@ use remediator_core::facts::{self, Lookup};
 use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
+use crate::watch::lookup;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::{caches, lookup};
 
 /// How the Nodes of one cluster are read and written.
 #[derive(Clone)]
@@ -36,8 +38,8 @@ impl std::fmt::Debug for NodeCluster {
 
 impl NodeCluster {
     /// A Node as the cache has it.
-    pub(crate) fn find(&self, name: &str) -> Option<std::sync::Arc<Guarded<Node>>> {
-        caches::find(&self.nodes, None, name)
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Guarded<Node>>> {
+        self.nodes.get(None, name)
     }
 }
 
@@ -60,5 +62,18 @@ pub(crate) fn node(nodes: &NodeCluster, name: &str, written: Option<&Node>) -> L
             Lookup::Present(written.clone())
         }
         (Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_), _) => cached,
+    }
+}
+
+/// First minor version of Kubernetes 1 with the out-of-service taint on for everybody (KEP-2268).
+const OUT_OF_SERVICE_MINOR: u32 = 28;
+
+/// Whether a server of this version has the out-of-service taint on for everybody.
+pub(crate) fn supports_out_of_service(major: &str, minor: &str) -> bool {
+    let digits: String = minor.chars().take_while(char::is_ascii_digit).collect();
+    match (major.parse::<u32>(), digits.parse::<u32>()) {
+        (Ok(1), Ok(minor)) => minor >= OUT_OF_SERVICE_MINOR,
+        (Ok(major), Ok(_)) => major > 1,
+        (Err(_), _) | (_, Err(_)) => false,
     }
 }

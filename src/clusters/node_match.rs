@@ -1,4 +1,4 @@
-//! By what a Node is told that is, or may be, the Node of a host.
+//! By what the Node of a host is recognised.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::NodeIndex;
 
-/// By what a Node is told that is, or may be, the Node of a host.
+/// By what the Node of a host is recognised.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks {
     pub(super) uuid: SystemUuid,
@@ -36,24 +36,19 @@ struct MachineMarks {
 impl Marks {
     /// Of a host with this system UUID, and of its Machine.
     pub(crate) fn of(uuid: SystemUuid, machine: Option<&Machine>) -> Self {
-        let machine = machine.map(|machine| MachineMarks {
-            api: machine.api(),
-            namespaced_name: format!(
-                "{}/{}",
-                machine.namespace().unwrap_or_default(),
-                machine.name_any()
-            ),
-            name: machine.name_any(),
-            provider_id: machine.spec.provider_id.clone().filter(|id| !id.is_empty()),
+        let machine = machine.map(|machine| {
+            let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+            MachineMarks {
+                api: machine.api(),
+                namespaced_name: format!("{namespace}/{name}"),
+                name,
+                provider_id: machine.spec.provider_id.clone().filter(|id| !id.is_empty()),
+            }
         });
         Self { uuid, machine }
     }
 
-    /// Of the host of a remediation: its UUID is the journalled one, once something was begun, else the stated
-    /// one.
-    ///
-    /// # Errors
-    /// Why there is none to look for, as a text.
+    /// Of the host of a remediation: by the journalled UUID, once something was begun, else by the stated one.
     pub(crate) fn of_remediation(
         remediation: &PowerCycleRemediation,
         host: &Result<Host, Obstacle>,
@@ -66,9 +61,6 @@ impl Marks {
     }
 
     /// Of a host by the UUID that is stated for it.
-    ///
-    /// # Errors
-    /// Why there is none to look for, as a text.
     pub(crate) fn of_stated(
         host: &Result<Host, Obstacle>,
         machine: Option<&Machine>,
@@ -82,15 +74,12 @@ impl Marks {
         Ok(Self::of(uuid.ok_or_else(none)?, machine))
     }
 
-    /// Whether a Node is or may be the one that is told by them.
+    /// Whether a Node is or may be the one.
     pub(crate) fn may_be_on(&self, node: &Guarded<Node>) -> bool {
-        match bearing(node, self) {
-            Bearing::Yes | Bearing::Unknown(_) => true,
-            Bearing::No => false,
-        }
+        !matches!(bearing(node, self), Bearing::No)
     }
 
-    /// The Nodes of a cluster that are or may be the one that is told by them; every other one is not.
+    /// The Nodes of a cluster that are or may be the one; every other one is not.
     pub(super) fn candidates(&self, nodes: &IndexedStore<Node>) -> Vec<Arc<Guarded<Node>>> {
         let mut keys = vec![
             NodeIndex::Uuid(self.uuid.in_either_order()),
@@ -110,11 +99,10 @@ impl Marks {
     fn are_on(&self, node: &Node) -> bool {
         self.machine.as_ref().is_some_and(|machine| {
             let linked = node.machine_link(machine.api);
-            let same_provider_id =
-                machine.provider_id.is_some() && machine.provider_id == node.spec.provider_id;
+            let provider_id = machine.provider_id.as_ref();
             linked.as_ref() == Some(&machine.namespaced_name)
                 || node.name_any() == machine.name
-                || same_provider_id
+                || provider_id.is_some() && provider_id == node.spec.provider_id.as_ref()
         })
     }
 }
@@ -146,7 +134,7 @@ pub(super) fn bearing(guarded: &Guarded<Node>, marks: &Marks) -> Bearing {
     }
 }
 
-/// What Nodes that were looked at say of the one that is told by the marks.
+/// What Nodes say of the one with the marks.
 pub(super) struct Search {
     marks: Marks,
     found: Option<facts::Node>,
@@ -170,8 +158,7 @@ impl Search {
         }
     }
 
-    /// Absent only if every Node is known to be another's, and one of them showed that they are the Nodes of the
-    /// right cluster.
+    /// Absent only if every Node is known to be another's, and one of them is a witness of the right cluster.
     pub(super) fn ended(self, witnessed: bool) -> Lookup<facts::Node> {
         match (self.found, self.unknown, witnessed) {
             (Some(node), _, _) => Lookup::Present(node),
@@ -185,16 +172,14 @@ impl Search {
     }
 }
 
-/// A cluster that was searched live.
+/// What a live search of a cluster found, and when it was begun.
 #[derive(Clone, Debug)]
 pub(crate) struct Searched {
-    /// When that was begun.
     pub(crate) began: Timestamp,
-    /// What was found.
     pub(crate) found: Lookup<facts::Node>,
 }
 
-/// Searches of one cluster. All Nodes are listed, so it is done once for everyone who asks at the same time.
+/// Searches of one cluster: all Nodes are listed, once for everyone who asks at the same time.
 pub(crate) type Searches = SingleFlight<Marks, Searched>;
 
 /// What is listed.

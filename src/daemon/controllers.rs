@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use kube::runtime::Controller;
 use kube::runtime::reflector::ObjectRef;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -23,12 +23,9 @@ use crate::readiness::{Readiness, acceptance};
 use crate::remediation::{Remediator, leftover_taints, reconcile};
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
-use crate::watch::caches::{Caches, Changes, Guarded};
+use crate::watch::caches::{Caches, Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::machine_key::machine_name;
-use crate::watch::machine_stores::{MachineChanges, MachineStores};
-use crate::watch::shared_cache;
-use crate::watch::shared_cache::Changed;
 use crate::{mhc, readiness};
 
 pub(crate) struct Parts {
@@ -42,51 +39,50 @@ pub(crate) struct Parts {
 /// triggers.
 pub(crate) fn drive(
     parts: &Parts,
-    changes: &Changes,
     workload: mpsc::UnboundedReceiver<Change>,
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
     tasks: &mut JoinSet<&'static str>,
 ) {
     let (context, intakes) = (&parts.remediator, &parts.intakes);
-    sweep(context, changes.nodes.subscribe(), tasks);
-    on_delete::forget(context, &parts.health_checker.checker, intakes, changes, tasks);
+    let caches = context.sources.caches.clone();
+    sweep(context, tasks);
+    on_delete::forget(context, &parts.health_checker.checker, intakes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
     mhc::run(&parts.health_checker, health_checker_changes, mode_changed, tasks);
-    let policy_again = stream::select(policy_again, context.sources.caches.denied.changes());
-    judge(&parts.readiness, changes, policy_again, tasks);
-    let caches = context.sources.caches.clone();
+    let policy_again = stream::select(policy_again, caches.denied.changes());
+    judge(&parts.readiness, policy_again, tasks);
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
     });
-    let on_nodes = changes.nodes.subscribe_to_changes().flat_map({
+    let on_nodes = caches.nodes.subscribe_to_changes().flat_map({
         let caches = caches.clone();
         move |change| stream::iter(of_node(&caches, &change))
     });
-    let on_endpoints = changes.endpoints.subscribe_to_changes().flat_map({
+    let on_endpoints = caches.endpoints.subscribe_to_changes().flat_map({
         let caches = caches.clone();
         move |change| stream::iter(of_endpoint(&caches, &change))
     });
-    let in_clusters = changes.clusters.subscribe().flat_map({
+    let in_clusters = caches.clusters.subscribe().flat_map({
         let concerned = of_cluster(&caches, &context.sources.clusters.workload);
         move |cluster| stream::iter(concerned(cluster))
     });
     let remediations = Controller::for_shared_stream(
-        changes.remediations.subscribe(),
+        caches.remediations.subscribe(),
         caches.remediations.for_controller(),
     )
-    .watches_shared_stream(changes.remediations.subscribe(), of_other(&caches))
-    .watches_shared_stream(changes.openshift.machines.subscribe(), of_machine(&caches))
-    .watches_shared_stream(changes.cluster_api.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(caches.remediations.subscribe(), of_other(&caches))
+    .watches_shared_stream(caches.openshift.machines.subscribe(), of_machine(&caches))
+    .watches_shared_stream(caches.cluster_api.machines.subscribe(), of_machine(&caches))
     .watches_shared_stream(
-        changes.openshift.health_checks.subscribe(),
+        caches.openshift.health_checks.subscribe(),
         of_health_check(&caches),
     )
     .watches_shared_stream(
-        changes.cluster_api.health_checks.subscribe(),
+        caches.cluster_api.health_checks.subscribe(),
         of_health_check(&caches),
     )
-    .watches_shared_stream(changes.policies.subscribe(), {
+    .watches_shared_stream(caches.policies.subscribe(), {
         let caches = caches.clone();
         move |_| all_active(&caches)
     })
@@ -94,32 +90,22 @@ pub(crate) fn drive(
     .reconcile_on(stream::select(in_workload, in_clusters))
     .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
     run("remediation", remediations, tasks);
-    for (stores, of_api) in [
-        (&caches.openshift, &changes.openshift),
-        (&caches.cluster_api, &changes.cluster_api),
-    ] {
-        take_in(
-            &caches,
-            (stores.clone(), of_api),
-            &changes.remediations,
-            intakes,
-            tasks,
-        );
+    for stores in [&caches.openshift, &caches.cluster_api] {
+        take_in(&caches, stores.clone(), intakes, tasks);
     }
 }
 
 /// Starts the intake of triggers on the Machines of one API.
 fn take_in(
     caches: &Caches,
-    (stores, of_api): (MachineStores, &MachineChanges),
-    remediations: &shared_cache::Changes<PowerCycleRemediation>,
+    stores: MachineStores,
     intakes: &Arc<Intakes>,
     tasks: &mut JoinSet<&'static str>,
 ) {
     let caches = caches.clone();
     let triggers =
-        Controller::for_shared_stream(of_api.machines.subscribe(), stores.machines.for_controller())
-            .watches_shared_stream(remediations.subscribe(), {
+        Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
+            .watches_shared_stream(caches.remediations.subscribe(), {
                 move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                     let namespace = remediation.namespace().unwrap_or_default();
                     let readable = remediation.0.as_ref().ok();
@@ -127,7 +113,7 @@ fn take_in(
                     machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
                 }
             })
-            .watches_shared_stream(of_api.health_checks.subscribe(), {
+            .watches_shared_stream(stores.health_checks.subscribe(), {
                 move |check: Arc<Guarded<MachineHealthCheck>>| {
                     triggered(&stores, check.namespace().as_deref())
                 }
@@ -144,50 +130,52 @@ fn take_in(
 /// `policy_again`: there is something else to say on the policy.
 fn judge(
     context: &Arc<Readiness>,
-    changes: &Changes,
     policy_again: impl Stream<Item = ()> + Send + 'static,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let caches = &context.sources.caches;
+    let Caches {
+        endpoints,
+        policies,
+        templates,
+        ..
+    } = &context.sources.caches;
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
-    let beside = changes.endpoints.subscribe_to_changes().flat_map({
-        let endpoints = caches.endpoints.clone();
+    let beside = endpoints.subscribe_to_changes().flat_map({
+        let endpoints = endpoints.clone();
         move |change| stream::iter(neighbours(&endpoints, &change))
     });
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
-    let all_again = stream::select(all_again, changes.policies.subscribe().map(|_| ()));
-    let endpoints =
-        Controller::for_shared_stream(changes.endpoints.subscribe(), caches.endpoints.for_controller())
-            .reconcile_on(stream::select(one_again, beside))
-            .reconcile_all_on(all_again)
-            .run(
-                acceptance::endpoint,
-                acceptance::error_policy,
-                Arc::clone(context),
-            );
+    let all_again = stream::select(all_again, policies.subscribe().map(|_| ()));
+    let endpoints = Controller::for_shared_stream(endpoints.subscribe(), endpoints.for_controller())
+        .reconcile_on(stream::select(one_again, beside))
+        .reconcile_all_on(all_again)
+        .run(
+            acceptance::endpoint,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
     let checks = readiness::run(Arc::clone(context), readiness::ConditionQueue { one, all });
     tasks.spawn(async move {
         checks.await;
         "readiness"
     });
     run("BMCEndpoint", endpoints, tasks);
-    let policies =
-        Controller::for_shared_stream(changes.policies.subscribe(), caches.policies.for_controller())
-            .reconcile_all_on(policy_again)
-            .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
+    let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
+        .reconcile_all_on(policy_again)
+        .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     run("RemediationPolicy", policies, tasks);
-    let templates =
-        Controller::for_shared_stream(changes.templates.subscribe(), caches.templates.for_controller()).run(
-            acceptance::template,
-            acceptance::error_policy,
-            Arc::clone(context),
-        );
+    let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller()).run(
+        acceptance::template,
+        acceptance::error_policy,
+        Arc::clone(context),
+    );
     run("PowerCycleRemediationTemplate", templates, tasks);
 }
 
-fn sweep(context: &Arc<Remediator>, returning: Changed<Node>, tasks: &mut JoinSet<&'static str>) {
-    let nodes = Controller::for_shared_stream(returning, context.sources.caches.nodes.for_controller()).run(
+fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
+    let nodes = &context.sources.caches.nodes;
+    let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller()).run(
         leftover_taints::reconcile,
         leftover_taints::error_policy,
         Arc::clone(context),

@@ -16,23 +16,20 @@ use crate::mhc::Checker;
 use crate::remediation::{Remediator, externally_remediated, reconcile};
 use crate::requests::annotation::Intakes;
 use crate::watch::caches;
-use crate::watch::caches::{Caches, Changes};
-use crate::watch::shared_cache::Changed;
+use crate::watch::caches::Caches;
+use crate::watch::indexed_store::Changed;
 
 pub(crate) fn forget(
     context: &Arc<Remediator>,
     checker: &Arc<Checker>,
     intakes: &Arc<Intakes>,
-    changes: &Changes,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    tasks.spawn(remediations(
-        Arc::clone(context),
-        changes.remediations.subscribe(),
-    ));
-    let (caches, checker) = (context.sources.caches.clone(), Arc::clone(checker));
-    tasks.spawn(policies(caches, checker, changes.policies.subscribe()));
-    for of_api in [&changes.openshift, &changes.cluster_api] {
+    let caches = &context.sources.caches;
+    tasks.spawn(remediations(Arc::clone(context), caches.remediations.subscribe()));
+    let changed = caches.policies.subscribe();
+    tasks.spawn(policies(caches.clone(), Arc::clone(checker), changed));
+    for of_api in [&caches.openshift, &caches.cluster_api] {
         let machines = of_api.machines.subscribe();
         tasks.spawn(of_machines(Arc::clone(intakes), machines));
     }

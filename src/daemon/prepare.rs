@@ -7,7 +7,7 @@ use remediator_api::GROUP;
 use remediator_api::views::cluster_api::Version;
 
 use crate::api_call;
-use crate::clusters::out_of_service::supports_out_of_service;
+use crate::clusters::node_cluster::supports_out_of_service;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Served;
 use crate::watch::{api_discovery, served_schema};

@@ -22,13 +22,12 @@ use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
 use crate::remediation::{Remediator, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
-use crate::report::{Metrics, Reporter, serve_metrics};
+use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
 use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
-use crate::watch::change_events::ChangeHandlers;
 use crate::watch::lost_nodes::LostNodes;
 
 /// Runs the daemon until it is told to stop. `instance`: the name of this replica in events; `metrics_address`: where
@@ -88,12 +87,13 @@ async fn start(
     let cluster_api = ServedClusterApi::default();
     let served = prepare::what_is_served(&client, &cluster_api).await;
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
-    let on_node = {
-        let lost_nodes = lost_nodes.clone();
-        move |event: &_| lost_nodes.note(event)
-    };
-    let listeners = (on_node, ChangeHandlers::new(&mhc_changes.0));
-    let (caches, changes) = caches::start(&client, (&cluster_api, served), tasks, listeners);
+    let caches = caches::start(
+        &client,
+        (&cluster_api, served),
+        tasks,
+        lost_nodes.clone(),
+        &mhc_changes.0,
+    );
     let reporter = Reporter::new(client.clone(), instance, metrics.clone());
     let networks = ClusterNetworks::start(&client, api_server, tasks).await;
     let (tell, in_workload) = mpsc::unbounded();
@@ -119,7 +119,7 @@ async fn start(
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, &changes, in_workload, mhc_changes, tasks);
+    drive(&parts, in_workload, mhc_changes, tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
@@ -164,7 +164,8 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
 /// Has read what is counted elsewhere when somebody asks for the metrics.
 fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
     let caches = caches.clone();
-    metrics.gauge_of("remediations", "Remediations, by phase", "phase", move || {
+    let name = ("remediations", "Remediations, by phase");
+    metrics.collect(name, Number::Gauge, "phase", move || {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for remediation in readable(&caches.remediations.all()) {
@@ -174,10 +175,9 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
         counts
     });
     let bmcs = bmcs.clone();
-    metrics.counter_of(
+    let name = (
         "bmc_requests",
         "Readings, inspections and commands that BMCs were asked for, by what came of it",
-        "outcome",
-        move || bmcs.outcomes(),
     );
+    metrics.collect(name, Number::Counter, "outcome", move || bmcs.outcomes());
 }

@@ -1,30 +1,27 @@
 //! Node deletion, for clusters without the out-of-service taint, and the way back from it.
 
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use std::collections::BTreeMap;
+
+use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_core::journal::{SavedNode, SavedTaint};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use crate::fencing::patch;
 
 /// Deletes the Node object, unless it is another one or changed since.
-///
-/// # Errors
-/// The API server's answer; a conflict when a precondition does not hold.
 pub async fn delete(
     client: &Client,
     name: &str,
     uid: &str,
     resource_version: &str,
 ) -> Result<(), kube::Error> {
-    let preconditions = Preconditions {
+    let parameters = DeleteParams::default().preconditions(Preconditions {
         uid: Some(uid.to_owned()),
         resource_version: Some(resource_version.to_owned()),
-    };
-    let parameters = DeleteParams {
-        preconditions: Some(preconditions),
-        ..DeleteParams::default()
-    };
+    });
     let nodes = Api::<Guarded<Node>>::all(client.clone());
     nodes.delete(name, &parameters).await.map(|_| ())
 }
@@ -41,43 +38,23 @@ pub async fn restore(
 ) -> Result<Guarded<Node>, kube::Error> {
     let labels = missing(&saved.labels, node.labels());
     let annotations = missing(&saved.annotations, node.annotations());
-    let has = |saved: &SavedTaint| {
-        node.spec
-            .taints
-            .iter()
-            .any(|taint| taint.key == saved.key && taint.effect == saved.effect)
+    let present = &node.spec.taints;
+    let is_missing = |saved: &&SavedTaint| {
+        let mut present = present.iter();
+        !present.any(|taint| taint.key == saved.key && taint.effect == saved.effect)
     };
-    let mut taints: Vec<Value> = node.spec.taints.iter().map(|taint| json!(taint)).collect();
-    taints.extend(
-        saved
-            .taints
-            .iter()
-            .filter(|taint| !has(taint))
-            .map(|taint| json!(taint)),
-    );
-    let mut spec = Map::new();
-    spec.insert("taints".to_owned(), Value::Array(taints));
+    let mut taints: Vec<Value> = present.iter().map(|taint| json!(taint)).collect();
+    let missing = saved.taints.iter().filter(is_missing);
+    taints.extend(missing.map(|taint| json!(taint)));
+    let mut spec = json!({ "taints": taints });
     if saved.unschedulable {
-        spec.insert("unschedulable".to_owned(), Value::Bool(true));
+        spec["unschedulable"] = true.into();
     }
-    let change = json!({
-        "metadata": { "uid": node.metadata.uid, "resourceVersion": resource_version, "labels": labels, "annotations": annotations },
-        "spec": spec,
-    });
-    let nodes = Api::<Guarded<Node>>::all(client.clone());
-    nodes
-        .patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(&change))
-        .await
+    let metadata = json!({ "labels": labels, "annotations": annotations });
+    patch(client, node, resource_version, metadata, spec).await
 }
 
-fn missing(
-    saved: &std::collections::BTreeMap<String, String>,
-    present: &std::collections::BTreeMap<String, String>,
-) -> Value {
+fn missing(saved: &BTreeMap<String, String>, present: &BTreeMap<String, String>) -> Value {
     let entries = saved.iter().filter(|(key, _)| !present.contains_key(*key));
-    Value::Object(
-        entries
-            .map(|(key, value)| (key.clone(), Value::String(value.clone())))
-            .collect(),
-    )
+    entries.map(|(key, value)| (key.clone(), value.clone())).collect()
 }

@@ -21,8 +21,7 @@ use remediator_core::strategy::HostControl;
 use crate::api_call::{ShellError, within};
 use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address};
 
-/// How long a BareMetalHost that was read may be believed before anything is done to the host. It is
-/// read again at the live check before a power-off.
+/// How long a BareMetalHost that was read is believed. The live check before a power-off reads it again.
 const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A BareMetalHost and what is needed to reach its BMC.
@@ -39,14 +38,6 @@ pub(crate) struct HostView {
 /// A BareMetalHost as it was read, when, and what led to it.
 pub(crate) type LastRead = (Timestamp, HostReference, Result<HostView, Obstacle>);
 
-/// Whether Metal3Remediations are asked for with a BareMetalHost. To bring a host back nobody has to know of them, and
-/// a list that cannot be read must not hold it up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rivals {
-    Sought,
-    Ignored,
-}
-
 /// Resolves the host behind a reference to a BareMetalHost.
 ///
 /// # Errors
@@ -61,14 +52,14 @@ pub(crate) async fn resolve(
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let status = remediation.status.as_ref();
     let begun = status.is_some_and(|status| is_to_be_brought_back(&status.journal));
-    let rivals = if begun { Rivals::Ignored } else { Rivals::Sought };
     let read = match &*last_read {
         Some((_, _, Ok(view))) if begun => Ok(view.clone()),
         Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
             Ok(view.clone())
         }
         Some(_) | None => {
-            let view = read(metal3, machine, reference, rivals).await?;
+            // A list of Metal3Remediations that cannot be read must not hold up bringing a host back.
+            let view = read(metal3, reference, Some(machine).filter(|_| !begun)).await?;
             *last_read = Some((now, reference.clone(), view.clone()));
             view
         }
@@ -96,9 +87,6 @@ fn is_to_be_brought_back(journal: &Journal) -> bool {
 }
 
 /// Reads the BareMetalHost once more, for the live check before a power-off.
-///
-/// # Errors
-/// A failed call.
 pub(crate) async fn look(
     metal3: &Provider,
     remediation: &PowerCycleRemediation,
@@ -110,11 +98,8 @@ pub(crate) async fn look(
     Ok(view.map(drop))
 }
 
-/// Resolves the host behind a reference to a BareMetalHost for a check of its BMC: whatever forbids to power
-/// it, but that metal3 manages it, is an obstacle.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
+/// Resolves the host behind a reference to a BareMetalHost for a check of its BMC, which metal3 managing the host does
+/// not forbid.
 pub(crate) async fn resolve_for_check(
     metal3: &Provider,
     machine: &Machine,
@@ -125,29 +110,23 @@ pub(crate) async fn resolve_for_check(
 }
 
 /// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what is wrong with the host.
 pub(crate) async fn describe(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Ignored).await?;
+    let view = read(metal3, reference, None).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 
 /// Reads a BareMetalHost that may be powered off.
-///
-/// # Errors
-/// The outer error is a failed call, the inner one what forbids it.
 async fn fenceable(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
     control: HostControl,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let view = read(metal3, machine, reference, Rivals::Sought).await?;
+    let view = read(metal3, reference, Some(machine)).await?;
     Ok(view.and_then(|view| may_be_fenced(&view, control, machine, reference).map(|()| view)))
 }
 
@@ -164,8 +143,7 @@ fn may_be_fenced(
 /// Whom a Machine makes the consumer of its host: itself, or with Cluster API its Metal3Machine.
 fn consumer(machine: &Machine) -> Consumer {
     let cluster_api = machine.spec.cluster_api.as_ref();
-    let infrastructure = cluster_api.and_then(|machine| machine.infrastructure.clone());
-    let (kind, name) = match infrastructure {
+    let (kind, name) = match cluster_api.and_then(|machine| machine.infrastructure.clone()) {
         Some(infrastructure) => (infrastructure.kind, infrastructure.name),
         None => ("Machine".to_owned(), machine.name_any()),
     };
@@ -178,40 +156,35 @@ fn consumer(machine: &Machine) -> Consumer {
 
 fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
     let name = &view.facts.name;
-    if Some(&view.facts.namespace) != machine.namespace().as_ref() {
+    let namespace = &view.facts.namespace;
+    if Some(namespace) != machine.namespace().as_ref() {
         // Its Secret would have to be read in a namespace that the Machine's owners may not own.
-        let detail = format!(
-            "BareMetalHost {name} is in namespace {}, its Machine is not",
-            view.facts.namespace
-        );
+        let detail = format!("BareMetalHost {name} is in namespace {namespace}, its Machine is not");
         return Err(Obstacle::new(Reason::HostNotFenceable, detail));
     }
     let reference = format!("BareMetalHost/{name}");
     let address = bmc_address(&view.address, &format!("spec.bmc.address of {reference}"))?;
-    let host = Host {
-        reference,
-        bmc: address.to_string(),
-        stated_uuid: None,
-        can_state_uuid: false,
-    };
-    let trust = if view.unverified {
-        HostTrust::Stated(ServerTrust::Unverified)
-    } else {
-        HostTrust::AsTheSecretSays
-    };
     Ok(ResolvedHost {
-        host,
+        host: Host {
+            reference,
+            bmc: address.to_string(),
+            stated_uuid: None,
+            can_state_uuid: false,
+        },
         address,
         secret: view.secret.clone(),
-        trust,
+        trust: match view.unverified {
+            true => HostTrust::Stated(ServerTrust::Unverified),
+            false => HostTrust::AsTheSecretSays,
+        },
     })
 }
 
+/// Reads a BareMetalHost, and whether a Metal3Remediation is at work on this Machine.
 async fn read(
     metal3: &Provider,
-    machine: &Machine,
     reference: &HostReference,
-    rivals: Rivals,
+    machine: Option<&Machine>,
 ) -> Result<Result<HostView, Obstacle>, ShellError> {
     let called = match &reference.name {
         HostName::Known(name) => Ok(name.clone()),
@@ -225,44 +198,38 @@ async fn read(
     let name = format!("BareMetalHost {}/{called}", reference.namespace);
     let host = async { Ok(within("reading the BareMetalHost", hosts.get(&called)).await) };
     let unrivalled = async {
-        match rivals {
-            Rivals::Sought => unrivalled(machine, metal3.remediation(machine).await),
-            Rivals::Ignored => Ok(Ok(())),
+        match machine {
+            Some(machine) => unrivalled(machine, metal3.remediation(machine).await),
+            None => Ok(Ok(())),
         }
     };
     let (host, unrivalled) = tokio::try_join!(host, unrivalled)?;
-    let host = match host {
-        Ok(Guarded(Ok(host))) => host,
+    let (reason, detail) = match host {
+        Ok(Guarded(Ok(host))) => {
+            return Ok(Ok(HostView {
+                facts: host.facts(),
+                address: host.spec.bmc.address.clone(),
+                secret: host.spec.bmc.credentials_name.clone(),
+                unverified: host.spec.bmc.disable_certificate_verification,
+                unrivalled,
+            }));
+        }
         Ok(Guarded(Err(invalid))) => {
             let detail = format!("{name} cannot be read: {}", invalid.error);
-            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+            (Reason::HostUnreadable, detail)
         }
-        Err(error) if error.is_not_found() => {
-            return Ok(Err(Obstacle::new(
-                Reason::HostNotFound,
-                format!("{name} does not exist"),
-            )));
-        }
+        Err(error) if error.is_not_found() => (Reason::HostNotFound, format!("{name} does not exist")),
         Err(error) if error.is_forbidden() => {
             let detail = format!("this daemon's role does not let it read {name}");
-            return Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
+            (Reason::HostUnreadable, detail)
         }
         Err(error) => return Err(error),
     };
-    Ok(Ok(HostView {
-        facts: host.facts(),
-        address: host.spec.bmc.address.clone(),
-        secret: host.spec.bmc.credentials_name.clone(),
-        unverified: host.spec.bmc.disable_certificate_verification,
-        unrivalled,
-    }))
+    Ok(Err(Obstacle::new(reason, detail)))
 }
 
-/// What the search for a Metal3Remediation of a Machine says.
-///
-/// # Errors
-/// The outer error is a call without an answer. A server that refuses will go on to, so that is an obstacle: a person
-/// is told.
+/// What the search for a Metal3Remediation of a Machine says. A server that refuses will go on to, so that is an
+/// obstacle; a call without an answer is an error.
 fn unrivalled(
     machine: &Machine,
     found: Result<Option<String>, ShellError>,

@@ -20,10 +20,9 @@ use crate::mhc::pass::{Passes, forget_numbers};
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::{check_inputs, pass, unserved};
 use crate::watch::caches;
-use crate::watch::caches::Guarded;
+use crate::watch::caches::{Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::indexes::MachineIndex;
-use crate::watch::machine_stores::MachineStores;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
 const TOGETHER: Duration = Duration::from_millis(100);

@@ -29,7 +29,7 @@ pub(super) fn look(
     guarded: &Guarded<MachineHealthCheck>,
     check: &Check,
 ) -> Action {
-    if !context.sources.caches.knows_templates() {
+    if !context.sources.caches.templates.is_listed() {
         return Action::requeue(RETRY);
     }
     let unusable = of_template(context, key, guarded);

@@ -9,7 +9,7 @@ use remediator_core::readiness::schedule::HostKey;
 use remediator_core::readiness::{judge, off_is_believable};
 
 use crate::api_call::ShellError;
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
@@ -55,8 +55,9 @@ pub(super) async fn ask(
     subject: &Subject,
     host: &ResolvedHost,
 ) -> Result<BmcAnswer, NotChecked> {
+    let asker = Asker::Check(&key.namespace);
     let expected = subject.expected_uuid(host);
-    let conversation = match Conversation::for_check(&context.bmc, &key.namespace, host, expected).await? {
+    let conversation = match Conversation::open(&context.bmc, asker, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(at(host, &obstacle).into()),
     };

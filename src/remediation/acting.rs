@@ -6,7 +6,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::{Act, Effect};
 use remediator_core::facts::{Facts, Lookup, Obstacle, Origin};
 use remediator_core::journal::Verb;
-use remediator_core::observed::{IntentKey, Sent};
+use remediator_core::observed::Sent;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
 
@@ -75,7 +75,7 @@ impl Acting<'_> {
     pub(crate) fn node_name(&self) -> String {
         let journal = self.remediation.journal();
         let journalled = journal.and_then(|journal| journal.subject.as_ref()?.there());
-        match (journalled, &self.facts.world.machine) {
+        match (journalled, &self.facts.objects.machine) {
             (Some(node), _) => node.name.clone(),
             (None, Lookup::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
             (None, Lookup::Absent) => self.facts.named_node.clone().unwrap_or_default(),
@@ -88,13 +88,8 @@ impl Acting<'_> {
         let Some(journal) = self.remediation.journal() else {
             return;
         };
-        let Some(intent) = journal.intent.as_ref().filter(|intent| intent.verb == verb) else {
+        let Some(key) = journal.intent_key().filter(|key| key.verb == verb) else {
             return;
-        };
-        let key = IntentKey {
-            verb,
-            attempt: journal.attempt,
-            sends: intent.sends,
         };
         if self.context.sources.clock.now() >= not_after {
             return;

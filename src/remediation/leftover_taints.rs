@@ -13,7 +13,7 @@ use remediator_api::views::Node;
 use remediator_core::facts::OutOfService;
 
 use crate::api_call::{ShellError, within};
-use crate::clusters::in_use::clusters_in_use;
+use crate::clusters::clusters_in_use;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::workload::Change;
 use crate::fencing::taint;

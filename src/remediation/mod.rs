@@ -84,7 +84,7 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: leadership(now),
-        world: cached::world(
+        objects: cached::world(
             sources,
             remediation,
             (nodes, &host),

@@ -10,10 +10,10 @@ use remediator_core::decision::Observation;
 use remediator_core::facts::{Facts, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
-use remediator_core::observed::CleanupRead;
+use remediator_core::observed::Reading;
 
 use crate::api_call::{ShellError, list, within};
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_of_host;
 use crate::fencing::cleanup;
@@ -37,7 +37,7 @@ impl Acting<'_> {
         if noted.is_none_or(|noted| noted.detail != detail) {
             tracing::warn!(remediation = %self.remediation.name_any(), error = %detail, "a look failed; it is tried again");
         }
-        let decided_on = self.facts.world.versions();
+        let decided_on = self.facts.objects.versions();
         memory
             .observed
             .note_write_failure(self.context.sources.clock.now(), detail, decided_on);
@@ -62,7 +62,9 @@ impl Acting<'_> {
                 let node = self.node_name();
                 let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
                 let (look, metadata) = Box::pin(look).await?;
-                memory.observed.note_look(&look, self.context.sources.clock.now());
+                memory
+                    .observed
+                    .note_live_check(&look, self.context.sources.clock.now());
                 memory.node_metadata = metadata;
                 memory.live_check = Some(look);
                 Ok(())
@@ -79,7 +81,7 @@ impl Acting<'_> {
             }
             Observation::Report => {
                 let subject = begun(self.remediation);
-                let reporting = subject.and_then(|subject| self.facts.world.may_report(subject));
+                let reporting = subject.and_then(|subject| self.facts.objects.may_report(subject));
                 let (name, heartbeat) = match reporting {
                     Some(node) => (node.name.clone(), node.heartbeat),
                     None => (self.node_name(), None),
@@ -139,10 +141,11 @@ impl Acting<'_> {
             Err(obstacle) => return Ok(Err(obstacle.clone())),
         };
         let expected = expected_uuid(self.remediation, self.facts, host);
-        Conversation::open(&self.context.bmc, self.remediation, host, expected).await
+        let asker = Asker::Remediation(self.remediation);
+        Conversation::open(&self.context.bmc, asker, host, expected).await
     }
 
-    async fn read_cleanup(&self) -> Result<CleanupRead, ShellError> {
+    async fn read_cleanup(&self) -> Result<Reading<Vec<String>>, ShellError> {
         let began = self.context.sources.clock.now();
         let node = self.node_name();
         let client = &self.nodes()?.client;
@@ -150,19 +153,19 @@ impl Acting<'_> {
         let api = Api::<Pod>::all(client.clone());
         // In one page: with a limit some API servers go through every pod of the cluster for each look.
         let pods = within("listing the Node's pods", api.list(&on_node)).await?.items;
-        let mut remaining = cleanup::pods_left(&pods);
-        if !remaining.is_empty() {
+        let mut found = cleanup::pods_left(&pods);
+        if !found.is_empty() {
             // Volumes are detached after their pods are gone, so there is no need to look yet.
-            return Ok(CleanupRead { began, remaining });
+            return Ok(Reading { began, found });
         }
         let api = Api::<VolumeAttachment>::all(client.clone());
-        let attached_here = |attachment: &VolumeAttachment| cleanup::is_of_node(attachment, &node);
+        let attached_here = |attachment: &VolumeAttachment| attachment.spec.node_name == node;
         // No field selects them by Node, so all are looked through.
         let all = ListParams::default();
         let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
         let staying = cleanup::claims_that_stay(&pods);
         for attachment in &attachments {
-            let stays = match cleanup::volume_of(attachment) {
+            let stays = match attachment.spec.source.persistent_volume_name.as_deref() {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;
                     claim.is_some_and(|claim| staying.contains(&claim))
@@ -170,10 +173,10 @@ impl Acting<'_> {
                 Some(_) | None => false,
             };
             if !stays {
-                remaining.push(format!("VolumeAttachment {}", attachment.name_any()));
+                found.push(format!("VolumeAttachment {}", attachment.name_any()));
             }
         }
-        Ok(CleanupRead { began, remaining })
+        Ok(Reading { began, found })
     }
 
     async fn claim_of(&self, volume: &str) -> Result<Option<String>, ShellError> {
@@ -194,7 +197,7 @@ pub(crate) fn expected_uuid(
     if journalled.is_some() {
         return journalled;
     }
-    let node = facts.world.node.present();
+    let node = facts.objects.node.present();
     let of_node = node.and_then(|node| SystemUuid::parse(node.system_uuid.as_deref()?).ok());
     of_node.or_else(|| host.host.stated_uuid.clone())
 }

@@ -12,7 +12,6 @@ use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Decision, Effect};
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::{Journal, Subject};
-use remediator_core::observed::IntentKey;
 use remediator_core::phase::{Phase, Reason};
 use remediator_core::step::step;
 use remediator_core::strategy::FencingMode;
@@ -210,12 +209,7 @@ async fn write_journal(
     now: Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
     let written = journal::write(&context.sources.client, remediation, after, now).await?;
-    if let Some(intent) = after.new_intent(before) {
-        let key = IntentKey {
-            verb: intent.verb,
-            attempt: after.attempt,
-            sends: intent.sends,
-        };
+    if let Some(key) = after.new_intent(before) {
         memory.observed.own_intent = Some(key);
         // An intent that is journalled anew under the same number was not sent.
         memory.observed.sent.take_if(|sent| sent.intent == key);

@@ -9,7 +9,7 @@ use remediator_bmc::Bmcs;
 use remediator_core::facts::Facts;
 use tokio::time::{Instant, timeout_at};
 
-use crate::bmc_access::conversation::Conversation;
+use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::Remediator;
 use crate::remediation::memory::{Memories, Memory};
@@ -37,8 +37,8 @@ pub(crate) async fn end_left_session(
     let end = async {
         // Without it a BMC with several systems could not be read, and keeps the session.
         let expected = expected_uuid(remediation, facts, host);
-        let Ok(Ok(mut conversation)) = Conversation::open(&context.bmc, remediation, host, expected).await
-        else {
+        let asker = Asker::Remediation(remediation);
+        let Ok(Ok(mut conversation)) = Conversation::open(&context.bmc, asker, host, expected).await else {
             return;
         };
         // A reading ends what a predecessor left.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{self, Kind};
+use remediator_api::views::cluster_api;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::decision::{Effect, OfMachine};
@@ -131,7 +131,7 @@ impl Acting<'_> {
     /// Machine of Cluster API goes with it: it asks for one remediation, and stays unhealthy while it stands.
     async fn clear_trigger(&self, machine: &str, uid: &str, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
-        let (api, seen) = match &self.facts.world.machine {
+        let (api, seen) = match &self.facts.objects.machine {
             Lookup::Present(seen) if seen.uid == uid => (seen.api, seen.resource_version.clone()),
             Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => {
                 return Err(ShellError::Conflict { object: "Machine" });
@@ -177,7 +177,7 @@ impl Acting<'_> {
     async fn ask_owner(&self, machine: &OfMachine, memory: &mut Memory) -> Result<(), ShellError> {
         let namespace = self.remediation.namespace().unwrap_or_default();
         let served = &self.context.sources.cluster_api;
-        let machines = served.api(&self.context.sources.client, Kind::Machine, Some(&namespace));
+        let machines = served.api::<Machine>(&self.context.sources.client, Some(&namespace));
         let machines = machines.ok_or(ShellError::Conflict { object: "Machine" })?;
         let live = within("reading the Machine", machines.api.get(&machine.machine)).await?;
         // Whole lists are written, so they have to be those of the version that is written to.
@@ -237,7 +237,7 @@ impl Acting<'_> {
                 memory.observed.note_write_failure(
                     self.context.sources.clock.now(),
                     crate::report::chain(&error),
-                    self.facts.world.versions(),
+                    self.facts.objects.versions(),
                 );
                 Ok(())
             }

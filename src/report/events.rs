@@ -21,17 +21,16 @@ use crate::report::recorder::Notes;
 /// The longest an event may hold up its remediation.
 const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
 
-/// When an event is given up that holds nobody up any more. Nobody would say it again.
+/// When an event is given up after that; nobody repeats it.
 const GIVEN_UP: Duration = Duration::from_secs(30);
 
-/// So many events may be under way for as long as that. Of a server that takes none, the others are given up by
-/// whoever tells them: they must not crowd out what has to be written.
+/// So many events may be under way for as long as that. Further ones are given up after [`PUBLISH_DEADLINE`].
 const UNDER_WAY: usize = 32;
 
 /// Longest note in bytes; the API's limit is 1 kB.
 const NOTE_LIMIT: usize = 1_000;
 
-/// Tells people: events on the objects they look at, log lines for those who read logs.
+/// Publishes events on the objects that people look at, and writes log lines.
 #[derive(Clone)]
 pub struct Reporter {
     notes: Notes,
@@ -53,8 +52,7 @@ impl Reporter {
         }
     }
 
-    /// Reports what a journal write changed. The begin and the end are events on the Machine, where
-    /// people look; whatever stands in the way is a warning on the remediation.
+    /// Reports what a journal write changed: begin and end on the Machine, obstacles on the remediation.
     pub async fn journal_written(
         &self,
         remediation: &PowerCycleRemediation,
@@ -94,19 +92,15 @@ impl Reporter {
             | Phase::Booting => EventType::Warning,
         };
         let action = after.phase.as_str();
-        match (after.phase, &after.subject) {
+        let own = remediation.object_ref(&());
+        let (regarding, related) = match (after.phase, &after.subject) {
             (Phase::PoweringOff | Phase::Succeeded | Phase::Cancelled | Phase::Failed, Some(subject)) => {
-                let regarding = subject_reference(&namespace, subject);
-                let related = Some(remediation.object_ref(&()));
-                self.publish(event, &after.reason, &after.message, action, &regarding, related)
-                    .await;
+                (subject_reference(&namespace, subject), Some(own))
             }
-            _ => {
-                let regarding = remediation.object_ref(&());
-                self.publish(event, &after.reason, &after.message, action, &regarding, None)
-                    .await;
-            }
-        }
+            _ => (own, None),
+        };
+        self.publish(event, &after.reason, &after.message, action, &regarding, related)
+            .await;
     }
 
     /// Warns on an object of what is said there.
@@ -197,8 +191,7 @@ fn lost_lease(before: &Journal, after: &Journal) -> Option<Obstacle> {
     })
 }
 
-/// Group and version of the Machine: of Cluster API the newest, for the journal keeps the group only, and
-/// events are found by kind, name and UID.
+/// Group and version of the Machine: of Cluster API the newest, for the journal keeps the group only.
 fn machine_version(subject: &Subject) -> String {
     match &subject.machine_group {
         None => format!("{}/{}", Machine::group(&()), Machine::version(&())),

@@ -1,4 +1,4 @@
-//! What is told about health checks: events by the names that machine-api-operator established, metrics.
+//! Events about health checks, by the names that machine-api-operator established, and their metrics.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
@@ -27,38 +27,27 @@ impl Reporter {
                 EventType::Warning
             }
         };
-        self.publish(
-            weight,
-            notice.reason,
-            &notice.note,
-            "HealthCheck",
-            regarding,
-            None,
-        )
-        .await;
+        let Notice { reason, note, .. } = notice;
+        self.publish(weight, reason, note, "HealthCheck", regarding, None)
+            .await;
     }
 
     /// Notes the numbers of a health check, of namespace and name; none for one that selects nothing.
     pub fn check_numbers(&self, check: &(String, String), numbers: Option<Numbers>) {
         let labels = labels(check);
         let Metrics {
-            nodes_covered,
-            short_circuit,
+            nodes_covered: covered,
+            short_circuit: stopped,
             ..
         } = &self.metrics;
-        match numbers {
-            Some(numbers) => {
-                nodes_covered
-                    .get_or_create(&labels)
-                    .set(i64::from(numbers.covered));
-                short_circuit
-                    .get_or_create(&labels)
-                    .set(i64::from(numbers.short_circuit));
-            }
-            None => {
-                nodes_covered.remove(&labels);
-                short_circuit.remove(&labels);
-            }
+        if let Some(numbers) = numbers {
+            covered.get_or_create(&labels).set(i64::from(numbers.covered));
+            stopped
+                .get_or_create(&labels)
+                .set(i64::from(numbers.short_circuit));
+        } else {
+            covered.remove(&labels);
+            stopped.remove(&labels);
         }
     }
 

@@ -10,7 +10,7 @@ mod readiness;
 mod recorder;
 
 pub use events::Reporter;
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Number};
 pub use metrics_server::serve as serve_metrics;
 pub use readiness::{HostCheck, ReadinessState};
 

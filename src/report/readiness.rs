@@ -1,4 +1,4 @@
-//! What is told about hosts that a remediation would work for, or not: events when that changes, metrics.
+//! Events when it changes whether a remediation of a host would work, and metrics.
 
 use std::time::Duration;
 
@@ -66,17 +66,12 @@ impl Reporter {
         metrics.checks.get_or_create(&result).inc();
         metrics.check_duration.observe(check.took.as_secs_f64());
         self.host_stands(&check.host, check.verdict.is_ok());
-        let labels = host_labels(&check.host);
-        match check.certificate_expiry {
-            Some(expiry) => {
-                metrics
-                    .certificate_expiry
-                    .get_or_create(&labels)
-                    .set(expiry.as_second());
-            }
-            // What an earlier check saw is as true as ever while the BMC cannot be asked.
-            None if check.verdict.is_err() => {}
-            None => drop(metrics.certificate_expiry.remove(&labels)),
+        let (labels, expiries) = (host_labels(&check.host), &metrics.certificate_expiry);
+        if let Some(expiry) = check.certificate_expiry {
+            expiries.get_or_create(&labels).set(expiry.as_second());
+        } else if check.verdict.is_ok() {
+            // While the BMC cannot be asked, what an earlier check saw stays.
+            expiries.remove(&labels);
         }
     }
 
@@ -99,12 +94,13 @@ impl Reporter {
             ) => {
                 let said = obstacle.for_people();
                 tracing::warn!(%object, reason, "{host} is not ready: {said}");
-                let note = if obstacle.reason == Reason::BmcOnlyOverIpmi {
-                    format!("{host}: {said}")
+                let works = obstacle.reason == Reason::BmcOnlyOverIpmi;
+                let verdict = if works {
+                    ""
                 } else {
-                    format!("{host}: a remediation would not work: {said}")
+                    "a remediation would not work: "
                 };
-                (EventType::Warning, note)
+                (EventType::Warning, format!("{host}: {verdict}{said}"))
             }
         };
         self.publish(kind, reason, &note, "Check", &check.regarding, None)

@@ -5,7 +5,7 @@ use remediator_api::target_ref::{about, begun};
 use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
-use remediator_core::facts::{self, Host, Lookup, Obstacle, Origin, World};
+use remediator_core::facts::{self, Host, Lookup, Objects, Obstacle, Origin};
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
@@ -39,7 +39,7 @@ pub(crate) fn world(
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
     (asked, written_node): (Option<&ProducerRead>, Option<&Node>),
-) -> World {
+) -> Objects {
     let machine = match machine_key(&sources.caches, remediation) {
         Some(key) => lookup::machine(&sources.caches, &key),
         // A Node's Machine may be known by its nodeRef only, which OpenShift's have.
@@ -89,7 +89,7 @@ pub(crate) fn world(
         not_looked_for()
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
-    World {
+    Objects {
         policy: lookup::policy(policy.as_deref()),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
         node,

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::api_call::{ShellError, list, objects, within};
 use crate::clock::Clock;
-use crate::clusters::out_of_service::supports_out_of_service;
+use crate::clusters::node_cluster::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, WorkloadClusters};
 use crate::snapshot::Sources;
 use crate::watch::api_discovery::{ServedClusterApi, has_openshift_machines};
@@ -131,7 +131,7 @@ impl<'a> Lists<'a> {
         &self,
         call: &'static str,
     ) -> Result<Vec<Guarded<K>>, ShellError> {
-        match self.cluster_api.api(self.client, K::KIND, self.namespace) {
+        match self.cluster_api.api::<K>(self.client, self.namespace) {
             Some(objects) => within(call, objects.list()).await,
             None => Ok(Vec::new()),
         }

@@ -4,7 +4,7 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{Cluster, ClusterKey, Kind, Version};
+use remediator_api::views::cluster_api::{Cluster, ClusterKey, FromClusterApi, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
@@ -69,7 +69,7 @@ async fn machine(
     match api {
         MachineApi::OpenShift => present(openshift(sources, &key.namespace).get(&key.name).await, &key.name),
         MachineApi::ClusterApi => {
-            let machines = of_cluster_api(sources, Kind::Machine, &key.namespace)?;
+            let machines = of_cluster_api::<Machine>(sources, &key.namespace)?;
             machines.get(&key.name).await
         }
     }
@@ -86,7 +86,7 @@ async fn checks(
             Ok(checks.list(&ListParams::default()).await?.items)
         }
         MachineApi::ClusterApi => {
-            let checks = of_cluster_api(sources, Kind::MachineHealthCheck, namespace)?;
+            let checks = of_cluster_api::<MachineHealthCheck>(sources, namespace)?;
             checks.list().await
         }
     }
@@ -97,7 +97,7 @@ async fn cluster(
     key: Option<&ClusterKey>,
 ) -> Result<Option<Lookup<Cluster>>, kube::Error> {
     let Some(key) = key else { return Ok(None) };
-    let clusters = of_cluster_api(sources, Kind::Cluster, &key.namespace)?;
+    let clusters = of_cluster_api::<Cluster>(sources, &key.namespace)?;
     let cluster = clusters.get(&key.name).await?;
     Ok(Some(lookup::of(cluster.as_ref(), "Cluster", &key.name)))
 }
@@ -109,8 +109,8 @@ where
     Api::namespaced(sources.client.clone(), namespace)
 }
 
-fn of_cluster_api(sources: &Sources, kind: Kind, namespace: &str) -> Result<Dynamic, kube::Error> {
-    let api = sources.cluster_api.api(&sources.client, kind, Some(namespace));
+fn of_cluster_api<K: FromClusterApi>(sources: &Sources, namespace: &str) -> Result<Dynamic, kube::Error> {
+    let api = sources.cluster_api.api::<K>(&sources.client, Some(namespace));
     api.ok_or_else(not_served)
 }
 
@@ -128,7 +128,7 @@ pub(crate) async fn patch(
             Ok(written.resource_version())
         }
         MachineApi::ClusterApi => {
-            let machines = of_cluster_api(sources, Kind::Machine, namespace)?;
+            let machines = of_cluster_api::<Machine>(sources, namespace)?;
             let written = machines.api.patch(name, &parameters, &change).await?;
             Ok(written.resource_version())
         }
@@ -148,7 +148,7 @@ pub(crate) async fn merge_status(
 ) -> Result<(), ShellError> {
     let (namespace, name) = (machine.namespace(), machine.name_any());
     let served = &sources.cluster_api;
-    let machines = served.api(&sources.client, Kind::Machine, namespace.as_deref());
+    let machines = served.api::<Machine>(&sources.client, namespace.as_deref());
     let as_read = machine.spec.cluster_api.as_ref().map(|machine| machine.version);
     let Some(machines) = machines.filter(|machines| Some(machines.version) == as_read) else {
         return Ok(());

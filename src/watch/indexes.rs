@@ -125,14 +125,11 @@ pub(crate) fn identity(node: &Guarded<Node>) -> Vec<NodeIndex> {
         return vec![NodeIndex::Unidentified];
     };
     let uuid = SystemUuid::parse(&node.status.node_info.system_uuid);
-    let mut found = vec![uuid.map_or(NodeIndex::Unidentified, |uuid| {
-        NodeIndex::Uuid(uuid.in_either_order())
-    })];
+    let uuid = uuid.map(|uuid| NodeIndex::Uuid(uuid.in_either_order()));
+    let mut found = vec![uuid.unwrap_or(NodeIndex::Unidentified)];
     found.extend(node.spec.provider_id.clone().map(NodeIndex::ProviderId));
-    let links = MachineApi::ALL
-        .into_iter()
-        .filter_map(|api| Some(NodeIndex::Machine(api, node.machine_link(api)?)));
-    found.extend(links);
+    let link = |api| Some(NodeIndex::Machine(api, node.machine_link(api)?));
+    found.extend(MachineApi::ALL.into_iter().filter_map(link));
     found
 }
 
@@ -172,17 +169,12 @@ impl Indexed for BMCEndpoint {
             return Vec::new();
         };
         let namespace = endpoint.namespace().unwrap_or_default();
-        let (machine, node) = (
-            endpoint.spec.machine_name.clone(),
-            endpoint.spec.node_name.clone(),
-        );
-        let uuid = endpoint.spec.system_uuid.as_deref().map(SystemUuid::parse);
-        let uuid = uuid.and_then(Result::ok);
-        let mut found = vec![EndpointIndex::Host(
-            namespace.clone(),
-            machine.clone(),
-            node.clone(),
-        )];
+        let spec = &endpoint.spec;
+        let (machine, node) = (spec.machine_name.clone(), spec.node_name.clone());
+        let uuid = endpoint.spec.system_uuid.as_deref();
+        let uuid = uuid.and_then(|uuid| SystemUuid::parse(uuid).ok());
+        let host = EndpointIndex::Host(namespace.clone(), machine.clone(), node.clone());
+        let mut found = vec![host];
         found.extend(machine.map(|name| EndpointIndex::Machine(namespace.clone(), name)));
         found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
         found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));
@@ -224,27 +216,31 @@ impl Indexed for PowerCycleRemediation {
 }
 
 /// What a remediation is about by what it asks for and by its journal.
-fn whom(remediation: &PowerCycleRemediation) -> impl Iterator<Item = RemediationIndex> {
+fn whom(remediation: &PowerCycleRemediation) -> BTreeSet<RemediationIndex> {
     let namespace = remediation.namespace().unwrap_or_default();
     let status = remediation.status.as_ref();
     let subject = status.and_then(|status| status.journal.subject.as_ref());
     let about = about(remediation);
-    let machines: BTreeSet<String> = about
-        .machine
+    let mut found: BTreeSet<_> = subject
+        .map(|subject| RemediationIndex::Bmc(subject.bmc.clone()))
         .into_iter()
-        .chain(subject.and_then(|subject| subject.machine.clone()))
         .collect();
+    for name in [about.machine, subject.and_then(|subject| subject.machine.clone())]
+        .into_iter()
+        .flatten()
+    {
+        found.insert(RemediationIndex::Machine(namespace.clone(), name.clone()));
+        found.insert(RemediationIndex::MachineName(name));
+    }
     let journalled = subject.and_then(Subject::node_name).map(ToOwned::to_owned);
-    let nodes: BTreeSet<String> = about.node.into_iter().chain(journalled).collect();
-    let bmc = subject.map(|subject| subject.bmc.clone());
-    let machines = machines.into_iter().flat_map(move |name| {
-        [
-            RemediationIndex::Machine(namespace.clone(), name.clone()),
-            RemediationIndex::MachineName(name),
-        ]
-    });
-    let nodes = nodes.into_iter().map(RemediationIndex::Node);
-    machines.chain(nodes).chain(bmc.map(RemediationIndex::Bmc))
+    found.extend(
+        about
+            .node
+            .into_iter()
+            .chain(journalled)
+            .map(RemediationIndex::Node),
+    );
+    found
 }
 
 /// Kinds that are found by name and namespace only.

@@ -1,8 +1,9 @@
-//! Single objects, as the caches have them or a read brought them, and what of them may be believed.
+//! Single objects, as the caches have them or a read brought them, and what decisions may believe of them.
 
 use std::cmp::Ordering;
 
 use kube::ResourceExt as _;
+use remediator_api::guarded::Unreadable;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{RemediationPolicy, remediation_policy};
@@ -10,12 +11,12 @@ use remediator_core::facts::{Lookup, Policy};
 use remediator_core::health::HealthCheck;
 use remediator_core::resource_version;
 
-use crate::watch::caches::{self, Caches, Guarded};
+use crate::watch::caches::{Caches, Guarded};
 use crate::watch::machine_key::MachineKey;
 
 /// A Cluster as the cache has it.
 pub(crate) fn cluster(caches: &Caches, key: &ClusterKey) -> Lookup<Cluster> {
-    let found = caches::find(&caches.clusters, Some(&key.namespace), &key.name);
+    let found = caches.clusters.get(Some(&key.namespace), &key.name);
     of(found.as_deref(), "Cluster", &key.name)
 }
 
@@ -24,7 +25,7 @@ pub(crate) fn machine(caches: &Caches, key: &MachineKey) -> Lookup<Machine> {
     let name = &key.name;
     match key.api {
         // What was never listed is not known to be absent.
-        Some(api) if !caches.of(api).is_listed() => {
+        Some(api) if !caches.of(api).machines.is_listed() => {
             let group = api.group();
             return Lookup::Unreadable(format!(
                 "the Machines of {group} are not known, so neither is Machine {name}: the API server does not \
@@ -70,13 +71,7 @@ pub(crate) fn health_checks(caches: &Caches, machine: &Machine) -> Vec<Lookup<He
 pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machine) -> Lookup<HealthCheck> {
     match &check.0 {
         Ok(check) => check.facts_for(machine),
-        Err(invalid) => {
-            let name = invalid.metadata.name.as_deref().unwrap_or_default();
-            Lookup::Unreadable(format!(
-                "MachineHealthCheck {name} cannot be read: {}",
-                invalid.error
-            ))
-        }
+        Err(invalid) => unreadable("MachineHealthCheck", &check.name_any(), invalid),
     }
 }
 
@@ -93,6 +88,10 @@ pub(crate) fn of<K: Clone>(object: Option<&Guarded<K>>, kind: &str, name: &str) 
     match object.map(|guarded| &guarded.0) {
         None => Lookup::Absent,
         Some(Ok(object)) => Lookup::Present(object.clone()),
-        Some(Err(invalid)) => Lookup::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error)),
+        Some(Err(invalid)) => unreadable(kind, name, invalid),
     }
+}
+
+fn unreadable<T>(kind: &str, name: &str, invalid: &Unreadable) -> Lookup<T> {
+    Lookup::Unreadable(format!("{kind} {name} cannot be read: {}", invalid.error))
 }

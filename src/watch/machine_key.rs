@@ -9,7 +9,6 @@ use remediator_api::target_ref::{about, begun};
 use remediator_api::views::{Machine, Node};
 use remediator_core::machine_api::MachineApi;
 
-use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::indexes::{MachineIndex, NodeIndex, RemediationIndex};
 
@@ -35,10 +34,9 @@ impl fmt::Display for MachineKey {
     }
 }
 
-/// The Machine that a remediation is about. Where it only names a Node, that is the Machine which
-/// is journalled, once something was begun: the Node may be deleted or registered anew meanwhile, and the
-/// host has to be found again. Before that the Node and its Machine say whether there is one in this
-/// namespace.
+/// The Machine that a remediation is about. Where it only names a Node, that is the journalled Machine, once something
+/// was begun: the Node may be deleted or registered anew meanwhile. Before that, the Node and its Machine say which it
+/// is.
 pub(crate) fn machine_key(caches: &Caches, remediation: &PowerCycleRemediation) -> Option<MachineKey> {
     let (about, begun) = (about(remediation), begun(remediation));
     let namespace = remediation.namespace().unwrap_or_default();
@@ -54,7 +52,7 @@ pub(crate) fn machine_key(caches: &Caches, remediation: &PowerCycleRemediation) 
         let (name, api) = (subject.machine.clone()?, of_begun.flatten());
         return Some(MachineKey { api, namespace, name });
     }
-    let node = caches::find(&caches.nodes, None, &about.node?)?;
+    let node = caches.nodes.get(None, &about.node?)?;
     let link = machine_link(caches, node.0.as_ref().ok()?)?;
     (namespace == link.namespace).then_some(link)
 }

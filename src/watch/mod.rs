@@ -9,7 +9,6 @@ pub(crate) mod indexes;
 pub(crate) mod lookup;
 pub(crate) mod lost_nodes;
 pub(crate) mod machine_key;
-pub(crate) mod machine_stores;
 pub(crate) mod node_identities;
 pub(crate) mod served_schema;
 pub(crate) mod shared_cache;

@@ -2,17 +2,19 @@
 
 use std::fmt::Debug;
 
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use futures::{Stream, StreamExt as _};
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource};
 use remediator_api::guarded::Guarded;
+use remediator_api::views::cluster_api::FromClusterApi;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use crate::watch::change_events::ChangeHandler;
+use crate::watch::api_discovery::{self, ServedClusterApi};
+use crate::watch::change_events::{self, ChangeSender, Judged};
 use crate::watch::denied_permissions::DeniedPermissions;
-use crate::watch::indexed_store::Indexed;
+use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 use crate::watch::shared_cache::SharedCache;
 
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
@@ -29,65 +31,90 @@ where
     watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
 }
 
-/// Keeps the cache of one of our kinds; `after` hears of what is watched when the cache has it.
-pub(crate) fn drive_own<K>(
-    (client, denied): (&Client, &DeniedPermissions),
-    kind: &'static str,
-    after: impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
-    cache: SharedCache<K>,
-    tasks: &mut JoinSet<&'static str>,
-) where
-    K: Indexed + DeserializeOwned + Debug + Send + Sync,
-{
-    drive(
-        denied.noting(watch_all(client)),
-        kind,
-        strip::<K>,
-        (|_: &_| {}, after),
-        cache,
-        tasks,
-    );
+/// Starts watches in `tasks`.
+pub(super) struct Watches<'a> {
+    pub(super) client: &'a Client,
+    pub(super) denied: &'a DeniedPermissions,
+    pub(super) cluster_api: &'a ServedClusterApi,
+    /// Where changes lead that concern the health checker.
+    pub(super) changes: &'a ChangeSender,
+    pub(super) tasks: &'a mut JoinSet<&'static str>,
 }
 
-pub(crate) fn listener<K: Resource>(mut wake: ChangeHandler<K>) -> impl FnMut(&watcher::Event<Guarded<K>>) {
-    move |event| wake.note(event)
-}
+impl Watches<'_> {
+    /// Of a kind of ours.
+    pub(super) fn own<K: Judged + DeserializeOwned>(&mut self, kind: &'static str) -> IndexedStore<K> {
+        self.judged(kind, watch_all(self.client), strip)
+    }
 
-/// Keeps one cache for ever. Of what is watched one listener hears before the cache has it, the other after.
-pub(crate) fn drive<K>(
-    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-    kind: &'static str,
-    narrow: fn(&mut K),
-    (mut before, mut after): (
-        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
-        impl FnMut(&watcher::Event<Guarded<K>>) + Send + 'static,
-    ),
-    mut cache: SharedCache<K>,
-    tasks: &mut JoinSet<&'static str>,
-) where
-    K: Indexed + Debug + Send + Sync,
-{
-    let events = events
-        .modify(move |object| match &mut object.0 {
-            Ok(object) => narrow(object),
-            Err(invalid) => invalid.metadata.managed_fields = None,
-        })
-        .inspect_ok(move |event| before(event));
-    tasks.spawn(async move {
-        let mut events = std::pin::pin!(events);
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    cache.apply(&event);
-                    after(&event);
+    /// Of a kind that the health checker has nothing to do with.
+    pub(super) fn unjudged<K: Indexed + DeserializeOwned>(&mut self, kind: &'static str) -> IndexedStore<K> {
+        self.keep(kind, watch_all(self.client), strip, |_| {})
+    }
+
+    pub(super) fn openshift<K: Judged + DeserializeOwned>(
+        &mut self,
+        kind: &'static str,
+        narrow: fn(&mut K),
+    ) -> IndexedStore<K> {
+        let events = api_discovery::openshift(self.client, self.tasks);
+        self.judged(kind, events, narrow)
+    }
+
+    pub(super) fn cluster_api<K: Judged + FromClusterApi>(
+        &mut self,
+        kind: &'static str,
+        narrow: fn(&mut K),
+    ) -> IndexedStore<K> {
+        let events = api_discovery::cluster_api(self.client, self.cluster_api, self.tasks);
+        self.judged(kind, events, narrow)
+    }
+
+    /// Tells the health checker what has changed, when the cache has it.
+    pub(super) fn judged<K: Judged>(
+        &mut self,
+        kind: &'static str,
+        events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
+        narrow: fn(&mut K),
+    ) -> IndexedStore<K> {
+        let changes = self.changes.clone();
+        let publish = move |news: &[_]| change_events::publish(&changes, None, news);
+        self.keep(kind, events, narrow, publish)
+    }
+
+    /// Keeps one cache for ever; `publish` gets what is news when the cache has it.
+    fn keep<K: Indexed>(
+        &mut self,
+        kind: &'static str,
+        events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
+        narrow: fn(&mut K),
+        publish: impl Fn(&[Change<K>]) + Send + 'static,
+    ) -> IndexedStore<K> {
+        let (store, mut cache) = SharedCache::new();
+        let events = self.denied.noting(events);
+        let events = events.modify(move |object| narrowed(object, narrow));
+        self.tasks.spawn(async move {
+            let mut events = std::pin::pin!(events);
+            while let Some(event) = events.next().await {
+                match event {
+                    Ok(event) => publish(&cache.apply(&event)),
+                    Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
                 }
-                Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
             }
-        }
-        kind
-    });
+            kind
+        });
+        store
+    }
 }
 
-pub(crate) fn strip<K: Resource>(object: &mut K) {
+/// Drops what no decision reads.
+pub(crate) fn narrowed<K>(object: &mut Guarded<K>, narrow: fn(&mut K)) {
+    match &mut object.0 {
+        Ok(object) => narrow(object),
+        Err(invalid) => invalid.metadata.managed_fields = None,
+    }
+}
+
+fn strip<K: Resource>(object: &mut K) {
     object.meta_mut().managed_fields = None;
 }

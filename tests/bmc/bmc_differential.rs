@@ -91,10 +91,7 @@ async fn a_command_that_is_not_implemented_is_no_success() -> Result<()> {
     ensure!(status == Some(0), "the agent noticed: {said}");
 
     let cycled = power_cycle(&host, Protocol::Redfish, Duration::from_secs(20)).await;
-    ensure!(
-        matches!(cycled, Err(ByHandError::Unsupported { .. })),
-        "{cycled:?}"
-    );
+    ensure!(matches!(cycled, Err(ByHandError::Unsupported(..))), "{cycled:?}");
     ensure!(host.truth().on_to_off == 0 && host.truth().resets == 0);
     Ok(())
 }
@@ -108,7 +105,7 @@ async fn powering_off_is_not_off() -> Result<()> {
     println!("truth: {:?}, the agent: {status:?} {said}", host.truth().power);
 
     let cycled = power_cycle(&host, Protocol::Redfish, Duration::from_secs(20)).await;
-    ensure!(matches!(cycled, Err(ByHandError::GivenUp { .. })), "{cycled:?}");
+    ensure!(matches!(cycled, Err(ByHandError::GivenUp(_))), "{cycled:?}");
     ensure!(host.truth().power == Power::On, "it never went off");
     Ok(())
 }
@@ -123,6 +120,6 @@ async fn a_bmc_that_hangs_is_given_up_in_time() -> Result<()> {
 
     let line = Bmcs::default().line(target(&host, Protocol::Redfish)?, Urgency::Remediation);
     let read = tokio::time::timeout(Duration::from_mins(1), line.read()).await?;
-    ensure!(matches!(read, Err(BmcError::NoAnswer { .. })), "{read:?}");
+    ensure!(matches!(read, Err(BmcError::NoAnswer(_))), "{read:?}");
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! BMCEndpoint: from a Machine or Node to its BMC, for clusters without metal3.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::ConditionsStatus;
 
 /// Where the BMC of one host is and how it is known.
 #[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
     kind = "BMCEndpoint",
     plural = "bmcendpoints",
     namespaced,
-    status = "BMCEndpointStatus",
+    status = "ConditionsStatus",
     shortname = "bmce",
     category = "remediation",
     doc = "BMCEndpoint says where the BMC of one Machine or Node is, for clusters without metal3.",
@@ -163,19 +164,4 @@ impl CaSourceKind {
             Self::Secret => "Secret",
         }
     }
-}
-
-/// What became of the endpoint.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BMCEndpointStatus {
-    /// The generation of the spec that the status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// `Accepted`: whether address and TLS settings can be used. `Ready`: whether a remediation of the
-    /// host would work, by the last check of its BMC.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
-    #[schemars(length(max = 16))]
-    pub conditions: Vec<Condition>,
 }

@@ -16,10 +16,30 @@ pub use bmc_endpoint::{BMCEndpoint, BMCEndpointSpec};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, ValidationRule,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResourceExt as _;
 pub use remediation::{PowerCycleRemediation, PowerCycleRemediationSpec, PowerCycleRemediationStatus};
 pub use remediation_policy::{RemediationPolicy, RemediationPolicySpec};
 pub use remediation_template::{PowerCycleRemediationTemplate, PowerCycleRemediationTemplateSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the daemon found out about the object.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionsStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the object is valid and can be used. A BMCEndpoint has `Ready`, too: whether a remediation of
+    /// the host would work, by the last check of its BMC. The policy says with `RoleComplete` whether the daemon may
+    /// watch all that it needs, with `HealthChecker` and `ClusterAPIHealthChecker` whether it evaluates
+    /// MachineHealthChecks, and with `HealthChecksServed` whether somebody evaluates each that asks for power cycles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+}
 
 /// The group of our kinds.
 pub const GROUP: &str = "baremetal-remediator.io";
@@ -41,17 +61,11 @@ fn singleton(mut definition: CustomResourceDefinition) -> CustomResourceDefiniti
         message: Some("there is exactly one policy, and it is named default".to_owned()),
         ..ValidationRule::default()
     };
-    for version in &mut definition.spec.versions {
-        let schema = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut());
-        if let Some(schema) = schema {
-            schema
-                .x_kubernetes_validations
-                .get_or_insert_default()
-                .push(rule.clone());
-        }
+    let schemas = definition.spec.versions.iter_mut();
+    let schemas = schemas.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for schema in schemas {
+        let rules = schema.x_kubernetes_validations.get_or_insert_default();
+        rules.push(rule.clone());
     }
     definition
 }

@@ -1,11 +1,11 @@
 //! RemediationPolicy: the administrator's limits.
 
 use ipnet::IpNet;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ConditionsStatus;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::facts::Obstacle;
@@ -22,7 +22,7 @@ pub const POLICY_NAME: &str = "default";
     version = "v1alpha1",
     kind = "RemediationPolicy",
     plural = "remediationpolicies",
-    status = "RemediationPolicyStatus",
+    status = "ConditionsStatus",
     shortname = "rpol",
     category = "remediation",
     doc = "RemediationPolicy holds the administrator's limits. The one named default counts; without it nothing is powered.",
@@ -64,10 +64,7 @@ pub struct RemediationPolicySpec {
 }
 
 impl RemediationPolicySpec {
-    /// What a remediation does that is made for a trigger.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`](remediator_core::phase::Reason::SpecInvalid), naming the field.
+    /// What a remediation does that is made for a trigger; see [`StrategySpec::validated`].
     pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
         self.triggers.validated_at("spec.triggers")
     }
@@ -168,18 +165,4 @@ pub enum Transport {
     UnverifiedTLS,
     /// Plain HTTP where the address asks for that. Everybody on the network can read the credentials.
     PlainHTTP,
-}
-
-/// What became of the policy.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RemediationPolicyStatus {
-    /// The generation of the spec that the status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// `Accepted`: whether the policy is valid and in force.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
-    #[schemars(length(max = 16))]
-    pub conditions: Vec<Condition>,
 }

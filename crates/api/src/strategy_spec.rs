@@ -112,8 +112,7 @@ impl Default for RetriesSpec {
 }
 
 impl StrategySpec {
-    /// Validates what the API server's schema may not have (an object written before an upgrade, or
-    /// while validation was bypassed).
+    /// Validates what the API server's schema may not have: an object written before an upgrade, or without validation.
     ///
     /// # Errors
     /// [`Reason::SpecInvalid`], naming the field.
@@ -122,15 +121,19 @@ impl StrategySpec {
     }
 
     /// The same where the strategy stands elsewhere in its object; `place` is the path to it.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`], naming the field.
     pub fn validated_at(&self, place: &str) -> Result<Strategy, Obstacle> {
-        let positive = |field: &str, duration| positive(place, field, duration);
+        let invalid = |field: &str, expected: &str| {
+            Obstacle::new(Reason::SpecInvalid, format!("{place}.{field} must be {expected}"))
+        };
+        let positive = |field: &str, duration: Duration| {
+            let length = SignedDuration::try_from(std::time::Duration::from(duration)).ok();
+            length
+                .filter(|length| !duration.is_negative() && length.is_positive())
+                .ok_or_else(|| invalid(field, "a positive duration such as 5m"))
+        };
         let deadlines = &self.deadlines;
-        let attempts = u32::try_from(self.retries.attempts)
-            .ok()
-            .filter(|attempts| (1..=10).contains(attempts));
+        let attempts = u32::try_from(self.retries.attempts).ok();
+        let attempts = attempts.filter(|attempts| (1..=10).contains(attempts));
         Ok(Strategy {
             fencing: self.fencing_mode,
             host_control: self.host_control,
@@ -142,25 +145,13 @@ impl StrategySpec {
                 boot: positive("deadlines.boot", deadlines.boot)?,
             },
             retries: Retries {
-                attempts: attempts
-                    .ok_or_else(|| invalid(place, "retries.attempts", "a number from 1 to 10"))?,
+                attempts: attempts.ok_or_else(|| invalid("retries.attempts", "a number from 1 to 10"))?,
                 backoff: positive("retries.backoff", self.retries.backoff)?,
                 max_backoff: positive("retries.maxBackoff", self.retries.max_backoff)?,
             },
             escalation: self.escalation,
         })
     }
-}
-
-fn positive(place: &str, field: &str, duration: Duration) -> Result<SignedDuration, Obstacle> {
-    let length = SignedDuration::try_from(std::time::Duration::from(duration)).ok();
-    length
-        .filter(|length| !duration.is_negative() && length.is_positive())
-        .ok_or_else(|| invalid(place, field, "a positive duration such as 5m"))
-}
-
-fn invalid(place: &str, field: &str, expected: &str) -> Obstacle {
-    Obstacle::new(Reason::SpecInvalid, format!("{place}.{field} must be {expected}"))
 }
 
 fn to_go(duration: SignedDuration) -> Duration {

@@ -32,25 +32,14 @@ pub enum ByHandError {
         system: String,
     },
     /// The BMC does not know the command.
-    #[error("the BMC does not do {command}: {text}. Power the host by other means.")]
-    Unsupported {
-        /// The command.
-        command: Verb,
-        /// What the BMC said.
-        text: String,
-    },
+    #[error("the BMC does not do {0}: {1}. Power the host by other means.")]
+    Unsupported(Verb, String),
     /// The time was over, or another host answered.
-    #[error("{why}. Look at the host's console before anything else is done.")]
-    GivenUp {
-        /// Why.
-        why: String,
-    },
+    #[error("{0}. Look at the host's console before anything else is done.")]
+    GivenUp(String),
 }
 
 /// Reads the host and, before it is powered off, sees that it is known who it is.
-///
-/// # Errors
-/// When the BMC does not answer, or does not say who its host is.
 pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead, ByHandError> {
     let read = line.read().await?;
     let said = read.uuid.as_deref().unwrap_or_default();
@@ -65,9 +54,6 @@ pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead
 
 /// Carries one command out and waits until the host is as it should be. `tell` gets a line for
 /// whatever happens.
-///
-/// # Errors
-/// When it is not so in time, or the BMC refuses for good.
 pub async fn carry_out(
     line: &BmcHandle,
     verb: Verb,
@@ -117,7 +103,7 @@ pub async fn carry_out(
                 }
             }
             Next::Done => return Ok(()),
-            Next::GiveUp(why) => return Err(ByHandError::GivenUp { why }),
+            Next::GiveUp(why) => return Err(ByHandError::GivenUp(why)),
         }
     }
 }
@@ -130,40 +116,40 @@ async fn send(
 ) -> Result<Result<CommandAnswer, CommandError>, ByHandError> {
     let now = Instant::now();
     let not_after = now.checked_add(SEND_WITHIN).unwrap_or(now);
-    let answer = line.command(verb, not_after).await;
-    match &answer {
-        Ok(CommandAnswer::Accepted) => tell(&format!("{verb} sent and accepted")),
-        Ok(CommandAnswer::AlreadyThereOrConflict { text }) => {
-            tell(&format!("{verb} sent; the BMC says {text}"));
-        }
+    let answer = match line.command(verb, not_after).await {
+        // What is no use repeating.
+        Ok(CommandAnswer::Refused {
+            class: Refusal::Unsupported,
+            text,
+            ..
+        }) => return Err(ByHandError::Unsupported(verb, text)),
+        Err(error) if !error.may_have_been_executed() && !passes(&error) => return Err(error.into()),
+        answer => answer,
+    };
+    let said = match &answer {
+        Ok(CommandAnswer::Accepted) => "sent and accepted".to_owned(),
+        Ok(CommandAnswer::AlreadyThereOrConflict { text }) => format!("sent; the BMC says {text}"),
         Ok(CommandAnswer::Refused { class, text, .. }) => match class {
-            Refusal::Unsupported => {
-                let text = text.clone();
-                return Err(ByHandError::Unsupported { command: verb, text });
+            Refusal::Failed => format!("sent; the BMC failed: {text}"),
+            Refusal::Busy | Refusal::SessionEnded | Refusal::Unsupported => {
+                format!("refused for now: {text}")
             }
-            Refusal::Failed => tell(&format!("{verb} sent; the BMC failed: {text}")),
-            Refusal::Busy | Refusal::SessionEnded => tell(&format!("{verb} refused for now: {text}")),
         },
-        Err(error) if error.may_have_been_executed() => {
-            tell(&format!("{verb} sent and not answered: {error}"));
-        }
+        Err(error) if error.may_have_been_executed() => format!("sent and not answered: {error}"),
         // The next read logs in again and chooses the system again.
-        Err(BmcError::NotRead | BmcError::TooLate) => {}
-        Err(error) if error.is_transient() => tell(&format!("{verb} not sent: {error}")),
-        Err(_) => {}
+        Err(BmcError::NotRead | BmcError::TooLate) => String::new(),
+        Err(error) => format!("not sent: {error}"),
+    };
+    if !said.is_empty() {
+        tell(&format!("{verb} {said}"));
     }
-    match answer {
-        Err(error) if is_final(&error) => Err(error.into()),
-        Err(error) => Ok(Err(CommandError {
-            may_have_been_executed: error.may_have_been_executed(),
-            obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
-        })),
-        Ok(answer) => Ok(Ok(answer)),
-    }
+    Ok(answer.map_err(|error| CommandError {
+        may_have_been_executed: error.may_have_been_executed(),
+        obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
+    }))
 }
 
-/// Whether it is no use trying again after an error of a command.
-fn is_final(error: &BmcError) -> bool {
-    let passes = matches!(error, BmcError::NotRead | BmcError::TooLate) || error.is_transient();
-    !passes && !error.may_have_been_executed()
+/// Whether a command that was not sent may be tried again.
+fn passes(error: &BmcError) -> bool {
+    matches!(error, BmcError::NotRead | BmcError::TooLate) || error.is_transient()
 }

@@ -3,6 +3,15 @@
 use super::{BmcTarget, PowerRead, PresentedCertificate, Protocol, ServerTrust, Verb};
 use remediator_core::readiness::{BmcReport, Certificate};
 
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Power state and identity, and what became of the last command.
+    Power,
+    /// Power state, identity, and what could be commanded.
+    Everything,
+}
+
 /// What a BMC would let us do, found out without changing anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
@@ -14,21 +23,17 @@ pub struct Inspection {
     pub certificate: Option<PresentedCertificate>,
     /// The version of TLS, as OpenSSL writes it.
     pub tls_version: Option<&'static str>,
-    /// The reset types that it says it offers; `None` if it does not say.
+    /// The reset types that it says it offers; `None` if it does not say or was not asked.
     pub offers: Option<Vec<String>>,
 }
 
 impl Inspection {
     /// The absolute verbs that it does not offer although it lists what it offers.
     pub fn missing(&self) -> Vec<Verb> {
-        let lacks = |command: &Verb| {
-            let offers = self.offers.as_ref().filter(|offers| !offers.is_empty());
-            offers.is_some_and(|offers| !offers.iter().any(|word| word == command.reset_type()))
-        };
-        [Verb::PowerOff, Verb::PowerOn]
-            .into_iter()
-            .filter(lacks)
-            .collect()
+        let offers = self.offers.as_deref().unwrap_or_default();
+        let lacks = |verb: &Verb| !offers.is_empty() && !offers.iter().any(|word| word == verb.reset_type());
+        let verbs = [Verb::PowerOff, Verb::PowerOn].into_iter();
+        verbs.filter(lacks).collect()
     }
 
     /// What the core judges. `target` is what was inspected.

@@ -1,12 +1,8 @@
 //! Power control: asks a BMC about one host, switches it off, switches it on.
 //!
-//! One port, [`Bmc`], whatever the protocol: read, off, on. It decides nothing. A reading says
-//! what the BMC said and when; an answer to a command says what was answered and never that the
-//! power state is now so: only later readings do. Nothing is repeated by itself except a read
-//! over a connection that turned out to be dead.
-//!
-//! The wall clock is read here and nowhere below the shell: `jiff::Timestamp::now()` marks when a
-//! reading began and ended.
+//! One port, [`Bmc`], whatever the protocol: read, off, on. It decides nothing. An answer to a command never
+//! says that the power state is now so: only later readings do. Nothing is repeated by itself except a read
+//! over a connection that turned out to be dead. `jiff::Timestamp::now()` marks when a reading began and ended.
 
 mod actor;
 mod address;
@@ -28,7 +24,6 @@ pub use actor::{BmcHandle, Bmcs, Urgency};
 pub use address::{AddressError, BadPath, BmcAddress, Host, HostName, Privilege, ResourcePath, Transport};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::BmcError;
-pub use fallback::IpmiFallback;
 pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
@@ -44,34 +39,34 @@ pub use tls::{
 };
 
 use fallback::RedfishOrIpmi;
+use inspection::Scope;
 use ipmi::Ipmi;
-use redfish::Redfish;
 use target::Deadlines;
 
-/// The longest place of a session that is kept for a successor, in bytes; real ones are below 100. The
-/// schema of the journal has the same limit, and a BMC must not make a journal unwritable.
+/// The longest place of a session that is kept for a successor, in bytes: the limit in the journal's schema,
+/// which a BMC must not make unwritable. Real ones are below 100.
 pub const LONGEST_SESSION: usize = 256;
 
-/// A conversation with one BMC: serial by `&mut`, one connection, at most one session.
-///
-/// End it with [`Bmc::close`], else a session stays on the BMC until it times out there.
-#[derive(Debug)]
+/// A conversation with one BMC: serial by `&mut`, one connection, at most one session, which stays on the BMC
+/// until it times out there unless [`Bmc::close`] ends it.
 pub struct Bmc {
     driver: Driver,
 }
 
-/// The protocols.
-#[derive(Debug)]
 enum Driver {
-    Redfish(Box<Redfish>),
-    RedfishOrIpmi(Box<RedfishOrIpmi>),
+    Redfish(Box<RedfishOrIpmi>),
     Ipmi(Box<Ipmi>),
 }
 
+impl std::fmt::Debug for Bmc {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bmc").finish_non_exhaustive()
+    }
+}
+
 impl Bmc {
-    /// Checks everything that can be checked without sending a byte to the BMC: protocol,
-    /// protection, trust settings, and that all addresses of the host are allowed. Connects and
-    /// logs in with the first reading.
+    /// Checks protocol, protection, trust settings and all addresses of the host, without sending a byte to the
+    /// BMC. The first reading connects and logs in.
     ///
     /// # Errors
     /// [`BmcError`]: `ProtocolNotAllowed`, `CredentialsUnusable`, `InsecureTransport`, `Unresolvable`,
@@ -83,34 +78,19 @@ impl Bmc {
     async fn connect_within(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
         let protocol = target.address.protocol;
         if !target.protocols.contains(&protocol) {
-            return Err(BmcError::ProtocolNotAllowed { protocol });
+            return Err(BmcError::ProtocolNotAllowed(protocol));
         }
-        match protocol {
+        let driver = match protocol {
             Protocol::Redfish => {
-                let offered = target.transport_security();
-                if offered < target.minimum_transport {
-                    return Err(BmcError::InsecureTransport {
-                        offered,
-                        required: target.minimum_transport,
-                    });
+                let (offered, required) = (target.transport_security(), target.minimum_transport);
+                if offered < required {
+                    return Err(BmcError::InsecureTransport { offered, required });
                 }
-                let allowed = target.protocols.contains(&Protocol::Ipmi);
-                let driver = match target.fallback.filter(|_| allowed) {
-                    Some(fallback) => {
-                        let either = RedfishOrIpmi::prepare(target, fallback, deadlines).await?;
-                        Driver::RedfishOrIpmi(Box::new(either))
-                    }
-                    None => Driver::Redfish(Box::new(Redfish::prepare(target, deadlines).await?)),
-                };
-                Ok(Self { driver })
+                Driver::Redfish(Box::new(RedfishOrIpmi::prepare(target, deadlines).await?))
             }
-            Protocol::Ipmi => {
-                let ipmi = Ipmi::prepare(target, deadlines).await?;
-                Ok(Self {
-                    driver: Driver::Ipmi(Box::new(ipmi)),
-                })
-            }
-        }
+            Protocol::Ipmi => Driver::Ipmi(Box::new(Ipmi::prepare(target, deadlines).await?)),
+        };
+        Ok(Self { driver })
     }
 
     /// Reads power state and identity with a fresh request.
@@ -118,83 +98,52 @@ impl Bmc {
     /// # Errors
     /// Any [`BmcError`] but `UnknownOutcome`. After an error, a command needs a new reading first.
     pub async fn read(&mut self) -> Result<PowerRead, BmcError> {
-        self.read_with(true).await
+        let found = self.look(Scope::Power, true).await?;
+        Ok(found.reading)
     }
 
-    /// The same, and whether a silent Redfish service may be left for IPMI now, where the target allows it.
-    async fn read_with(&mut self, may_fall_back: bool) -> Result<PowerRead, BmcError> {
-        match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.read().await,
-            Driver::RedfishOrIpmi(either) => either.read(may_fall_back).await,
-            Driver::Ipmi(ipmi) => ipmi.read().await,
-        }
-    }
-
-    /// Reads everything that says whether the BMC could be used, with at most one request more than
-    /// a reading takes. Sends no command.
-    ///
-    /// # Errors
-    /// As [`Bmc::read`].
+    /// Reads also whether the BMC could be used, with at most one request more than a reading takes.
     pub async fn inspect(&mut self) -> Result<Inspection, BmcError> {
-        self.inspect_with(true).await
+        self.look(Scope::Everything, true).await
     }
 
-    /// The same, and whether a silent Redfish service may be left for IPMI now, where the target allows it.
-    async fn inspect_with(&mut self, may_fall_back: bool) -> Result<Inspection, BmcError> {
+    /// `may_fall_back`: whether a silent Redfish service may be left for IPMI now, where the target allows it.
+    async fn look(&mut self, scope: Scope, may_fall_back: bool) -> Result<Inspection, BmcError> {
         match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.inspect().await,
-            Driver::RedfishOrIpmi(either) => either.inspect(may_fall_back).await,
+            Driver::Redfish(redfish) => redfish.inspect(scope, may_fall_back).await,
             Driver::Ipmi(ipmi) => ipmi.inspect().await,
         }
     }
 
     /// Ends the session at this place, which a reading named and whose holder is gone. Answers whether it
-    /// was still there. Readings over IPMI name none: their sessions can only be ended by who has their keys,
-    /// and end by themselves within a minute.
+    /// was still there. IPMI sessions cannot be ended without their keys, and end by themselves within a minute.
     ///
     /// # Errors
     /// [`BmcError`]: the session may still be there.
     pub async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.end_session(path).await,
-            Driver::RedfishOrIpmi(either) => either.end_session(path).await,
             Driver::Ipmi(_) => Ok(false),
         }
     }
 
-    /// Sends `ForceOff` once to the system that the last reading came from, and not after the given
+    /// Sends `ForceOff` or `On` once to the system that the last reading came from, and not after the given
     /// time, however long connecting took.
     ///
     /// # Errors
-    /// [`BmcError::UnknownOutcome`] if the command may have been executed; any other error means
-    /// that it was not.
-    pub async fn power_off(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        self.command(Verb::PowerOff, not_after).await
-    }
-
-    /// Sends `On` once to the system that the last reading came from, and not after the given time.
-    ///
-    /// # Errors
-    /// As [`Bmc::power_off`].
-    pub async fn power_on(&mut self, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        self.command(Verb::PowerOn, not_after).await
-    }
-
-    async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
+    /// [`BmcError::UnknownOutcome`] if the command may have been executed; after any other it was not.
+    pub async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.command(command, not_after).await,
-            Driver::RedfishOrIpmi(either) => either.command(command, not_after).await,
             Driver::Ipmi(ipmi) => ipmi.command(command, not_after).await,
         }
     }
 
-    /// Until when a command may still arrive at the BMC that was sent in this conversation and not
-    /// answered; `None` if there is none. Over TCP there is none: connections are ended by a reset, which
-    /// takes back what was not delivered.
+    /// Until when a command may still arrive that was sent in this conversation and not answered. Over TCP
+    /// there is none: connections are ended by a reset, which takes back what was not delivered.
     fn under_way_until(&self) -> Option<Instant> {
         match &self.driver {
-            Driver::Redfish(_) => None,
-            Driver::RedfishOrIpmi(either) => either.under_way_until(),
+            Driver::Redfish(redfish) => redfish.under_way_until(),
             Driver::Ipmi(ipmi) => ipmi.under_way_until(),
         }
     }
@@ -206,7 +155,6 @@ impl Bmc {
     pub async fn close(self) -> Result<bool, BmcError> {
         match self.driver {
             Driver::Redfish(redfish) => redfish.close().await,
-            Driver::RedfishOrIpmi(either) => either.close().await,
             Driver::Ipmi(ipmi) => ipmi.close().await,
         }
     }

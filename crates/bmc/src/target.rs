@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{AllowedNetworks, BmcAddress, Credentials, IpmiFallback, Protocol, ServerTrust, Transport};
+use super::{AllowedNetworks, BmcAddress, BmcError, Credentials, Protocol, ServerTrust, Transport};
 use remediator_core::identity::SystemUuid;
 
 /// How to log in.
@@ -50,32 +50,27 @@ pub struct BmcTarget {
     pub trust: ServerTrust,
     /// How to log in.
     pub auth: AuthMethod,
-    /// The UUID of the node. Chooses among several systems; where it and a usable UUID of the
-    /// BMC contradict each other, commands are refused.
+    /// The UUID of the node. Chooses among several systems; commands to a system with another are refused.
     pub expected_uuid: Option<SystemUuid>,
     /// Where BMCs may be.
     pub allowed: AllowedNetworks,
     /// Which protocols may be used. Which one is used is up to the address.
     pub protocols: Vec<Protocol>,
-    /// Whether IPMI stands in for a Redfish service that is silent. Counts only where both may be used and
-    /// [`BmcTarget::expected_uuid`] is known.
-    pub fallback: Option<IpmiFallback>,
-    /// The least protection under which credentials are sent over HTTP. IPMI has its own, which
-    /// allowing the protocol accepts.
+    /// UDP port of IPMI in place of a silent Redfish service, where both may be used and `expected_uuid` is known.
+    pub fallback: Option<u16>,
+    /// The least protection under which credentials are sent over HTTP; IPMI has its own.
     pub minimum_transport: TransportSecurity,
 }
 
 impl BmcTarget {
     pub(super) fn transport_security(&self) -> TransportSecurity {
+        use ServerTrust::{CertificateAuthority, Fingerprints, SystemRoots, Unverified};
         match (self.address.transport, &self.trust) {
             (Transport::Http, _) => TransportSecurity::PlainHttp,
-            (Transport::Https, ServerTrust::Unverified) => TransportSecurity::UnverifiedTls,
-            (
-                Transport::Https,
-                ServerTrust::CertificateAuthority(_)
-                | ServerTrust::Fingerprints(_)
-                | ServerTrust::SystemRoots,
-            ) => TransportSecurity::VerifiedTls,
+            (Transport::Https, Unverified) => TransportSecurity::UnverifiedTls,
+            (Transport::Https, CertificateAuthority(_) | Fingerprints(_) | SystemRoots) => {
+                TransportSecurity::VerifiedTls
+            }
         }
     }
 }
@@ -91,6 +86,24 @@ pub(super) struct Deadlines {
     pub(super) operation: Duration,
     /// Over IPMI, before a datagram that is not answered is sent again; then twice as long, and so on.
     pub(super) patience: Duration,
+}
+
+impl Deadlines {
+    /// Bounds one reading with everything it needs.
+    pub(super) async fn for_reading<Found>(
+        self,
+        reading: impl Future<Output = Result<Found, BmcError>>,
+    ) -> Result<Found, BmcError> {
+        let limit = self.operation;
+        let late = |_| BmcError::NoAnswer(format!("reading it took longer than {limit:?}"));
+        tokio::time::timeout(limit, reading).await.map_err(late)?
+    }
+
+    /// The part of the time to connect that each of several addresses gets.
+    pub(super) fn connect_share(self, peers: usize) -> Duration {
+        let count = u32::try_from(peers).unwrap_or(u32::MAX).max(1);
+        self.connect.checked_div(count).unwrap_or(self.connect)
+    }
 }
 
 impl Default for Deadlines {

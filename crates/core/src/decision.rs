@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::facts::OutOfService;
 use super::journal::{Journal, SavedNode};
 use super::machine_api::MachineApi;
 use super::node_lease::LeaseWrite;
@@ -34,8 +33,7 @@ pub enum Observation {
     Power,
     /// Read policy, Machine, MachineHealthChecks, Node and its Leases live.
     LiveCheck,
-    /// Ask whether it may begin: everything else about it was examined and found in order. What it was admitted to it
-    /// loses with the next step that neither asks nor begins.
+    /// Ask whether it may begin, which nothing else forbids. A step that neither asks nor begins gives that up.
     Admission,
     /// Read live by whom the Lease of medik8s on the Node is held.
     NodeLease,
@@ -135,14 +133,4 @@ pub struct OfMachine {
     pub resource_version: String,
     /// The write is not begun later than this: what it was decided on is too old then.
     pub not_after: Timestamp,
-}
-
-impl OutOfService {
-    /// Whether the taint was put there for the given remediation.
-    pub fn is_ours(&self) -> bool {
-        match self {
-            Self::Ours(_) => true,
-            Self::No | Self::Foreign => false,
-        }
-    }
 }

@@ -25,3 +25,21 @@ pub mod readiness;
 pub mod resource_version;
 pub mod step;
 pub mod strategy;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A time and a pause; far in the future when that cannot be told.
+pub(crate) fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
+    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// A pause that doubles with each failure after the first, up to a cap.
+pub(crate) fn doubling(pause: SignedDuration, failures: u32, cap: SignedDuration) -> SignedDuration {
+    let factor = 2_i32.saturating_pow(failures.saturating_sub(1));
+    pause.saturating_mul(factor).min(cap)
+}
+
+/// Drops the oldest, at the front, beyond so many.
+pub(crate) fn keep_newest<T>(list: &mut Vec<T>, kept: usize) {
+    list.drain(..list.len().saturating_sub(kept));
+}

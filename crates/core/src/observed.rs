@@ -1,16 +1,16 @@
 //! What this process saw and did for one remediation since it took it up.
 //!
-//! Nothing here survives a crash, and nothing may depend on it doing so: a successor starts empty
-//! and looks again.
+//! Nothing here survives a crash, and nothing may depend on that: a successor starts empty and reads again.
 
 use jiff::Timestamp;
 
-use super::facts::{LiveCheck, NodeReport, Obstacle};
+use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
 use super::journal::Verb;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
 use super::power_command::{CommandAnswer, CommandError};
+use crate::keep_newest;
 
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
@@ -25,23 +25,21 @@ pub struct Observed {
     pub reads: Vec<PowerRead>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
-    /// The intent this process journalled last. An intent in the journal that is not this one was
-    /// journalled by a predecessor, which may have sent the command.
+    /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.
     pub own_intent: Option<IntentKey>,
     /// The last power command this process sent.
     pub sent: Option<Sent>,
     /// Reads of the Node's signs of life, oldest first.
-    pub reports: Vec<ReportRead>,
-    /// Reads of what is left to clean up, oldest first.
-    pub cleanups: Vec<CleanupRead>,
+    pub reports: Vec<Reading<NodeReport>>,
+    /// Reads of what is left to clean up, as `Pod namespace/name` or `VolumeAttachment name`, oldest first.
+    pub cleanups: Vec<Reading<Vec<String>>>,
     /// resourceVersion of the Machine after we removed the trigger.
     pub trigger_cleared: Option<String>,
     /// UID of the Node that has its saved metadata back.
     pub node_restored: Option<String>,
     /// The Lease of medik8s on the Node as it was read last; none since we last wrote it.
-    pub node_lease: Option<NodeLeaseRead>,
-    /// Writes of that Lease, or reads of it, that failed in a row. Apart from the others, for nothing that
-    /// brings a host back waits for it.
+    pub node_lease: Option<Reading<NodeLease>>,
+    /// Writes or reads of that Lease that failed in a row. Nothing that brings a host back waits for it.
     pub node_lease_failure: Option<ReadFailure>,
     /// When this process last asked the owner of the Machine to replace it, or deleted it.
     pub escalated: Option<Timestamp>,
@@ -79,24 +77,22 @@ pub struct PowerRead {
     pub serial: Option<String>,
     /// Which system was read: the path of the resource, or the name of the one behind an IPMI address.
     pub system: String,
-    /// Place of the session in which it was read, to be ended by a successor if need be. `None` without one, or
-    /// with one whose place is too long to be journalled or tells a secret.
+    /// Place of the session, for a successor to end; not if it is too long to be journalled or tells a secret.
     pub session: Option<String>,
-    /// Why the command that was acknowledged last failed after all, if the BMC said so by then: in its words,
-    /// redacted and at most some 300 characters; not while the power is what the command wanted.
+    /// Why the command that was acknowledged last failed after all, in the BMC's words, redacted and at most some
+    /// 300 characters; not while the power is what the command wanted.
     pub command_failure: Option<String>,
-    /// Why it came over IPMI although the BMC's address names Redfish, in words that read on; `None` when it
-    /// came as the address says.
+    /// Why it came over IPMI although the BMC's address names Redfish, in words that read on.
     pub fallback: Option<String>,
 }
 
-/// One read of the Lease of medik8s on a Node.
+/// Something that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeLeaseRead {
-    /// When it was begun.
+pub struct Reading<T> {
+    /// When the request was begun.
     pub began: Timestamp,
     /// What was read.
-    pub lease: NodeLease,
+    pub found: T,
 }
 
 /// Reads that failed in a row.
@@ -108,6 +104,16 @@ pub struct ReadFailure {
     pub at: Timestamp,
     /// Why the last one failed.
     pub obstacle: Obstacle,
+}
+
+impl ReadFailure {
+    fn after(earlier: Option<&Self>, at: Timestamp, obstacle: Obstacle) -> Self {
+        Self {
+            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
+            at,
+            obstacle,
+        }
+    }
 }
 
 /// A power command and what came back.
@@ -128,24 +134,6 @@ impl PowerRead {
     }
 }
 
-/// One read of a Node's signs of life.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportRead {
-    /// When it was begun.
-    pub began: Timestamp,
-    /// What was read.
-    pub report: NodeReport,
-}
-
-/// One read of what is left on a Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CleanupRead {
-    /// When it was begun.
-    pub began: Timestamp,
-    /// What is left, as `Pod namespace/name` or `VolumeAttachment name`; empty when clean.
-    pub remaining: Vec<String>,
-}
-
 /// A write to a Kubernetes object, or a live read of one, that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
@@ -155,9 +143,8 @@ pub struct WriteFailure {
     pub at: Timestamp,
     /// What the server said.
     pub detail: String,
-    /// resourceVersions of Machine and Node that the write was decided on. Once either is another,
-    /// there is something new to decide on.
-    pub decided_on: (Option<String>, Option<String>),
+    /// What the write was decided on. Once that is another, there is something new to decide on.
+    pub decided_on: Versions,
 }
 
 impl Observed {
@@ -168,25 +155,15 @@ impl Observed {
             sent.note_read(&read);
         }
         self.reads.push(read);
-        let surplus = self.reads.len().saturating_sub(READS_KEPT);
-        self.reads.drain(..surplus);
+        keep_newest(&mut self.reads, READS_KEPT);
     }
 
     /// Notes a failed read.
     pub fn note_read_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
-        let consecutive = self
-            .read_failure
-            .as_ref()
-            .map_or(1, |failure| failure.consecutive.saturating_add(1));
-        self.read_failure = Some(ReadFailure {
-            consecutive,
-            at,
-            obstacle,
-        });
+        self.read_failure = Some(ReadFailure::after(self.read_failure.as_ref(), at, obstacle));
     }
 
-    /// Notes that the BMC could not even be asked, because of something on our side that a person
-    /// corrects. No BMC is spared by waiting longer each time, so the pauses do not grow.
+    /// Notes that the BMC could not even be asked, because of something on our side: the pauses do not grow.
     pub fn note_own_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
         self.read_failure = Some(ReadFailure {
             consecutive: OWN_FAILURE,
@@ -196,44 +173,37 @@ impl Observed {
     }
 
     /// Notes a read of the Node's signs of life.
-    pub fn note_report(&mut self, read: ReportRead) {
+    pub fn note_report(&mut self, read: Reading<NodeReport>) {
         self.reports.push(read);
-        let surplus = self.reports.len().saturating_sub(READS_KEPT);
-        self.reports.drain(..surplus);
+        keep_newest(&mut self.reports, READS_KEPT);
     }
 
     /// Notes a read of what is left to clean up.
-    pub fn note_cleanup(&mut self, read: CleanupRead) {
+    pub fn note_cleanup(&mut self, read: Reading<Vec<String>>) {
         self.cleanups.push(read);
-        let surplus = self.cleanups.len().saturating_sub(READS_KEPT);
-        self.cleanups.drain(..surplus);
+        keep_newest(&mut self.cleanups, READS_KEPT);
     }
 
-    /// Notes what a live read of everything says of the Node's Leases. `at` is when it ended.
-    pub fn note_look(&mut self, look: &LiveCheck, at: Timestamp) {
-        self.note_report(ReportRead {
-            began: look.began,
-            report: look.report.clone(),
-        });
-        match &look.node_lease {
-            Ok(lease) => self.note_node_lease(NodeLeaseRead {
-                began: look.began,
-                lease: lease.clone(),
-            }),
-            Err(obstacle) => self.note_node_lease_failure(at, obstacle.clone()),
+    /// Notes what a live check says of the Node's Leases. `at` is when it ended.
+    pub fn note_live_check(&mut self, live: &LiveCheck, at: Timestamp) {
+        let began = live.began;
+        let found = live.report.clone();
+        self.note_report(Reading { began, found });
+        match live.node_lease.clone() {
+            Ok(found) => self.note_node_lease(Reading { began, found }),
+            Err(obstacle) => self.note_node_lease_failure(at, obstacle),
         }
     }
 
     /// Notes who holds the Lease on the Node.
-    pub fn note_node_lease(&mut self, read: NodeLeaseRead) {
+    pub fn note_node_lease(&mut self, read: Reading<NodeLease>) {
         // A read does not show that it may be written, too.
         self.node_lease_failure
             .take_if(|failure| failure.obstacle.reason == Reason::NodeLeaseUnreadable);
         self.node_lease = Some(read);
     }
 
-    /// Notes that the Lease on the Node was written, or that somebody else had written it before. What
-    /// became of it is read.
+    /// Notes that we wrote the Lease on the Node, or somebody else before us. What became of it is read.
     pub fn note_node_lease_written(&mut self) {
         self.node_lease_failure = None;
         self.node_lease = None;
@@ -241,22 +211,13 @@ impl Observed {
 
     /// Notes that the Lease on the Node could not be read or written. It may have been written all the same.
     pub fn note_node_lease_failure(&mut self, at: Timestamp, obstacle: Obstacle) {
-        let earlier = self.node_lease_failure.take();
         self.node_lease = None;
-        self.node_lease_failure = Some(ReadFailure {
-            consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),
-            at,
-            obstacle,
-        });
+        let earlier = self.node_lease_failure.as_ref();
+        self.node_lease_failure = Some(ReadFailure::after(earlier, at, obstacle));
     }
 
     /// Notes that a write, or a live read, failed.
-    pub fn note_write_failure(
-        &mut self,
-        at: Timestamp,
-        detail: String,
-        decided_on: (Option<String>, Option<String>),
-    ) {
+    pub fn note_write_failure(&mut self, at: Timestamp, detail: String, decided_on: Versions) {
         let earlier = self.write_failure.as_ref();
         self.write_failure = Some(WriteFailure {
             consecutive: earlier.map_or(1, |failure| failure.consecutive.saturating_add(1)),

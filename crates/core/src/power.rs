@@ -46,8 +46,7 @@ pub enum PowerState {
 }
 
 impl PowerState {
-    /// Reads the literal word a BMC used; case matters, because a BMC that spells it otherwise is
-    /// not one whose words we know.
+    /// Reads the literal word a BMC used. Case matters: who spells it otherwise may mean something else.
     pub fn from_literal(word: Option<&str>) -> Self {
         match word {
             Some("On") => Self::On,

@@ -5,8 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::facts::NodeReport;
 use super::identity::SystemUuid;
 use super::journal::{HostAtBmc, OffRead};
-use super::observed::{PowerRead, ReportRead};
+use super::observed::{PowerRead, Reading};
 use super::power::PowerState;
+use crate::after;
 
 #[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
 compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
@@ -26,21 +27,25 @@ pub const EVIDENCE_KEPT: usize = 10;
 /// Whether the host is off.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OffProof {
-    /// Proven by these reads.
-    Proven {
-        /// Oldest first.
-        reads: Vec<OffRead>,
-        /// Start of the oldest.
-        began: Timestamp,
-        /// Start of the newest: what it says is at most as new as that.
-        newest: Timestamp,
-        /// End of the newest.
-        ended: Timestamp,
-    },
+    /// Proven.
+    Proven(ProvenOff),
     /// Not proven yet, or not any more.
     NotYet,
     /// A read came from another host.
     WrongHost(String),
+}
+
+/// The reads that prove Off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProvenOff {
+    /// The newest ones, oldest first.
+    pub reads: Vec<OffRead>,
+    /// Start of the oldest.
+    pub began: Timestamp,
+    /// Start of the newest: what it says is at most as new as that.
+    pub newest: Timestamp,
+    /// End of the newest.
+    pub ended: Timestamp,
 }
 
 /// Judges the reads of a BMC.
@@ -53,7 +58,8 @@ pub enum OffProof {
 /// way could mislead by itself, so all that count came by the one way.
 pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now: Timestamp) -> OffProof {
     if cfg!(feature = "sabotage-off-proof") {
-        return sabotaged(reads);
+        // Switched off, for the test that shows that the tests would notice.
+        return proven(reads.last().as_slice());
     }
     let mut counted: Vec<&PowerRead> = Vec::new();
     for read in reads.iter().rev().take_while(|read| read.began >= not_before) {
@@ -76,40 +82,26 @@ pub fn off(reads: &[PowerRead], not_before: Timestamp, host: HostAtBmc<'_>, now:
     if counted.len() < READS_NEEDED || !spaced || !fresh {
         return OffProof::NotYet;
     }
-    let (began, newest, ended) = (oldest.began, newest.began, newest.ended);
-    OffProof::Proven {
-        reads: counted
-            .iter()
-            .take(EVIDENCE_KEPT)
-            .rev()
-            .map(|read| evidence(read))
-            .collect(),
-        began,
-        newest,
-        ended,
-    }
+    proven(&counted)
 }
 
-/// The check switched off, for the test that shows that the tests would notice.
-fn sabotaged(reads: &[PowerRead]) -> OffProof {
-    match reads.last() {
-        Some(read) => OffProof::Proven {
-            reads: vec![evidence(read)],
-            began: read.began,
-            newest: read.began,
-            ended: read.ended,
-        },
-        None => OffProof::NotYet,
-    }
-}
-
-fn evidence(read: &PowerRead) -> OffRead {
-    OffRead {
+/// What stands proven by these reads, the newest first.
+fn proven(reads: &[&PowerRead]) -> OffProof {
+    let (Some(newest), Some(oldest)) = (reads.first(), reads.last()) else {
+        return OffProof::NotYet;
+    };
+    let evidence = reads.iter().take(EVIDENCE_KEPT).rev().map(|read| OffRead {
         said: read.said().to_owned(),
         system: Some(read.system.clone()),
         began: read.began,
         ended: read.ended,
-    }
+    });
+    OffProof::Proven(ProvenOff {
+        reads: evidence.collect(),
+        began: oldest.began,
+        newest: newest.began,
+        ended: newest.ended,
+    })
 }
 
 /// What is wrong with the origin of a read; `None` when nothing speaks against the journalled host. A
@@ -124,18 +116,13 @@ pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
         return None;
     }
     if read.system != host.system && !(other_protocol && says_uuid(read)) {
-        return Some(format!(
-            "the answer was about {} instead of {}",
-            read.system, host.system
-        ));
+        let (answered, asked) = (&read.system, host.system);
+        return Some(format!("the answer was about {answered} instead of {asked}"));
     }
-    let said = read.uuid.as_deref().unwrap_or_default();
     let another = says_uuid(read) && !names_host(read, host);
     another.then(|| {
-        format!(
-            "the BMC said system UUID {said}, and the host's is {}",
-            host.system_uuid
-        )
+        let (said, known) = (read.uuid.as_deref().unwrap_or_default(), host.system_uuid);
+        format!("the BMC said system UUID {said}, and the host's is {known}")
     })
 }
 
@@ -145,12 +132,10 @@ fn says_uuid(read: &PowerRead) -> bool {
 }
 
 /// Whether a read names the journalled host by its system UUID.
-pub fn names_host(read: &PowerRead, host: HostAtBmc<'_>) -> bool {
-    let said = read.uuid.as_deref().unwrap_or_default();
-    SystemUuid::parse(host.system_uuid)
-        .ok()
-        .zip(SystemUuid::parse(said).ok())
-        .is_some_and(|(journalled, read)| journalled.matches(&read).is_some())
+fn names_host(read: &PowerRead, host: HostAtBmc<'_>) -> bool {
+    let said = SystemUuid::parse(read.uuid.as_deref().unwrap_or_default());
+    let journalled = SystemUuid::parse(host.system_uuid);
+    matches!((journalled, said), (Ok(journalled), Ok(said)) if journalled.matches(&said).is_some())
 }
 
 /// Whether the Node is silent, as a host that is off must be.
@@ -162,22 +147,17 @@ pub enum Silence {
     ReadNow,
     /// They have to be read again at this time.
     ReadAt(Timestamp),
-    /// The Node wrote something after the proof had begun: it is not off. The proof has to begin
-    /// anew after the given time.
-    Reporting {
-        /// Begin of the read that saw the change.
-        seen: Timestamp,
-    },
+    /// The Node wrote something after the proof had begun, as was seen at this time, after which it begins anew.
+    Reporting(Timestamp),
 }
 
 /// Judges the signs of life of a Node against a proof of Off that began at `proof_began` and whose
 /// newest read ended at `proof_newest`. Signs are compared for change; no clock of the Node counts.
 ///
-/// `known_silent`: the Node's silence was already established before the power-off, so that an
-/// unchanged Lease is enough. Otherwise a kubelet may be alive between
-/// two renewals, and one and a half renewal intervals without a change are waited for.
+/// `known_silent`: the Node was silent before the power-off, so that an unchanged Lease is enough. Else a kubelet may
+/// be alive between two renewals, and one and a half renewal intervals without a change are waited for.
 pub fn silence(
-    reports: &[ReportRead],
+    reports: &[Reading<NodeReport>],
     known_silent: bool,
     proof_began: Timestamp,
     proof_newest: Timestamp,
@@ -188,21 +168,21 @@ pub fn silence(
     let unchanged = earlier
         .iter()
         .rev()
-        .take_while(|read| !read.report.differs_from(&last.report))
+        .take_while(|read| !read.found.differs_from(&last.found))
         .count();
     let base_index = earlier.len().saturating_sub(unchanged);
     let base = earlier.get(base_index).unwrap_or(last);
     let before_change = base_index.checked_sub(1).and_then(|index| earlier.get(index));
     if before_change.is_some_and(|read| read.began >= proof_began) && base.began >= proof_began {
-        return Silence::Reporting { seen: base.began };
+        return Silence::Reporting(base.began);
     }
     let established = known_silent && before_change.is_none() && base.began <= proof_began;
     let needed = if established {
         SignedDuration::ZERO
     } else {
-        quiet_window(&last.report)
+        quiet_window(&last.found)
     };
-    let quiet_until = base.began.saturating_add(needed).unwrap_or(Timestamp::MAX);
+    let quiet_until = after(base.began, needed);
     if last.began < quiet_until {
         return Silence::ReadAt(quiet_until);
     }
@@ -216,8 +196,8 @@ pub fn silence(
 /// One and a half renewal intervals. A kubelet renews its Lease every quarter of its duration.
 /// Source: kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`.
 pub fn quiet_window(report: &NodeReport) -> SignedDuration {
-    let duration = report.lease_duration.unwrap_or(SignedDuration::from_secs(40));
-    let window = duration.checked_mul(3).and_then(|tripled| tripled.checked_div(8));
+    let tripled = report.lease_duration().checked_mul(3);
+    let window = tripled.and_then(|tripled| tripled.checked_div(8));
     window
         .unwrap_or(SignedDuration::from_secs(15))
         .max(SignedDuration::from_secs(1))

@@ -4,6 +4,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::doubling;
+
 /// How workloads of a host that is proven off are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum FencingMode {
@@ -95,14 +97,7 @@ pub struct Retries {
 impl Retries {
     /// The pause after `failed` attempts (1 for the first failure).
     pub fn pause_after(&self, failed: u32) -> SignedDuration {
-        let mut pause = self.backoff;
-        for _ in 1..failed {
-            pause = pause.saturating_mul(2);
-            if pause >= self.max_backoff {
-                break;
-            }
-        }
-        pause.min(self.max_backoff)
+        doubling(self.backoff, failed, self.max_backoff)
     }
 }
 

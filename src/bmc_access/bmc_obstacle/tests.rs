@@ -39,17 +39,15 @@ fn text() -> String {
 
 fn before_anything_is_sent() -> Vec<Row> {
     let key = "password";
-    let credentials = CredentialsError::Missing { key };
+    let credentials = CredentialsError::Missing(key);
     vec![
         lasts(
-            BmcError::ProtocolNotAllowed {
-                protocol: Protocol::Ipmi,
-            },
+            BmcError::ProtocolNotAllowed(Protocol::Ipmi),
             "BmcProtocolNotAllowed",
             Reason::BmcProtocolNotAllowed,
         ),
         lasts(
-            BmcError::CredentialsUnusable { error: credentials },
+            BmcError::CredentialsUnusable(credentials),
             "BmcCredentialsUnusable",
             Reason::BmcCredentialsMissing,
         ),
@@ -71,7 +69,7 @@ fn before_anything_is_sent() -> Vec<Row> {
             Reason::BmcAddressNotAllowed,
         ),
         lasts(
-            BmcError::TrustUnusable { cause: text() },
+            BmcError::TrustUnusable(text()),
             "BmcTrustUnusable",
             Reason::BmcTlsUntrusted,
         ),
@@ -84,9 +82,7 @@ fn before_anything_is_sent() -> Vec<Row> {
             Reason::BmcUnreachable,
         ),
         passes(
-            BmcError::Resting {
-                left: Duration::from_secs(3),
-            },
+            BmcError::Resting(Duration::from_secs(3)),
             "BmcResting",
             Reason::BmcNotReady,
         ),
@@ -96,17 +92,17 @@ fn before_anything_is_sent() -> Vec<Row> {
 }
 
 fn on_the_way() -> Vec<Row> {
-    let unreachable = BmcError::Unreachable { cause: text() };
-    let tls = |failure| BmcError::Tls { failure };
+    let unreachable = BmcError::Unreachable(text());
+    let tls = |failure| BmcError::Tls(failure);
     vec![
         passes(unreachable, "BmcUnreachable", Reason::BmcUnreachable),
         passes(
-            BmcError::NoAnswer { cause: text() },
+            BmcError::NoAnswer(text()),
             "BmcUnreachable",
             Reason::BmcUnreachable,
         ),
         passes(
-            BmcError::UnknownOutcome { cause: text() },
+            BmcError::UnknownOutcome(text()),
             "BmcOutcomeUnknown",
             Reason::BmcUnreachable,
         ),
@@ -121,7 +117,7 @@ fn on_the_way() -> Vec<Row> {
             Reason::BmcProtocolError,
         ),
         passes(
-            tls(TlsFailure::Other { detail: text() }),
+            tls(TlsFailure::Other(text())),
             "BmcTlsFailed",
             Reason::BmcUnreachable,
         ),
@@ -144,39 +140,29 @@ fn what_redfish_says() -> Vec<Row> {
             "BmcCredentialsRejected",
             Reason::BmcCredentialsRejected,
         ),
-        lasts(
-            BmcError::Forbidden { text: text() },
-            "BmcForbidden",
-            Reason::BmcForbidden,
-        ),
+        lasts(BmcError::Forbidden(text()), "BmcForbidden", Reason::BmcForbidden),
         lasts(
             BmcError::SessionsUnsupported,
             "BmcSessionsUnsupported",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::NotRedfish { found: text() },
+            BmcError::NotRedfish(text()),
             "BmcNotRedfish",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::Redirected {
-                status: 307,
-                to: text(),
-            },
+            BmcError::Redirected(307, text()),
             "BmcRedirected",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::ForeignReference {
-                what: "session",
-                problem: text(),
-            },
+            BmcError::ForeignReference("session", text()),
             "BmcForeignReference",
             Reason::BmcProtocolError,
         ),
         lasts(
-            BmcError::TooLarge { limit: 1 },
+            BmcError::TooLarge(1),
             "BmcAnswerTooLarge",
             Reason::BmcProtocolError,
         ),
@@ -220,10 +206,7 @@ fn about_the_system() -> Vec<Row> {
             Reason::BmcCommandRefused,
         ),
         lasts(
-            BmcError::CommandNotOffered {
-                command: Verb::PowerOff,
-                offered: text(),
-            },
+            BmcError::CommandNotOffered(Verb::PowerOff, text()),
             "BmcCommandNotOffered",
             Reason::BmcCommandRefused,
         ),
@@ -232,31 +215,28 @@ fn about_the_system() -> Vec<Row> {
 
 fn what_ipmi_says() -> Vec<Row> {
     let refused = |busy| IpmiError::Refused { text: text(), busy };
-    let unanswered = IpmiError::LoginUnanswered {
-        step: "message 3",
-        cause: text(),
-    };
+    let unanswered = IpmiError::LoginUnanswered("message 3", text());
     vec![
         lasts(
-            IpmiError::LoginRejected { text: text() }.into(),
+            IpmiError::LoginRejected(text()).into(),
             "BmcCredentialsRejected",
             Reason::BmcCredentialsRejected,
         ),
         lasts(unanswered.into(), "BmcLoginUnanswered", Reason::BmcUnreachable),
         lasts(
-            IpmiError::PrivilegeDenied { text: text() }.into(),
+            IpmiError::PrivilegeDenied(text()).into(),
             "BmcForbidden",
             Reason::BmcForbidden,
         ),
         lasts(
-            IpmiError::NoCipherSuite { refusals: text() }.into(),
+            IpmiError::NoCipherSuite(text()).into(),
             "BmcNoCipherSuite",
             Reason::BmcProtocolError,
         ),
         lasts(refused(false).into(), "BmcIpmiError", Reason::BmcProtocolError),
         passes(refused(true).into(), "BmcIpmiError", Reason::BmcNotReady),
         lasts(
-            IpmiError::Malformed { found: text() }.into(),
+            IpmiError::Malformed(text()).into(),
             "BmcNotIpmi",
             Reason::BmcProtocolError,
         ),
@@ -275,18 +255,15 @@ fn in_place_of_redfish() -> Vec<Row> {
         ipmi: Box::new(ipmi),
     };
     let uuid = |text| SystemUuid::parse(text).unwrap();
-    let unproven = || BmcError::GuidUnproven { said: text() };
+    let unproven = || BmcError::GuidUnproven(text());
     let another = BmcError::IdentityMismatch {
         expected: uuid("4c4c4544-0042-3010-8054-b7c04f565931"),
         found: uuid("4c4c4544-0042-3010-8054-b7c04f565932"),
     };
-    let rejected = IpmiError::LoginRejected { text: text() };
-    let long = CredentialsError::TooLongForIpmi {
-        key: "password",
-        limit: 20,
-    };
-    let too_long = BmcError::CredentialsUnusable { error: long };
-    let silent = BmcError::NoAnswer { cause: text() };
+    let rejected = IpmiError::LoginRejected(text());
+    let long = CredentialsError::TooLongForIpmi("password", 20);
+    let too_long = BmcError::CredentialsUnusable(long);
+    let silent = BmcError::NoAnswer(text());
     let failed = |ipmi, reason| passes(after(ipmi), "BmcFallbackFailed", reason);
     vec![
         lasts(unproven(), "BmcGuidUnproven", Reason::IdentityUnproven),
@@ -315,7 +292,7 @@ fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
         let error = &row.error;
         assert_eq!(error.reason(), row.counted, "{error:?}");
         assert_eq!(error.is_transient(), row.transient, "{error:?}");
-        let unknown = matches!(error, BmcError::UnknownOutcome { .. });
+        let unknown = matches!(error, BmcError::UnknownOutcome(_));
         assert_eq!(error.may_have_been_executed(), unknown, "{error:?}");
         let found = obstacle("BareMetalHost metal3/worker-0", error);
         assert_eq!(found.reason, row.reason, "{error:?}");
@@ -336,40 +313,40 @@ const VARIANTS: usize = 35;
 /// Makes a new kind of error a compile error here: give it a row above.
 fn variant(error: &BmcError) -> &'static str {
     match error {
-        BmcError::ProtocolNotAllowed { .. } => "ProtocolNotAllowed",
-        BmcError::CredentialsUnusable { .. } => "CredentialsUnusable",
+        BmcError::ProtocolNotAllowed(_) => "ProtocolNotAllowed",
+        BmcError::CredentialsUnusable(_) => "CredentialsUnusable",
         BmcError::InsecureTransport { .. } => "InsecureTransport",
         BmcError::AddressNotAllowed { .. } => "AddressNotAllowed",
         BmcError::Unresolvable { .. } => "Unresolvable",
-        BmcError::Unreachable { .. } => "Unreachable",
-        BmcError::NoAnswer { .. } => "NoAnswer",
-        BmcError::UnknownOutcome { .. } => "UnknownOutcome",
-        BmcError::Tls { .. } => "Tls",
-        BmcError::TrustUnusable { .. } => "TrustUnusable",
+        BmcError::Unreachable(_) => "Unreachable",
+        BmcError::NoAnswer(_) => "NoAnswer",
+        BmcError::UnknownOutcome(_) => "UnknownOutcome",
+        BmcError::Tls(_) => "Tls",
+        BmcError::TrustUnusable(_) => "TrustUnusable",
         BmcError::AuthenticationRejected { .. } => "AuthenticationRejected",
-        BmcError::Forbidden { .. } => "Forbidden",
+        BmcError::Forbidden(_) => "Forbidden",
         BmcError::SessionsUnsupported => "SessionsUnsupported",
-        BmcError::NotRedfish { .. } => "NotRedfish",
-        BmcError::Redirected { .. } => "Redirected",
+        BmcError::NotRedfish(_) => "NotRedfish",
+        BmcError::Redirected(..) => "Redirected",
         BmcError::AmbiguousSystem { .. } => "AmbiguousSystem",
         BmcError::NoSuchSystem { .. } => "NoSuchSystem",
         BmcError::IdentityMismatch { .. } => "IdentityMismatch",
         BmcError::MissingResetTarget => "MissingResetTarget",
-        BmcError::ForeignReference { .. } => "ForeignReference",
-        BmcError::CommandNotOffered { .. } => "CommandNotOffered",
+        BmcError::ForeignReference(..) => "ForeignReference",
+        BmcError::CommandNotOffered(..) => "CommandNotOffered",
         BmcError::TooLate => "TooLate",
         BmcError::NotRead => "NotRead",
         BmcError::Http { .. } => "Http",
-        BmcError::Resting { .. } => "Resting",
-        BmcError::TooLarge { .. } => "TooLarge",
+        BmcError::Resting(_) => "Resting",
+        BmcError::TooLarge(_) => "TooLarge",
         BmcError::FallbackFailed { .. } => "FallbackFailed",
-        BmcError::GuidUnproven { .. } => "GuidUnproven",
-        BmcError::Ipmi(IpmiError::LoginRejected { .. }) => "LoginRejected",
-        BmcError::Ipmi(IpmiError::LoginUnanswered { .. }) => "LoginUnanswered",
-        BmcError::Ipmi(IpmiError::PrivilegeDenied { .. }) => "PrivilegeDenied",
-        BmcError::Ipmi(IpmiError::NoCipherSuite { .. }) => "NoCipherSuite",
+        BmcError::GuidUnproven(_) => "GuidUnproven",
+        BmcError::Ipmi(IpmiError::LoginRejected(_)) => "LoginRejected",
+        BmcError::Ipmi(IpmiError::LoginUnanswered(..)) => "LoginUnanswered",
+        BmcError::Ipmi(IpmiError::PrivilegeDenied(_)) => "PrivilegeDenied",
+        BmcError::Ipmi(IpmiError::NoCipherSuite(_)) => "NoCipherSuite",
         BmcError::Ipmi(IpmiError::Refused { .. }) => "Refused",
-        BmcError::Ipmi(IpmiError::Malformed { .. }) => "Malformed",
+        BmcError::Ipmi(IpmiError::Malformed(_)) => "Malformed",
         BmcError::Ipmi(IpmiError::EarlierCommandUnderWay) => "EarlierCommandUnderWay",
     }
 }

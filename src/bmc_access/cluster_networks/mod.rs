@@ -1,7 +1,6 @@
 //! What the cluster uses itself: addresses of Services, pods, Nodes and the API server, which are no BMC's.
 //!
-//! Pods and Nodes are read off the cache of Nodes when an address is in question. The rest is read now and
-//! then, and what was read last holds until something else is: such ranges are added, hardly ever changed.
+//! Ranges of pods and Nodes come from the cache. The rest is read now and then, and what was read last holds.
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +12,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::BmcRules;
-use remediator_api::views::network::NETWORK_NAME;
+use remediator_api::views::openshift_config::CONFIG_NAME;
 use remediator_api::views::{Node, OpenShiftNetwork, cidr};
 use remediator_bmc::{AllowedNetworks, BmcAddress, Host, RangeUse, ReservedRange};
 use remediator_core::facts::Obstacle;
@@ -70,45 +69,37 @@ impl ClusterNetworks {
     async fn refresh(&self) -> Duration {
         let read = read(&self.client, &self.api_server).await;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        match read {
+        let obstacle = match read {
             Ok(ranges) => {
                 *known = Ok(ranges.into());
                 return REREAD;
             }
-            Err(obstacle) => {
-                let detail = obstacle.detail.as_str();
-                match &mut *known {
-                    Ok(_) => tracing::warn!(detail, "what was known of the cluster's own networks holds"),
-                    Err(before) if before.detail != detail => {
-                        tracing::warn!(
-                            detail,
-                            "no BMC is spoken to until the cluster's own networks are known"
-                        );
-                        *before = obstacle;
-                    }
-                    Err(_) => {}
-                }
+            Err(obstacle) => obstacle,
+        };
+        let detail = obstacle.detail.as_str();
+        match &mut *known {
+            Ok(_) => tracing::warn!(detail, "what was known of the cluster's own networks holds"),
+            Err(before) if before.detail != detail => {
+                tracing::warn!(
+                    detail,
+                    "no BMC is spoken to until the cluster's own networks are known"
+                );
+                *before = obstacle;
             }
+            Err(_) => {}
         }
         RETRY
     }
 
-    /// Where a BMC may be that has this address. The Nodes are those [`that_matter`].
-    ///
-    /// # Errors
-    /// The obstacle, when it is not known what the cluster uses.
+    /// The networks in which a BMC with this address may be. The Nodes are those [`that_matter`].
     pub(crate) fn allowed(
         &self,
         rules: &BmcRules,
         address: &BmcAddress,
         nodes: &[Arc<Guarded<Node>>],
     ) -> Result<AllowedNetworks, Obstacle> {
-        let known = self
-            .known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()?;
-        let mut ranges = known.to_vec();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut ranges = known?.to_vec();
         for node in nodes {
             ranges.extend(of_node(node)?);
         }
@@ -117,23 +108,15 @@ impl ClusterNetworks {
 }
 
 /// The ranges of Services, the API server's addresses, and the pods' where OpenShift's Network says so.
-///
-/// # Errors
-/// The obstacle, when anything of it that the server has cannot be read.
 async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
-    let addresses = api_server.iter();
-    let mut ranges: Vec<_> = addresses
-        .filter_map(|address| ReservedRange::of_address(*address, RangeUse::ApiServer))
-        .collect();
+    let of_api_server = |address: &IpAddr| ReservedRange::of_address(*address, RangeUse::ApiServer);
+    let mut ranges: Vec<_> = api_server.iter().filter_map(of_api_server).collect();
     ranges.extend(of_services(client).await?);
     ranges.extend(of_openshift(client).await?);
     Ok(ranges)
 }
 
-/// What a Node says: the range of its pods, and its own addresses.
-///
-/// # Errors
-/// The obstacle, when the Node cannot be read.
+/// The ranges of a Node's pods, and its own addresses.
 fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
     let node = node.0.as_ref().map_err(|invalid| {
         let name = invalid.metadata.name.as_deref().unwrap_or_default();
@@ -146,8 +129,7 @@ fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, 
     Ok(indexes::ranges(node))
 }
 
-/// The Nodes of the cache that may forbid an address: those that use it, and those of which nobody knows what they
-/// use. A name may mean any address.
+/// The Nodes of the cache that may forbid an address: those that use it, and unreadable ones. A name may mean any.
 pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Guarded<Node>>> {
     let Host::Ip(address) = host else {
         return nodes.all();
@@ -162,18 +144,18 @@ pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Gu
 /// Kubernetes 1.33 and newer keep the ranges of Services as objects (KEP-1880); older servers do not tell.
 async fn of_services(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
     let api = Api::<ServiceCIDR>::all(client.clone());
-    let all = ListParams::default();
-    let found = list("listing the ServiceCIDRs", &api, &all, |_| true).await;
+    let found = list("listing the ServiceCIDRs", &api, &ListParams::default(), |_| true).await;
     let mut ranges = Vec::new();
     for object in served("ServiceCIDRs", found)?.unwrap_or_default() {
         let texts = object.spec.as_ref().and_then(|spec| spec.cidrs.as_deref());
         for text in texts.unwrap_or_default() {
-            let range = cidr::parse(text).ok_or_else(|| {
+            let name = object.name_any();
+            let wrong = || {
                 unknown(&format!(
-                    "\"{text}\" of ServiceCIDR {} is no range of addresses",
-                    object.name_any()
+                    "\"{text}\" of ServiceCIDR {name} is no range of addresses"
                 ))
-            })?;
+            };
+            let range = cidr::parse(text).ok_or_else(wrong)?;
             ranges.push(ReservedRange::new(range, RangeUse::Services));
         }
     }
@@ -183,19 +165,19 @@ async fn of_services(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
 /// OpenShift keeps the ranges of pods and Services in an object of its own: its Nodes have no podCIDRs.
 async fn of_openshift(client: &Client) -> Result<Vec<ReservedRange>, Obstacle> {
     let api = Api::<Guarded<OpenShiftNetwork>>::all(client.clone());
-    let found = within("reading OpenShift's Network", api.get(NETWORK_NAME)).await;
+    let found = within("reading OpenShift's Network", api.get(CONFIG_NAME)).await;
     let status = match served("OpenShift's Network", found)? {
         None => return Ok(Vec::new()),
         Some(Guarded(Ok(network))) => network.status.unwrap_or_default(),
         Some(Guarded(Err(invalid))) => {
-            return Err(unknown(&format!("Network {NETWORK_NAME}: {}", invalid.error)));
+            return Err(unknown(&format!("Network {CONFIG_NAME}: {}", invalid.error)));
         }
     };
-    let reserved = |used_for| move |range: IpNet| ReservedRange::new(range, used_for);
-    let pods = status.cluster_network.into_iter().map(|network| network.cidr);
+    let pods = status.cluster_network.into_iter();
+    let pods = pods.map(|network| ReservedRange::new(network.cidr, RangeUse::Pods));
     let services = status.service_network.into_iter();
-    let pods = pods.map(reserved(RangeUse::Pods));
-    Ok(pods.chain(services.map(reserved(RangeUse::Services))).collect())
+    let services = services.map(|range| ReservedRange::new(range, RangeUse::Services));
+    Ok(pods.chain(services).collect())
 }
 
 /// What a server answered; nothing, when it does not serve the kind or has no such object.

@@ -232,7 +232,7 @@ proptest! {
         address in (0..4_u8, 0..4_u8),
         is_mapped in any::<bool>(),
     ) {
-        let (store, _, mut cache) = SharedCache::new();
+        let (store, mut cache) = SharedCache::new();
         for (number, (pods, own, length, is_unreadable)) in nodes.into_iter().enumerate() {
             let range = format!("10.0.{pods}.0/{length}");
             let node = json!({

@@ -7,18 +7,17 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-/// BMCs that have to reject a version of a Secret, while none has taken it, until it counts as
-/// wrong for all of them. One is not enough: a single BMC with another password, or a hostile one,
-/// would otherwise stop the remediation of every host that shares the Secret. More would lock an
-/// account that they share.
+/// BMCs that have to reject a version of a Secret, while none has taken it, until it counts as wrong for all.
+/// One is not enough: a single BMC with another password, or a hostile one, would stop the remediation of every
+/// host that shares the Secret. More would lock an account that they share.
 const REJECTED_EVERYWHERE: usize = 3;
 
 /// Versions of one Secret that are remembered: a conversation that began under an older one may still end in a
-/// rejection after the next was offered, and what is known of each must stay apart.
+/// rejection after the next was offered.
 const VERSIONS: usize = 3;
 
-/// What this process knows of the Secrets that it has offered. BMCs are told apart by
-/// [`BmcAddress::service`](remediator_bmc::BmcAddress::service): all systems behind one count its logins together.
+/// What this process knows of the Secrets that it has offered, by
+/// [`BmcAddress::service`](remediator_bmc::BmcAddress::service): all systems behind one BMC count together.
 #[derive(Debug, Default)]
 pub(crate) struct RejectedCredentials {
     /// The version that was offered first comes first.
@@ -73,15 +72,13 @@ impl RejectedCredentials {
     fn with(&self, secret: &str, version: &str, note: impl FnOnce(&mut Offered)) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let versions = secrets.entry(secret.to_owned()).or_default();
-        let known = versions.iter().position(|offered| offered.version == version);
-        if known.is_none() {
+        if !versions.iter().any(|offered| offered.version == version) {
             versions.push_back(Offered {
                 version: version.to_owned(),
                 ..Offered::default()
             });
         }
-        let last = versions.len().saturating_sub(1);
-        if let Some(offered) = versions.get_mut(known.unwrap_or(last)) {
+        if let Some(offered) = versions.iter_mut().find(|offered| offered.version == version) {
             note(offered);
         }
         if versions.len() > VERSIONS {

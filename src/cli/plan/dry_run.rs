@@ -6,7 +6,7 @@ use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Observation};
 use remediator_core::facts::{Facts, Host, Lookup, Obstacle, Origin};
 use remediator_core::journal::Journal;
-use remediator_core::observed::NodeLeaseRead;
+use remediator_core::observed::Reading;
 use remediator_core::step::step;
 
 use crate::api_call::ShellError;
@@ -39,7 +39,7 @@ pub(super) async fn dry_run(
             now,
         );
         // As if the trigger were there, where it is what asks.
-        if let Lookup::Present(machine) = &mut facts.world.machine {
+        if let Lookup::Present(machine) = &mut facts.objects.machine {
             machine.state.triggered = facts.origin == Origin::Annotation;
         }
         let decision = step(&Journal::default(), &facts, now);
@@ -48,11 +48,11 @@ pub(super) async fn dry_run(
     let mut memory = Memory::default();
     let (mut facts, mut decision) = known(&memory);
     if decision.act == Some(Act::Observe(Observation::NodeLease))
-        && let Lookup::Present(node) = &facts.world.node
+        && let Lookup::Present(node) = &facts.objects.node
     {
         let began = sources.clock.now();
         match node_lease::look(sources, &nodes, &node.name).await {
-            Ok(lease) => memory.observed.note_node_lease(NodeLeaseRead { began, lease }),
+            Ok(lease) => memory.observed.note_node_lease(Reading { began, found: lease }),
             Err(unknown) => memory.observed.note_node_lease_failure(began, unknown),
         }
         (facts, decision) = known(&memory);
@@ -71,7 +71,7 @@ pub(super) async fn dry_run(
 }
 
 fn next(facts: &Facts, host: &Host) -> String {
-    let node = facts.world.node.present();
+    let node = facts.objects.node.present();
     let uuid = match node {
         Some(node) => node.system_uuid.clone(),
         None => host.stated_uuid.as_ref().map(ToString::to_string),

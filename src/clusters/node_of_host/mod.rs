@@ -1,21 +1,19 @@
-//! The Node that has the system UUID of a host whose Machine has no Node, or otherwise is that Machine's: there
-//! has to be none.
-
-mod live;
-
-pub(crate) use live::live;
+//! The Node of a host whose Machine has none: one with its system UUID, or that is otherwise the Machine's. There has to
+//! be none.
 
 use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
+use crate::api_call::{ShellError, each};
 use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::{Bearing, Marks, Search, bearing};
-use crate::watch::caches;
+use crate::clusters::node_match::{Bearing, LISTING, Marks, Search, Searched, bearing};
+use crate::clusters::workload::NODES_PAGE;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::NodeIndex;
@@ -27,16 +25,13 @@ pub(crate) fn machine_spoken_of(node: &Node) -> Option<(String, String)> {
     Some((namespace.to_owned(), name.to_owned()))
 }
 
-/// Whether a Machine is of this Cluster. A Node that speaks of such a Machine is a witness that a kubeconfig leads
-/// to this Cluster and not to another one, in which no host of this one would be found.
+/// Whether a Machine is of this Cluster. A Node that speaks of such a Machine is a witness that a kubeconfig leads to
+/// this Cluster, and not to another one without this host.
 pub(crate) fn is_of_cluster(machine: &Machine, key: &ClusterKey) -> bool {
     ClusterKey::of(machine).as_ref() == Some(key)
 }
 
-/// Where to look for a Node, and by what it is told.
-///
-/// # Errors
-/// Why that is not known, as a text.
+/// Where to look for a Node, and its marks.
 pub(crate) fn both<'a, N>(
     nodes: &'a Result<N, Obstacle>,
     marks: &'a Result<Marks, String>,
@@ -51,18 +46,13 @@ pub(crate) fn both<'a, N>(
 /// Whether a Node shows that it is in the right cluster. The daemon's own is the right one.
 fn is_witness(of: Option<&ClusterKey>, machines: &IndexedStore<Machine>, node: &Node) -> bool {
     let Some(key) = of else { return true };
-    let machine =
-        machine_spoken_of(node).and_then(|(namespace, name)| caches::find(machines, Some(&namespace), &name));
-    machine.is_some_and(|guarded| {
-        guarded
-            .0
-            .as_ref()
-            .is_ok_and(|machine| is_of_cluster(machine, key))
-    })
+    let machine = machine_spoken_of(node).and_then(|(namespace, name)| machines.get(Some(&namespace), &name));
+    let is_of_cluster = |machine: &Machine| is_of_cluster(machine, key);
+    machine.is_some_and(|guarded| guarded.0.as_ref().is_ok_and(is_of_cluster))
 }
 
-/// The Node that is told by the marks, as the caches have it, of the cluster in which the Machine's would be; or
-/// the one with that UUID of any other that is connected.
+/// The Node with the marks, as the caches have it, of the cluster in which the Machine's would be; or one with that UUID
+/// of any other that is connected.
 pub(crate) fn known(
     clusters: &Clusters,
     nodes: &Result<NodeCluster, Obstacle>,
@@ -100,14 +90,13 @@ fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup
     search.ended(witnessed)
 }
 
-/// Whether a Node of a workload cluster shows that it is the right one. Whose Machines are known, it is the first.
+/// Whether a Node of a workload cluster shows that it is the right one.
 fn has_witness(nodes: &IndexedStore<Node>, is_witness: impl Fn(&Node) -> bool) -> bool {
     let shows = |guarded: &Guarded<Node>| guarded.0.as_ref().is_ok_and(&is_witness);
     nodes.first_by(&NodeIndex::OfClusterApi, shows).is_some()
 }
 
-/// The cluster that a Node is in which [`known`] found: its Lease is there. In another one, a Node of the same name
-/// is another Node, so the UID decides.
+/// The cluster of a Node that [`known`] found: its Lease is there. Names may be the same in many, so the UID decides.
 ///
 /// # Errors
 /// When it is in none of them any more.
@@ -128,6 +117,40 @@ fn holding(mut clusters: impl Iterator<Item = NodeCluster>, node: &facts::Node) 
         let there = cluster.find(&node.name);
         there.is_some_and(|there| there.uid().as_ref() == Some(&node.uid))
     })
+}
+
+/// The Node with the marks, read live, of the cluster in which the Machine's would be. The list is begun after this was
+/// asked.
+pub(crate) async fn live(
+    clusters: &Clusters,
+    nodes: &NodeCluster,
+    marks: Marks,
+) -> Result<Searched, ShellError> {
+    let machines = clusters.caches.of(MachineApi::ClusterApi).machines.clone();
+    let (client, of, clock) = (nodes.client.clone(), nodes.of.clone(), clusters.clock.clone());
+    let search = move |asked: Vec<Marks>| {
+        let (machines, of) = (machines.clone(), of.clone());
+        let (api, began) = (Api::<Guarded<Node>>::all(client.clone()), clock.now());
+        async move {
+            let is_witness = |node: &Node| is_witness(of.as_ref(), &machines, node);
+            let mut searches: Vec<_> = asked.into_iter().map(Search::of).collect();
+            // One is enough.
+            let mut witnessed = false;
+            let look_at = |guarded: Guarded<Node>| {
+                witnessed = witnessed || guarded.0.as_ref().is_ok_and(is_witness);
+                for search in &mut searches {
+                    search.look_at(&guarded);
+                }
+            };
+            each(LISTING, &api, &ListParams::default().limit(NODES_PAGE), look_at).await?;
+            let ended = searches.into_iter().map(|search| Searched {
+                began,
+                found: search.ended(witnessed),
+            });
+            Ok(ended.collect())
+        }
+    };
+    nodes.searches.ask(marks, search).await
 }
 
 #[cfg(test)]

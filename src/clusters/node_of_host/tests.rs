@@ -100,7 +100,7 @@ fn key(name: &str) -> ClusterKey {
 
 #[test]
 fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
-    let (machines, _, mut cache) = SharedCache::new();
+    let (machines, mut cache) = SharedCache::new();
     let (node, stranger) = (node("w", OTHER).0.unwrap(), node("x", OTHER).0.unwrap());
     let is_witness = |of: &str, node: &Node| is_witness(Some(&key(of)), &machines, node);
     assert!(!is_witness("blue", &node), "no Machine is known");
@@ -118,7 +118,7 @@ fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
 #[tokio::test]
 async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
     let cluster = |of: Option<&str>, uid: &str| {
-        let (nodes, _, mut cache) = SharedCache::new();
+        let (nodes, mut cache) = SharedCache::new();
         let node = json!({"metadata": {"name": "one", "uid": uid}});
         cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
@@ -214,7 +214,7 @@ proptest! {
         });
         let machine: Machine = serde_json::from_value(machine).unwrap();
         let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
-        let (store, _, mut cache) = SharedCache::new();
+        let (store, mut cache) = SharedCache::new();
         for node in nodes {
             cache.apply(&Event::Apply(node));
         }

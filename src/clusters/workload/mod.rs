@@ -1,10 +1,6 @@
-//! Workload clusters of Cluster API: their Nodes live behind a client of their own, made from the Secret
-//! `<cluster>-kubeconfig` in the namespace of the Cluster. Each is looked after by a task of its own, so
-//! that one that does not answer holds up nobody else's.
-//!
-//! Of what an API answers no more is read and kept than is bounded here (`bounded`, `load`).
-//!
-//! A cluster is connected to when somebody asks for its Nodes, and let go when nobody did for a while.
+//! Workload clusters of Cluster API. The client of each is made from the Secret `<cluster>-kubeconfig` in the namespace
+//! of the Cluster, and a task of its own keeps it connected from when somebody asks for its Nodes until nobody did for
+//! a while. What its API answers is bounded (`bounded`, `load`).
 
 mod bounded;
 mod connection;
@@ -12,7 +8,7 @@ mod kubeconfig;
 mod load;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::channel::mpsc;
@@ -27,7 +23,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::watch::change_events::{ChangeHandler, ChangeSender, MhcChange};
+use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::indexes::NodeIndex;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
@@ -35,7 +31,7 @@ use crate::watch::node_identities::ChangedNode;
 /// Nodes of a workload cluster that are asked for at once.
 pub(crate) const NODES_PAGE: u32 = 50;
 
-/// How long after it was asked for last a cluster is still watched.
+/// How long a cluster is watched after it was asked for last.
 const KEPT_FOR: Duration = Duration::from_mins(30);
 
 /// Something that is not as it was in a workload cluster.
@@ -61,18 +57,12 @@ struct Shared {
 }
 
 struct Entry {
-    state: State,
-    wanted: Instant,
-    task: AbortHandle,
-}
-
-/// What is known of a cluster.
-#[derive(Debug)]
-struct State {
     /// As it was connected to last.
     nodes: Option<NodeCluster>,
     /// Why it cannot be asked now, if it cannot.
     trouble: Option<String>,
+    wanted: Instant,
+    task: AbortHandle,
 }
 
 impl Drop for Shared {
@@ -101,38 +91,34 @@ impl WorkloadClusters {
         }))
     }
 
-    /// The Nodes of a cluster.
-    ///
-    /// # Errors
-    /// The obstacle, when they cannot be asked for now. Listeners are told when that has changed.
+    /// The Nodes of a cluster. Listeners are told when it has changed whether they can be asked for.
     pub(crate) fn nodes(&self, key: &ClusterKey) -> Result<NodeCluster, Obstacle> {
-        let mut entries = self.entries();
+        let mut entries = self.0.entries();
         let entry = entries.entry(key.clone()).or_insert_with(|| self.begin(key));
         // One that ended by itself would leave what it saw last standing for ever.
         if entry.task.is_finished() {
             *entry = self.begin(key);
         }
         entry.wanted = Instant::now();
-        match (&entry.state.trouble, &entry.state.nodes) {
+        match (&entry.trouble, &entry.nodes) {
             (None, Some(nodes)) => Ok(nodes.clone()),
             (Some(trouble), _) => Err(unreachable(key, trouble)),
             (None, None) => Err(connecting(key)),
         }
     }
 
-    /// Whether a cluster is being connected to for the first time, so that nothing is known of its Nodes yet, not
-    /// even that they cannot be asked for. Listeners are told when that has changed.
+    /// Whether a cluster is being connected to for the first time. Listeners are told when that has changed.
     pub(crate) fn is_awaited(&self, key: &ClusterKey) -> bool {
         // Has it connected to.
         let _ = self.nodes(key);
-        let entries = self.entries();
-        let state = entries.get(key).map(|entry| &entry.state);
-        state.is_none_or(|state| state.nodes.is_none() && state.trouble.is_none())
+        let entries = self.0.entries();
+        let entry = entries.get(key);
+        entry.is_none_or(|entry| entry.nodes.is_none() && entry.trouble.is_none())
     }
 
     /// A Node of a cluster as it was seen last; has nobody connected to.
     pub(crate) fn node(&self, key: &ClusterKey, name: &str) -> Option<Arc<Guarded<Node>>> {
-        self.entries().get(key)?.state.nodes.as_ref()?.find(name)
+        self.0.entries().get(key)?.nodes.as_ref()?.find(name)
     }
 
     /// Keeps clusters connected, whose Nodes nobody asks for now.
@@ -145,11 +131,8 @@ impl WorkloadClusters {
 
     /// The clusters of which the Nodes are known, also where they are known from earlier only.
     pub(crate) fn connected(&self) -> Vec<NodeCluster> {
-        let entries = self.entries();
-        entries
-            .values()
-            .filter_map(|entry| entry.state.nodes.clone())
-            .collect()
+        let entries = self.0.entries();
+        entries.values().filter_map(|entry| entry.nodes.clone()).collect()
     }
 
     /// Nodes that carry our taint in the clusters that can be asked: the one that changed, or all.
@@ -159,10 +142,10 @@ impl WorkloadClusters {
             Some(Change::Cluster(key)) => (Some(key), None),
             Some(Change::Node(key, changed)) => (Some(key), Some(&changed.name)),
         };
-        let entries = self.entries();
+        let entries = self.0.entries();
         let wanted = entries.iter().filter(|(key, _)| of.is_none_or(|of| of == *key));
-        let asked = wanted.filter(|(_, entry)| entry.state.trouble.is_none());
-        let connected = asked.filter_map(|(_, entry)| entry.state.nodes.clone());
+        let asked = wanted.filter(|(_, entry)| entry.trouble.is_none());
+        let connected = asked.filter_map(|(_, entry)| entry.nodes.clone());
         connected
             .flat_map(|nodes| {
                 let mut ours = match name {
@@ -177,8 +160,8 @@ impl WorkloadClusters {
 
     /// Whether Nodes of the cluster are released by the out-of-service taint; yes, where nobody knows.
     pub(crate) fn supports_out_of_service(&self, key: &ClusterKey) -> bool {
-        let entries = self.entries();
-        let nodes = entries.get(key).and_then(|entry| entry.state.nodes.as_ref());
+        let entries = self.0.entries();
+        let nodes = entries.get(key).and_then(|entry| entry.nodes.as_ref());
         nodes.is_none_or(|nodes| nodes.out_of_service_supported)
     }
 
@@ -188,67 +171,58 @@ impl WorkloadClusters {
             key: key.clone(),
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
-            wake: ChangeHandler::of_workload(&self.0.changes, &key.namespace),
             shared: Arc::downgrade(&self.0),
         };
         Entry {
-            state: State {
-                nodes: None,
-                trouble: None,
-            },
+            nodes: None,
+            trouble: None,
             wanted: Instant::now(),
             task: tokio::spawn(keeper.run()).abort_handle(),
         }
     }
-
-    fn entries(&self) -> std::sync::MutexGuard<'_, BTreeMap<ClusterKey, Entry>> {
-        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Shared {
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<ClusterKey, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes what was learned of a cluster.
-    fn note(&self, key: &ClusterKey, change: impl FnOnce(&mut State)) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.get_mut(key) {
-            change(&mut entry.state);
+    fn note(&self, key: &ClusterKey, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries().get_mut(key) {
+            change(entry);
         }
-        drop(entries);
         self.tell(&Change::Cluster(key.clone()));
-        // Who hears no more has ended, and the daemon with it.
+        // The health checker ends with the daemon.
         let _ = self.changes.send(MhcChange::Namespace(key.namespace.clone()));
     }
 
     fn tell(&self, change: &Change) {
         for listener in &self.listeners {
-            // Who listens no more has ended, and the daemon with it.
+            // A listener ends with the daemon.
             let _ = listener.unbounded_send(change.clone());
         }
     }
 
-    /// Whether nobody asked for a cluster in a long time, and no taint of ours is on its Nodes.
+    /// Whether nobody asked for a cluster for [`KEPT_FOR`], and no taint of ours is on its Nodes.
     fn is_unwanted(&self, key: &ClusterKey) -> bool {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.get(key).is_none_or(|entry| {
-            let nodes = entry.state.nodes.as_ref();
-            let tainted =
-                nodes.is_some_and(|nodes| nodes.nodes.first_by(&NodeIndex::Tainted, |_| true).is_some());
-            entry.wanted.elapsed() > KEPT_FOR && !tainted
+        let is_tainted = |nodes: &NodeCluster| nodes.nodes.first_by(&NodeIndex::Tainted, |_| true).is_some();
+        self.entries().get(key).is_none_or(|entry| {
+            entry.wanted.elapsed() > KEPT_FOR && !entry.nodes.as_ref().is_some_and(is_tainted)
         })
     }
 
     fn is_troubled_by(&self, key: &ClusterKey, trouble: &str) -> bool {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = entries.get(key).and_then(|entry| entry.state.trouble.as_deref());
+        let entries = self.entries();
+        let known = entries.get(key).and_then(|entry| entry.trouble.as_deref());
         known == Some(trouble)
     }
 
-    /// Forgets a cluster that nobody asked for in a long time; says whether it did.
+    /// Forgets a cluster that is unwanted; answers whether it did.
     fn let_go(&self, key: &ClusterKey) -> bool {
         let unwanted = self.is_unwanted(key);
         if unwanted {
-            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-            entries.remove(key);
+            self.entries().remove(key);
         }
         unwanted
     }

@@ -26,6 +26,7 @@ async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
     assert!(clusters.nodes(&key).is_err());
     assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
     let ended = clusters
+        .0
         .entries()
         .get(&key)
         .map(|entry| entry.task.clone())
@@ -49,7 +50,7 @@ async fn a_task_that_ended_is_begun_by_the_next_who_asks() {
 async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
     let (clusters, key, mut told) = clusters();
     assert!(clusters.nodes(&key).is_err());
-    let (store, _, mut cache) = SharedCache::new();
+    let (store, mut cache) = SharedCache::new();
     let node = json!({"metadata": {"name": "one", "annotations": {keys::TAINTED_BY_ANNOTATION: "uid"}}});
     let node: Node = serde_json::from_value(node).unwrap();
     cache.apply(&Event::Apply(Guarded(Ok(node))));
@@ -63,9 +64,9 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
     };
     assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
     for (trouble, found) in [(None, 1), (Some("no route".to_owned()), 0)] {
-        clusters.0.note(&key, |state| {
-            state.nodes = Some(nodes.clone());
-            state.trouble = trouble;
+        clusters.0.note(&key, |entry| {
+            entry.nodes = Some(nodes.clone());
+            entry.trouble = trouble;
         });
         assert_eq!(clusters.looked_at(None).len(), found);
     }

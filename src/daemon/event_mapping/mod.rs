@@ -12,13 +12,12 @@ use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 
-use crate::clusters::in_use::machine_of;
+use crate::clusters::machine_of;
 use crate::clusters::workload::{Change as WorkloadChange, WorkloadClusters};
-use crate::watch::caches::{Caches, Guarded, find, readable};
+use crate::watch::caches::{Caches, Guarded, MachineStores, find, readable};
 use crate::watch::indexed_store::{Change, Indexed as _, IndexedStore};
 use crate::watch::indexes::{EndpointIndex, MachineIndex, RemediationIndex};
 use crate::watch::machine_key::remediations_of;
-use crate::watch::machine_stores::MachineStores;
 
 pub(crate) use self::nodes::of_node;
 use self::nodes::{awaits, concerned};

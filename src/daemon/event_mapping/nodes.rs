@@ -12,7 +12,7 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
-use crate::clusters::in_use::machine_of;
+use crate::clusters::machine_of;
 use crate::clusters::node_match::Marks;
 use crate::daemon::event_mapping::{Remediations, active};
 use crate::watch::caches::{Caches, Guarded, find, readable};

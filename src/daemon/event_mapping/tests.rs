@@ -2,7 +2,7 @@ use remediator_api::views::Node;
 use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 use serde_json::{Value, json};
 
-use crate::clusters::in_use::cluster_in_use;
+use crate::clusters::cluster_in_use;
 use crate::daemon::event_mapping::*;
 use crate::watch::node_identities::ChangedNode;
 

@@ -19,32 +19,14 @@ use crate::api_call::{ShellError, list, present, within};
 /// Source: cluster-api-provider-metal3 `config/crd/bases`.
 const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
-/// How long a kind that is not served is not asked for again; and for how long one that was served before has to
-/// be missing: while a definition is changed, its kind is not served for a moment.
+/// How long a kind that is not served is not asked for again, and how long one that was served before has to be
+/// missing: while a definition is changed, its kind is not served for a moment.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-/// The kinds that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Machine,
-    Remediation,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "Metal3Machine",
-            Self::Remediation => "Metal3Remediation",
-        }
-    }
-
-    const fn call(self) -> &'static str {
-        match self {
-            Self::Machine => "reading the Metal3Machine",
-            Self::Remediation => "listing Metal3Remediations",
-        }
-    }
-}
+/// A kind that is read.
+type Kind = &'static str;
+const MACHINE: Kind = "Metal3Machine";
+const REMEDIATION: Kind = "Metal3Remediation";
 
 /// What is known of how a kind is served.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +39,7 @@ enum Served {
     NotAt(Instant),
 }
 
-/// The kinds of cluster-api-provider-metal3 at one API server, with what was learned of how they are served. Copies
-/// share that.
+/// The kinds of cluster-api-provider-metal3 at one API server. Copies share what was learned of them.
 #[derive(Clone)]
 pub(crate) struct Provider {
     pub(super) client: Client,
@@ -76,55 +57,42 @@ impl Provider {
 
     /// The name of a Metal3Remediation of a Machine. None also where the kind is not served: OpenShift has metal3
     /// without it.
-    ///
-    /// # Errors
-    /// A failed call.
     pub(super) async fn remediation(&self, machine: &Machine) -> Result<Option<String>, ShellError> {
         let namespace = machine.namespace().unwrap_or_default();
         let of_machine = |api| async move {
-            let all = ListParams::default();
-            let found = list(Kind::Remediation.call(), &api, &all, |found| {
-                is_about(found, machine)
-            })
-            .await?;
+            let wanted = |found: &DynamicObject| is_about(found, machine);
+            let found = list("listing Metal3Remediations", &api, &ListParams::default(), wanted).await?;
             Ok(found.first().map(ResourceExt::name_any))
         };
-        let found = self.served(Kind::Remediation, &namespace, of_machine).await?;
+        let found = self.served(REMEDIATION, &namespace, of_machine).await?;
         Ok(found.flatten())
     }
 
     /// The name of the BareMetalHost that a Metal3Machine has taken.
-    ///
-    /// # Errors
-    /// The outer error is a failed call, the inner one what is wrong with the Metal3Machine.
     pub(super) async fn host_name(
         &self,
         namespace: &str,
         metal3_machine: &str,
     ) -> Result<Result<String, Obstacle>, ShellError> {
         let name = format!("Metal3Machine {namespace}/{metal3_machine}");
-        let unreadable = |detail| Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)));
         let get = |api: Api<DynamicObject>| async move {
             let read = async { present(api.get(metal3_machine).await, metal3_machine) };
-            within(Kind::Machine.call(), read).await
+            within("reading the Metal3Machine", read).await
         };
-        match self.served(Kind::Machine, namespace, get).await {
+        let detail = match self.served(MACHINE, namespace, get).await {
             Ok(Some(Some(found))) => {
                 let annotation = found.annotations().get(HOST_ANNOTATION);
-                Ok(annotated_host(metal3_machine, annotation.map(String::as_str)))
+                return Ok(annotated_host(metal3_machine, annotation.map(String::as_str)));
             }
             Ok(Some(None)) => {
                 let detail = format!("{name} does not exist");
-                Ok(Err(Obstacle::new(Reason::HostNotFound, detail)))
+                return Ok(Err(Obstacle::new(Reason::HostNotFound, detail)));
             }
-            Ok(None) => unreadable(format!(
-                "{name} cannot be read: the API server does not serve Metal3Machines"
-            )),
-            Err(error) if error.is_forbidden() => {
-                unreadable(format!("this daemon's role does not let it read {name}"))
-            }
-            Err(error) => Err(error),
-        }
+            Ok(None) => format!("{name} cannot be read: the API server does not serve Metal3Machines"),
+            Err(error) if error.is_forbidden() => format!("this daemon's role does not let it read {name}"),
+            Err(error) => return Err(error),
+        };
+        Ok(Err(Obstacle::new(Reason::HostUnreadable, detail)))
     }
 
     /// Reads objects of a kind in a version that is served; `None`: the server has no objects of this kind. An
@@ -146,7 +114,7 @@ impl Provider {
         };
         let others = VERSIONS.into_iter().filter(|version| Some(*version) != first);
         for version in first.into_iter().chain(others) {
-            let of_version = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, kind.name());
+            let of_version = GroupVersionKind::gvk("infrastructure.cluster.x-k8s.io", version, kind);
             let resource = ApiResource::from_gvk(&of_version);
             let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
             match read(api).await {
@@ -161,10 +129,7 @@ impl Provider {
         self.not_served(kind, known)
     }
 
-    /// Notes that a kind is not served.
-    ///
-    /// # Errors
-    /// When it was served a moment ago.
+    /// Notes that a kind is not served, which is an error when it was served a moment ago.
     fn not_served<T>(&self, kind: Kind, known: Option<Served>) -> Result<Option<T>, ShellError> {
         let now = Instant::now();
         let since = match known {
@@ -176,7 +141,7 @@ impl Provider {
         if since.is_none() {
             return Ok(None);
         }
-        let detail = format!("the API server does not serve {} any more", kind.name());
+        let detail = format!("the API server does not serve {kind} any more");
         Err(Obstacle::new(Reason::HostUnreadable, detail).into())
     }
 
@@ -192,8 +157,7 @@ impl Provider {
 }
 
 /// Whether a Metal3Remediation is about a Machine: its owner, where that is one. Cluster API names it after the
-/// Machine; the node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation and,
-/// where it knows the Machine, that for an owner.
+/// Machine; the node-healthcheck-operator after its Node, or has a name generated, with the Node in an annotation.
 /// Source: cluster-api-provider-metal3 `controllers/metal3remediation_controller.go`; node-healthcheck-operator
 /// `internal/controller/resources/manager.go` (`generateRemediationCR`).
 fn is_about(remediation: &DynamicObject, machine: &Machine) -> bool {

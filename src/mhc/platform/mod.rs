@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use remediator_api::views::FeatureGate;
-use remediator_api::views::feature_gate::{FEATURE_GATE_NAME, NO_HEALTH_CHECK_CONTROLLER};
+use remediator_api::views::openshift_config::{CONFIG_NAME, NO_HEALTH_CHECK_CONTROLLER};
 use remediator_core::checker::platform::{LeaseRead, LeaseRecord};
 use remediator_core::machine_api::MachineApi;
 
@@ -100,7 +100,7 @@ fn record(lease: Lease) -> LeaseRecord {
 /// Whether the feature gate that removes the platform's controller is on; none where that cannot be read.
 pub(crate) async fn is_switched_off(client: &Client) -> Option<bool> {
     let gates = Api::<Guarded<FeatureGate>>::all(client.clone());
-    match within("reading the FeatureGate", gates.get_opt(FEATURE_GATE_NAME)).await {
+    match within("reading the FeatureGate", gates.get_opt(CONFIG_NAME)).await {
         Ok(None) => Some(false),
         Ok(Some(gate)) => gate.0.ok().map(|gate| gate.is_on(NO_HEALTH_CHECK_CONTROLLER)),
         // The kind is not served: not OpenShift.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::api::{Api, Patch, PatchParams};
 use remediator_api::guarded::{Guarded, Unreadable};
 use remediator_api::views::MachineHealthCheck;
-use remediator_api::views::cluster_api::{Kind, Version};
+use remediator_api::views::cluster_api::Version;
 use remediator_core::checker::pass::Outcome;
 use remediator_core::machine_api::MachineApi;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ pub(super) async fn write(
         }
         MachineApi::ClusterApi => {
             let served = &context.sources.cluster_api;
-            let checks = served.api(&context.sources.client, Kind::MachineHealthCheck, Some(namespace));
+            let checks = served.api::<MachineHealthCheck>(&context.sources.client, Some(namespace));
             // Else its watch will soon be begun anew, which wakes the checker.
             let as_read = |version: Version| *field(&check.object, "apiVersion") == version.group_version();
             let Some(checks) = checks.filter(|checks| as_read(checks.version)) else {

@@ -83,12 +83,12 @@ impl Admitted {
             stage: if is_admitted { Stage::Admitted } else { own.stage },
             ..own.clone()
         });
-        let reply = admit(&all, &unreadable).of(&own.uid);
+        let reply = admit(&all, &unreadable).remove(&own.uid).unwrap_or_default();
         match &reply {
             Reply::Admitted => {
                 held.insert(own.uid.clone(), own.keys.clone());
             }
-            Reply::NotAsked | Reply::Held(_) => {
+            Reply::NotAsked | Reply::Denied(_) => {
                 held.remove(&own.uid);
             }
         }
@@ -154,11 +154,11 @@ pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRe
     }
     let own = of_caches(remediation);
     let others = others(&context.sources.caches, &own, &Held::default());
-    at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Held)
+    at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Denied)
 }
 
 fn has_ended(one: &Remediation) -> bool {
-    matches!(one.stage, Stage::Failed { .. } | Stage::Over)
+    matches!(one.stage, Stage::Failed(_) | Stage::Over)
 }
 
 /// What the caches know of the others, as far as it may matter to one: those that work on the same, or were admitted
@@ -176,7 +176,7 @@ fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> boo
     let may_work = match stage(other) {
         Stage::Waiting => held.of(uid).is_some(),
         Stage::Over => false,
-        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed { .. } => true,
+        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed(_) => true,
     };
     may_work && own.uid != uid
 }

@@ -33,7 +33,7 @@ fn ask(admitted: &Admitted, uid: &str, others: &[Remediation]) -> Reply {
 }
 
 fn is_held_by(reply: &Reply, name: &str) -> bool {
-    reply.held().is_some_and(|obstacle| {
+    reply.denied().is_some_and(|obstacle| {
         obstacle.reason == Reason::AnotherRemediationActive && obstacle.detail.contains(name)
     })
 }

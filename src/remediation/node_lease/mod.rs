@@ -8,7 +8,7 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::Journal;
 use remediator_core::node_lease::{self, LeaseWrite};
-use remediator_core::observed::NodeLeaseRead;
+use remediator_core::observed::Reading;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, within};
@@ -42,7 +42,7 @@ impl Acting<'_> {
             Err(obstacle) => (Err(obstacle), String::new()),
         };
         match look(&self.context.sources, &nodes, &node).await {
-            Ok(lease) => memory.observed.note_node_lease(NodeLeaseRead { began, lease }),
+            Ok(found) => memory.observed.note_node_lease(Reading { began, found }),
             Err(obstacle) => memory
                 .observed
                 .note_node_lease_failure(self.context.sources.clock.now(), obstacle),

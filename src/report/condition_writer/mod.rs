@@ -45,20 +45,17 @@ impl ConditionWriter {
     pub(crate) fn newest(&self, cached: &ObjectMeta, present: &[Condition]) -> Vec<Condition> {
         let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = cached.uid.as_deref().unwrap_or_default();
-        match by_uid.get(uid) {
-            Some((written, conditions)) if version(cached).is_some_and(|cached| cached < *written) => {
-                conditions.clone()
-            }
-            Some(_) => {
-                by_uid.remove(uid);
-                present.to_vec()
-            }
-            None => present.to_vec(),
+        if let Some((written, conditions)) = by_uid.get(uid)
+            && version(cached).is_some_and(|cached| cached < *written)
+        {
+            return conditions.clone();
         }
+        by_uid.remove(uid);
+        present.to_vec()
     }
 
-    /// Writes the conditions of an object when they say something else than those that stand; answers whether they
-    /// do. An object that is not there any more has none.
+    /// Writes the conditions of an object when they say something new; answers whether they do. An object that is gone
+    /// has none.
     pub(crate) async fn write<K>(
         &self,
         api: &Api<K>,

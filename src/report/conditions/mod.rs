@@ -14,15 +14,12 @@ use remediator_core::phase::{Phase, Reason};
 
 /// Whether we are working on it.
 pub const PROCESSING: &str = "Processing";
-/// Whether the Node is well again: after a proven reboot, or by itself before the host was touched. `False`
-/// makes a NodeHealthCheck take the next step of its ladder at once, which a Node that has recovered must be
-/// spared, also while the operator does not know of that yet, and while it waits with the deletion of the
-/// request (`healthyDelay`). Source: medik8s/node-healthcheck-operator
+/// Whether the Node is well again: after a proven reboot, or by itself before the host was touched. `False` makes a
+/// NodeHealthCheck take the next step of its ladder at once. Source: medik8s/node-healthcheck-operator
 /// `internal/controller/nodehealthcheck_controller.go`, `remediate` and `remediationFailed`.
 pub const SUCCEEDED: &str = "Succeeded";
-/// Whether the Node is gone for good; never with us: it comes back. A NodeHealthCheck asks this when the Node
-/// is missing. Nor where its Machine is replaced: True would keep what has failed from being deleted with the
-/// Node (node-healthcheck-operator `internal/controller/nodehealthcheck_controller.go`).
+/// Whether the Node is gone for good; never with us: it comes back. Nor where its Machine is replaced: True would keep
+/// what has failed from being deleted with the Node (as above).
 pub const PERMANENT_NODE_DELETION_EXPECTED: &str = "PermanentNodeDeletionExpected";
 /// Whether the host is, or in the course of this remediation was, proven off.
 pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
@@ -50,10 +47,9 @@ pub fn is_interrupted(journal: &Journal, told_to_stop: bool) -> bool {
 
 /// Whether these conditions say that it is interrupted.
 pub fn say_interrupted(conditions: &[Condition]) -> bool {
-    let mut processing = conditions
-        .iter()
-        .filter(|condition| condition.type_ == PROCESSING);
-    processing.any(|condition| condition.reason == Reason::RemediationInterruptedByNHC.as_str())
+    let reason = Reason::RemediationInterruptedByNHC.as_str();
+    let mut conditions = conditions.iter();
+    conditions.any(|condition| condition.type_ == PROCESSING && condition.reason == reason)
 }
 
 /// The conditions that a journal amounts to. A condition whose status stays keeps its transition time.
@@ -70,76 +66,58 @@ pub fn of(
     let released = journal.release.as_ref();
     let withdrawn = released.is_some_and(|release| release.withdrawn.is_some());
     let finished = released.is_some_and(|release| release.finished.is_some());
-    let escalated =
-        journal
-            .escalation
-            .as_ref()
-            .map(|escalation| match (escalation.done, escalation.given_up) {
-                (Some(_), _) => "True",
-                (None, Some(_)) => "False",
-                (None, None) => "Unknown",
-            });
+    let escalated = journal.escalation.as_ref();
+    let escalated = escalated.map(|escalation| match (escalation.done, escalation.given_up) {
+        (Some(_), _) => "True",
+        (None, Some(_)) => "False",
+        (None, None) => "Unknown",
+    });
+    let truth = |holds: bool| if holds { "True" } else { "False" };
+    let succeeded = if interrupted {
+        "False"
+    } else {
+        succeeded(journal, earlier)
+    };
     let statuses = [
-        (
-            PROCESSING,
-            if interrupted || journal.phase.is_final() {
-                "False"
-            } else {
-                "True"
-            },
-        ),
-        (
-            SUCCEEDED,
-            if interrupted {
-                "False"
-            } else {
-                succeeded(journal, earlier)
-            },
-        ),
+        (PROCESSING, truth(!interrupted && !journal.phase.is_final())),
+        (SUCCEEDED, succeeded),
         (PERMANENT_NODE_DELETION_EXPECTED, "False"),
-        (
-            POWER_OFF_PROVEN,
-            if journal.evidence.is_some() && !withdrawn {
-                "True"
-            } else {
-                "False"
-            },
-        ),
-        (
-            WORKLOADS_RELEASED,
-            if finished && !withdrawn { "True" } else { "False" },
-        ),
+        (POWER_OFF_PROVEN, truth(journal.evidence.is_some() && !withdrawn)),
+        (WORKLOADS_RELEASED, truth(finished && !withdrawn)),
     ];
     let why = |kind: &str| {
         if interrupted && [PROCESSING, SUCCEEDED].contains(&kind) {
-            let reason = Reason::RemediationInterruptedByNHC.as_str();
             let message = format!(
                 "its NodeHealthCheck told it to stop; it goes on only to leave nothing behind: {}",
                 journal.message
             );
-            (reason.to_owned(), message)
+            (Reason::RemediationInterruptedByNHC.as_str(), message)
         } else if journal.reason.is_empty() {
-            (Reason::Accepted.as_str().to_owned(), journal.message.clone())
+            (Reason::Accepted.as_str(), journal.message.clone())
         } else {
-            (journal.reason.clone(), journal.message.clone())
+            (journal.reason.as_str(), journal.message.clone())
         }
     };
     let make = |(kind, status): (&str, &str)| {
-        let kept = earlier
-            .iter()
-            .find(|condition| condition.type_ == kind && condition.status == status);
         let (reason, message) = why(kind);
         Condition {
             type_: kind.to_owned(),
             status: status.to_owned(),
-            reason,
+            reason: reason.to_owned(),
             message,
-            last_transition_time: kept.map_or(Time(now), |condition| condition.last_transition_time.clone()),
+            last_transition_time: since(earlier, kind, status, now),
             observed_generation: generation,
         }
     };
     let escalated = escalated.map(|status| (ESCALATED, status));
     statuses.into_iter().chain(escalated).map(make).collect()
+}
+
+/// Since when a condition has this status: as it stands there, or as of now.
+fn since(present: &[Condition], kind: &str, status: &str, now: Timestamp) -> Time {
+    let mut present = present.iter();
+    let kept = present.find(|condition| condition.type_ == kind && condition.status == status);
+    kept.map_or(Time(now), |condition| condition.last_transition_time.clone())
 }
 
 /// What is to be said by one condition.
@@ -200,27 +178,24 @@ impl Statement {
 /// The conditions with these statements among them, or `None` if all of them are made already. A condition
 /// whose status stays keeps its transition time; those of others stay as they are.
 pub fn state(statements: &[Statement], present: &[Condition], now: Timestamp) -> Option<Vec<Condition>> {
-    let of = |kind: &str| present.iter().find(|condition| condition.type_ == kind);
-    let is_said = |statement: &Statement| of(statement.kind).is_some_and(|one| statement.is_said_by(one));
+    let is_said = |statement: &Statement| {
+        let mut present = present.iter();
+        present.any(|condition| condition.type_ == statement.kind && statement.is_said_by(condition))
+    };
     if statements.iter().all(is_said) {
         return None;
     }
-    let others = present.iter().filter(|condition| {
-        let mut stated = statements.iter();
-        stated.all(|statement| statement.kind != condition.type_)
+    let is_other = |condition: &&Condition| statements.iter().all(|one| one.kind != condition.type_);
+    let others = present.iter().filter(is_other).cloned();
+    let stated = statements.iter().map(|statement| Condition {
+        type_: statement.kind.to_owned(),
+        status: statement.status.to_owned(),
+        reason: statement.reason.as_str().to_owned(),
+        message: statement.message.clone(),
+        last_transition_time: since(present, statement.kind, statement.status, now),
+        observed_generation: statement.generation,
     });
-    let stated = statements.iter().map(|statement| {
-        let since = of(statement.kind).filter(|condition| condition.status == statement.status);
-        Condition {
-            type_: statement.kind.to_owned(),
-            status: statement.status.to_owned(),
-            reason: statement.reason.as_str().to_owned(),
-            message: statement.message.clone(),
-            last_transition_time: since.map_or(Time(now), |condition| condition.last_transition_time.clone()),
-            observed_generation: statement.generation,
-        }
-    });
-    Some(stated.chain(others.cloned()).collect())
+    Some(stated.chain(others).collect())
 }
 
 fn succeeded<'a>(journal: &Journal, earlier: &'a [Condition]) -> &'a str {

@@ -147,7 +147,7 @@ proptest! {
         machine in proptest::option::of(proptest::sample::select(&["m0", "m1"][..])),
         node in proptest::option::of(proptest::sample::select(&["n0", "m0"][..])),
     ) {
-        let (store, _, mut cache) = SharedCache::new();
+        let (store, mut cache) = SharedCache::new();
         for endpoint in endpoints {
             cache.apply(&Event::Apply(endpoint));
         }

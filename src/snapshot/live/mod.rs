@@ -11,10 +11,10 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin, World};
+use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Objects, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
-use remediator_core::observed::ReportRead;
+use remediator_core::observed::Reading;
 pub(crate) use without_node::without_node;
 
 use crate::api_call::{ShellError, within};
@@ -100,7 +100,7 @@ async fn joined(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
-    let world = World {
+    let objects = Objects {
         policy: lookup::policy(policy.as_ref()),
         machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
         node,
@@ -111,7 +111,7 @@ async fn joined(
     };
     Ok(LiveCheck {
         began: sources.clock.now(),
-        world,
+        objects,
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),
@@ -167,11 +167,11 @@ pub(crate) async fn report(
     nodes: &NodeCluster,
     node_name: &str,
     heartbeat: Option<Timestamp>,
-) -> Result<ReportRead, ShellError> {
+) -> Result<Reading<NodeReport>, ShellError> {
     let began = sources.clock.now();
-    Ok(ReportRead {
+    Ok(Reading {
         began,
-        report: NodeReport {
+        found: NodeReport {
             heartbeat,
             ..lease(&nodes.client, node_name).await?
         },

@@ -1,5 +1,4 @@
-//! Which kinds of others the API server has. None of them is needed: there are clusters with OpenShift's
-//! Machines, with those of Cluster API, with both, and with none.
+//! Which kinds of others the API server has: OpenShift's Machines, those of Cluster API, both, or none.
 
 #[cfg(test)]
 mod tests;
@@ -11,12 +10,12 @@ use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt as _, Stream, StreamExt as _, TryStreamExt as _};
 use kube::api::Api;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, Status};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, Resource};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{FromClusterApi, Kind, Version};
+use remediator_api::views::cluster_api::{FromClusterApi, Version};
 use remediator_core::machine_api::MachineApi;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
@@ -30,7 +29,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 /// Events on their way from a watch to its cache.
 const BUFFER: usize = 256;
 
-/// What the server has of Cluster API, as it was seen last; shared by everyone who asks it.
+/// The newest version that the server has of Cluster API, as it was seen last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServedClusterApi(Arc<Mutex<Option<Version>>>);
 
@@ -41,17 +40,14 @@ impl ServedClusterApi {
     }
 
     /// Asks the server.
-    ///
-    /// # Errors
-    /// When it does not say.
     pub(crate) async fn ask(&self, client: &Client) -> Result<Option<Version>, ShellError> {
         let version = cluster_api_version(client).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
         Ok(version)
     }
 
-    /// Waits until the server's newest version is another than this. An older one, or none, has to be so twice: while
-    /// definitions are replaced, a version may be missing for a moment, and what only it says would be overlooked.
+    /// Waits until the server's newest version is another than this. An older one, or none, has to be seen twice:
+    /// while definitions are replaced, a version may be missing for a moment.
     async fn is_another(&self, client: &Client, than: Version) {
         let mut is_lost = false;
         loop {
@@ -61,9 +57,7 @@ impl ServedClusterApi {
                 Ok(Some(version)) if version > than => return,
                 Ok(_) if is_lost => return,
                 Ok(_) => is_lost = true,
-                Err(error) => {
-                    tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
-                }
+                Err(error) => warn_of(&error),
             }
         }
     }
@@ -74,9 +68,9 @@ impl ServedClusterApi {
     }
 
     /// The objects of a kind in all namespaces or in one; `None` where the server has none.
-    pub(crate) fn api(&self, client: &Client, kind: Kind, namespace: Option<&str>) -> Option<Dynamic> {
+    pub(crate) fn api<K: FromClusterApi>(&self, client: &Client, namespace: Option<&str>) -> Option<Dynamic> {
         let version = self.version()?;
-        let resource = version.resource(kind);
+        let resource = version.resource::<K>();
         let api = match namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
@@ -93,25 +87,16 @@ pub(crate) struct Dynamic {
 
 impl Dynamic {
     /// Reads one object.
-    ///
-    /// # Errors
-    /// The API server's answer.
     pub(crate) async fn get<K: FromClusterApi>(&self, name: &str) -> Result<Option<Guarded<K>>, kube::Error> {
         let object = present(self.api.get(name).await, name)?;
         Ok(object.map(|object| K::read(self.version, object)))
     }
 
     /// Reads all objects.
-    ///
-    /// # Errors
-    /// The API server's answer.
     pub(crate) async fn list<K: FromClusterApi>(&self) -> Result<Vec<Guarded<K>>, kube::Error> {
         let list = self.api.list(&kube::api::ListParams::default()).await?;
-        Ok(list
-            .items
-            .into_iter()
-            .map(|object| K::read(self.version, object))
-            .collect())
+        let read = |object| K::read(self.version, object);
+        Ok(list.items.into_iter().map(read).collect())
     }
 }
 
@@ -121,31 +106,23 @@ pub(crate) fn not_served() -> kube::Error {
 }
 
 /// Whether the server has OpenShift's Machines.
-///
-/// # Errors
-/// When it does not say.
 pub(crate) async fn has_openshift_machines(client: &Client) -> Result<bool, ShellError> {
-    has(
-        client,
-        &format!("{}/v1beta1", MachineApi::OpenShift.group()),
-        "machines",
-    )
-    .await
+    serves_machines(client, &format!("{}/v1beta1", MachineApi::OpenShift.group())).await
 }
 
 async fn cluster_api_version(client: &Client) -> Result<Option<Version>, ShellError> {
     for version in Version::ALL {
-        let group = format!("{}/{}", MachineApi::ClusterApi.group(), version.as_str());
-        if has(client, &group, "machines").await? {
+        if serves_machines(client, &version.group_version()).await? {
             return Ok(Some(version));
         }
     }
     Ok(None)
 }
 
-async fn has(client: &Client, group: &str, plural: &str) -> Result<bool, ShellError> {
-    match within("asking for served kinds", client.list_api_group_resources(group)).await {
-        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == plural)),
+async fn serves_machines(client: &Client, group_version: &str) -> Result<bool, ShellError> {
+    let kinds = client.list_api_group_resources(group_version);
+    match within("asking for served kinds", kinds).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == "machines")),
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }
@@ -187,7 +164,7 @@ where
         let (client, served) = (client.clone(), served.clone());
         async move {
             served.ask(&client).await?;
-            let Some(Dynamic { version, api }) = served.api(&client, K::KIND, None) else {
+            let Some(Dynamic { version, api }) = served.api::<K>(&client, None) else {
                 return Ok(None);
             };
             let events = watch(api, config()).map_ok(move |event| read(version, event));
@@ -225,14 +202,14 @@ where
     tasks.spawn(async move {
         loop {
             match open().await {
-                Ok(Some(watch)) => match forward(watch, &mut events).await {
-                    End::Another => continue,
-                    End::NotServed => {}
-                },
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(error = %crate::report::chain(&error), "cannot ask the API server what it serves");
+                Ok(Some(watch)) => {
+                    let is_served = forward(watch, &mut events).await;
+                    if is_served {
+                        continue;
+                    }
                 }
+                Ok(None) => {}
+                Err(error) => warn_of(&error),
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
@@ -240,35 +217,35 @@ where
     changes
 }
 
-/// Why a watch has ended.
-enum End {
-    /// Its kind is not served any more, or nobody listens.
-    NotServed,
-    /// Its kind is served in another version.
-    Another,
+fn warn_of(error: &ShellError) {
+    tracing::warn!(error = %crate::report::chain(error), "cannot ask the API server what it serves");
 }
 
-/// Passes events on until the watch has to be begun anew.
-async fn forward<K>(watch: Watch<K>, events: &mut mpsc::Sender<watcher::Result<Event<Guarded<K>>>>) -> End {
+/// Passes events on until the watch has to be begun anew; answers whether its kind is still served, in another version.
+async fn forward<K>(watch: Watch<K>, events: &mut mpsc::Sender<watcher::Result<Event<Guarded<K>>>>) -> bool {
     let mut watch = std::pin::pin!(watch.default_backoff());
     while let Some(event) = watch.next().await {
         let gone = event.as_ref().is_err_and(is_not_served);
         if events.send(event).await.is_err() || gone {
-            return End::NotServed;
+            return false;
         }
     }
-    End::Another
+    true
 }
 
-fn is_not_served(error: &watcher::Error) -> bool {
-    let status = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status,
-        watcher::Error::WatchError(status) => status,
+/// The status with which the API server refused a watch, and the verb that it refused.
+pub(super) fn answer(error: &watcher::Error) -> Option<(&Status, &'static str)> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => Some((status, "list")),
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some((status, "watch")),
+        watcher::Error::WatchError(status) => Some((status, "watch")),
         watcher::Error::InitialListFailed(_)
         | watcher::Error::WatchStartFailed(_)
         | watcher::Error::WatchFailed(_)
-        | watcher::Error::NoResourceVersion => return false,
-    };
-    status.code == 404
+        | watcher::Error::NoResourceVersion => None,
+    }
+}
+
+fn is_not_served(error: &watcher::Error) -> bool {
+    answer(error).is_some_and(|(status, _)| status.code == 404)
 }

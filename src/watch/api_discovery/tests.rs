@@ -24,7 +24,7 @@ async fn an_object_is_absent_only_where_its_kind_is_served() {
     let client = Client::try_from(config).unwrap();
     for (version, absent) in [(Version::V1Beta2, true), (Version::V1Beta1, false)] {
         let served = ServedClusterApi(Arc::new(Mutex::new(Some(version))));
-        let machines = served.api(&client, Kind::Machine, Some("metal")).unwrap();
+        let machines = served.api::<Machine>(&client, Some("metal")).unwrap();
         let read = machines.get::<Machine>("gone").await;
         assert_eq!(matches!(read, Ok(None)), absent, "{read:?}");
     }

@@ -5,10 +5,9 @@ use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 
-use super::{Caches, Guarded, Served};
+use super::{Caches, Guarded, MachineStores, Served};
 use crate::watch::denied_permissions::DeniedPermissions;
 use crate::watch::indexed_store::{Indexed, IndexedStore};
-use crate::watch::machine_stores::MachineStores;
 use crate::watch::shared_cache::SharedCache;
 
 /// What was listed; empty of kinds that are of no interest.
@@ -49,7 +48,7 @@ impl From<Listed> for Caches {
 }
 
 fn store<K: Indexed>(objects: Vec<Guarded<K>>) -> IndexedStore<K> {
-    let (store, _, mut cache) = SharedCache::new();
+    let (store, mut cache) = SharedCache::new();
     cache.apply(&Event::Init);
     for object in objects {
         cache.apply(&Event::InitApply(object));

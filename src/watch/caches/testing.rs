@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::watch::indexed_store::Change;
+use crate::watch::shared_cache::SharedCache;
 
 /// The writing ends.
 pub(crate) struct Writers {
@@ -18,7 +19,7 @@ pub(crate) struct Writers {
 
 /// A cache of which nothing but that it is empty is known.
 fn listed<K: Indexed>() -> (IndexedStore<K>, SharedCache<K>) {
-    let (store, _, mut cache) = SharedCache::new();
+    let (store, mut cache) = SharedCache::new();
     for event in [Event::Init, Event::InitDone] {
         cache.apply(&event);
     }
@@ -86,21 +87,18 @@ pub(crate) fn delete<K: Indexed + DeserializeOwned>(
 impl Caches {
     /// How many objects all of them have looked at or handed out until now.
     pub(crate) fn visits(&self) -> usize {
-        let of_api = |stores: &MachineStores| {
-            let machines = stores.machines.visits();
-            machines.saturating_add(stores.health_checks.visits())
-        };
-        [
+        let visits = [
             self.remediations.visits(),
             self.policies.visits(),
             self.endpoints.visits(),
             self.templates.visits(),
-            of_api(&self.openshift),
-            of_api(&self.cluster_api),
+            self.openshift.machines.visits(),
+            self.openshift.health_checks.visits(),
+            self.cluster_api.machines.visits(),
+            self.cluster_api.health_checks.visits(),
             self.clusters.visits(),
             self.nodes.visits(),
-        ]
-        .into_iter()
-        .fold(0, usize::saturating_add)
+        ];
+        visits.into_iter().sum()
     }
 }

@@ -1,20 +1,16 @@
-//! Which changes of which objects wake the health checker. Of each object a small number is remembered
-//! that stands for what is judged of it, so that a heartbeat, or a status that nobody judges, wakes nobody.
+//! Which changes of which objects concern the health checker: a heartbeat, or a status that nobody judges, does not.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use kube::runtime::watcher::Event;
-use kube::{Resource, ResourceExt as _};
+use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{about, begun, is_under_way};
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
 use remediator_core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
-use remediator_core::health::target::MachineState;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
+
+use crate::watch::indexed_store::{Change, Indexed};
 
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,220 +23,126 @@ pub(crate) enum MhcChange {
     All,
 }
 
-/// Who is told.
+/// Leads to the health checker.
 pub(crate) type ChangeSender = mpsc::UnboundedSender<MhcChange>;
 
-/// The listeners to the watches.
-pub(crate) struct ChangeHandlers {
-    pub(crate) nodes: ChangeHandler<Node>,
-    pub(crate) remediations: ChangeHandler<PowerCycleRemediation>,
-    pub(crate) openshift: MachineChangeHandlers,
-    pub(crate) cluster_api: MachineChangeHandlers,
-    pub(crate) clusters: ChangeHandler<Cluster>,
-    pub(crate) endpoints: ChangeHandler<BMCEndpoint>,
-    pub(crate) templates: ChangeHandler<PowerCycleRemediationTemplate>,
+/// A kind that health checks are evaluated by.
+pub(crate) trait Judged: Indexed {
+    /// All that is judged of an object.
+    fn judged(&self) -> impl PartialEq;
 }
 
-/// The listeners to the watches of one API.
-pub(crate) struct MachineChangeHandlers {
-    pub(crate) machines: ChangeHandler<Machine>,
-    pub(crate) health_checks: ChangeHandler<MachineHealthCheck>,
-}
-
-impl MachineChangeHandlers {
-    fn new(changes: &ChangeSender) -> Self {
-        Self {
-            machines: ChangeHandler::new(changes, machine),
-            health_checks: ChangeHandler::new(changes, health_check),
+/// Tells the health checker of the changes that concern it. The namespace is that of the Machines, for Nodes of a
+/// workload cluster.
+pub(crate) fn publish<K: Judged>(changes: &ChangeSender, namespace: Option<&str>, news: &[Change<K>]) {
+    for change in news {
+        let versions = change.before.as_deref().zip(change.now());
+        if versions.is_some_and(|(before, now)| is_same(before, now)) {
+            continue;
+        }
+        let namespace = namespace.map(ToOwned::to_owned);
+        let namespace = namespace.or_else(|| change.object.namespace());
+        let name = || MhcChange::Node(change.object.name_any());
+        let whom = namespace.map_or_else(name, MhcChange::Namespace);
+        if changes.send(whom).is_err() {
+            tracing::debug!("the health checker has ended; nobody is told");
         }
     }
 }
 
-impl ChangeHandlers {
-    /// Listeners that tell `changes`.
-    pub(crate) fn new(changes: &ChangeSender) -> Self {
-        Self {
-            nodes: ChangeHandler::new(changes, node),
-            remediations: ChangeHandler::new(changes, remediation),
-            openshift: MachineChangeHandlers::new(changes),
-            cluster_api: MachineChangeHandlers::new(changes),
-            clusters: ChangeHandler::new(changes, cluster),
-            endpoints: ChangeHandler::new(changes, endpoint),
-            templates: ChangeHandler::new(changes, template),
-        }
-    }
-}
-
-impl ChangeHandler<Node> {
-    /// A listener to the Nodes of a workload cluster, whose Machines are in this namespace.
-    pub(crate) fn of_workload(changes: &ChangeSender, namespace: &str) -> Self {
-        Self {
-            namespace: Some(namespace.to_owned()),
-            ..Self::new(changes, node)
-        }
-    }
-}
-
-/// Namespace and name.
-type Key = (Option<String>, String);
-
-/// A listener to one watch.
-pub(crate) struct ChangeHandler<K> {
-    fingerprint: fn(&K, &mut DefaultHasher),
-    seen: BTreeMap<Key, u64>,
-    /// What the list that is being read has so far.
-    listed: BTreeMap<Key, u64>,
-    /// Where that is looked at which the objects are about, if that is not their own.
-    namespace: Option<String>,
-    changes: ChangeSender,
-}
-
-impl<K: Resource> ChangeHandler<K> {
-    fn new(changes: &ChangeSender, fingerprint: fn(&K, &mut DefaultHasher)) -> Self {
-        Self {
-            fingerprint,
-            seen: BTreeMap::new(),
-            listed: BTreeMap::new(),
-            namespace: None,
-            changes: changes.clone(),
-        }
-    }
-
-    /// Hears of an event after the cache has taken it.
-    pub(crate) fn note(&mut self, event: &Event<Guarded<K>>) {
-        match event {
-            Event::Apply(object) => {
-                let (key, print) = (key(object.meta()), self.print(object));
-                if self.seen.insert(key.clone(), print) != Some(print) {
-                    self.wake([key]);
-                }
-            }
-            Event::Delete(object) => {
-                let key = key(object.meta());
-                self.seen.remove(&key);
-                self.wake([key]);
-            }
-            Event::Init => self.listed.clear(),
-            Event::InitApply(object) => {
-                let print = self.print(object);
-                self.listed.insert(key(object.meta()), print);
-            }
-            Event::InitDone => {
-                let listed = std::mem::take(&mut self.listed);
-                let before = std::mem::replace(&mut self.seen, listed);
-                let changed = self
-                    .seen
-                    .iter()
-                    .filter(|(key, print)| before.get(*key) != Some(*print));
-                let gone = before.keys().filter(|key| !self.seen.contains_key(*key));
-                let keys: BTreeSet<Key> = changed.map(|(key, _)| key).chain(gone).cloned().collect();
-                self.wake(keys);
-            }
-        }
-    }
-
-    fn print(&self, object: &Guarded<K>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        match &object.0 {
-            Ok(object) => (self.fingerprint)(object, &mut hasher),
+/// Whether two versions of an object are judged in the same way.
+fn is_same<'a, K: Judged>(before: &'a Guarded<K>, now: &'a Guarded<K>) -> bool {
+    match (&before.0, &now.0) {
+        (Ok(before), Ok(now)) => before.judged() == now.judged(),
+        (Err(error), Err(other)) => {
             // By its labels a Machine is selected, by these annotations a check is for us and paused.
-            Err(unreadable) => {
-                let annotations = object.annotations();
-                let kept = [keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION];
-                kept.map(|key| annotations.get(key)).hash(&mut hasher);
-                (&unreadable.error, object.labels()).hash(&mut hasher);
-            }
+            let same = |key| before.annotations().get(key) == now.annotations().get(key);
+            error.error == other.error
+                && before.labels() == now.labels()
+                && same(keys::STRATEGY_ANNOTATION)
+                && same(keys::PAUSED_ANNOTATION)
         }
-        hasher.finish()
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
     }
+}
 
-    fn wake(&self, keys: impl IntoIterator<Item = Key>) {
-        for (namespace, name) in keys {
-            let namespace = self.namespace.clone().or(namespace);
-            let woke = namespace.map_or_else(|| MhcChange::Node(name), MhcChange::Namespace);
-            if self.changes.send(woke).is_err() {
-                tracing::debug!("the health checker has ended; nobody is told");
-            }
+impl Judged for Machine {
+    fn judged(&self) -> impl PartialEq {
+        let mut facts = self.facts();
+        facts.resource_version = String::new();
+        if facts.node_name.is_some() {
+            // Read only of a Machine without a Node.
+            facts.phase = None;
+            facts.state.last_updated = None;
         }
+        // What health checks say, which none judges.
+        facts
+            .state
+            .conditions
+            .retain(|one| one.kind != HEALTH_CHECK_SUCCEEDED);
+        // By these the host is found.
+        let host = self.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+        let cluster_api = self.spec.cluster_api.as_ref();
+        (
+            facts,
+            self.labels(),
+            host,
+            cluster_api.map(|machine| &machine.infrastructure),
+        )
     }
 }
 
-fn key(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Key {
-    (meta.namespace.clone(), meta.name.clone().unwrap_or_default())
-}
-
-fn machine(machine: &Machine, hasher: &mut DefaultHasher) {
-    let facts = machine.facts();
-    let state = machine.state();
-    // Read only of a Machine without a Node.
-    let last_updated = state.last_updated.filter(|_| facts.node_name.is_none());
-    let phase = facts.phase.filter(|_| facts.node_name.is_none());
-    machine.labels().hash(hasher);
-    let mut state = MachineState {
-        last_updated,
-        ..state
-    };
-    // What health checks say, which none judges.
-    state.conditions.retain(|one| one.kind != HEALTH_CHECK_SUCCEEDED);
-    format!("{state:?}").hash(hasher);
-    (facts.node_name, facts.provider_id, facts.authoritative_elsewhere).hash(hasher);
-    (facts.foreign_mark, facts.trigger_answered_by, phase).hash(hasher);
-    // By these the host is found, and whether a trigger would be refused.
-    let annotations = machine.annotations();
-    let infrastructure = machine
-        .spec
-        .cluster_api
-        .as_ref()
-        .map(|machine| &machine.infrastructure);
-    (
-        annotations.get(keys::BARE_METAL_HOST_ANNOTATION),
-        format!("{infrastructure:?}"),
-    )
-        .hash(hasher);
-    facts.controller_owner.hash(hasher);
-}
-
-fn node(node: &Node, hasher: &mut DefaultHasher) {
-    for condition in node.facts().conditions {
-        (condition.kind, condition.status, condition.since).hash(hasher);
+impl Judged for Node {
+    fn judged(&self) -> impl PartialEq {
+        let links = MachineApi::ALL.map(|api| self.machine_link(api));
+        (
+            self.facts().conditions,
+            self.labels(),
+            &self.spec.provider_id,
+            links,
+        )
     }
-    (node.labels(), &node.spec.provider_id).hash(hasher);
-    MachineApi::ALL.map(|api| node.machine_link(api)).hash(hasher);
 }
 
-/// The age of a Cluster's conditions and its pause.
-fn cluster(cluster: &Cluster, hasher: &mut DefaultHasher) {
-    format!("{:?}", cluster.state).hash(hasher);
+impl Judged for Cluster {
+    fn judged(&self) -> impl PartialEq {
+        &self.state
+    }
 }
 
 /// Whether a host without a Node may be power-cycled is judged by what states which one it is.
-fn endpoint(endpoint: &BMCEndpoint, hasher: &mut DefaultHasher) {
-    let spec = &endpoint.spec;
-    (
-        &spec.machine_name,
-        &spec.node_name,
-        &spec.address,
-        &spec.system_uuid,
-    )
-        .hash(hasher);
+impl Judged for BMCEndpoint {
+    fn judged(&self) -> impl PartialEq {
+        let spec = &self.spec;
+        (
+            &spec.machine_name,
+            &spec.node_name,
+            &spec.address,
+            &spec.system_uuid,
+        )
+    }
 }
 
-/// Whether requests can be made from it is told on the checks that name it.
-fn template(template: &PowerCycleRemediationTemplate, hasher: &mut DefaultHasher) {
-    format!("{:?}", template.spec).hash(hasher);
+/// Health checks that name it have a condition on whether requests can be made from it.
+impl Judged for PowerCycleRemediationTemplate {
+    fn judged(&self) -> impl PartialEq {
+        &self.spec
+    }
 }
 
-fn remediation(remediation: &PowerCycleRemediation, hasher: &mut DefaultHasher) {
-    let about = about(remediation);
-    (is_under_way(remediation), about.machine, about.node).hash(hasher);
-    let subject = begun(remediation).map(|subject| (&subject.machine, subject.node_name()));
-    subject.hash(hasher);
+impl Judged for PowerCycleRemediation {
+    fn judged(&self) -> impl PartialEq {
+        let subject = begun(self).map(|subject| (&subject.machine, subject.node_name()));
+        let about = about(self);
+        (is_under_way(self), about.machine, about.node, subject)
+    }
 }
 
 /// Of the status nothing is judged; what stands there is ours.
-fn health_check(check: &MachineHealthCheck, hasher: &mut DefaultHasher) {
-    (check.annotations(), check.metadata.generation).hash(hasher);
-    format!("{:?}", check.spec).hash(hasher);
+impl Judged for MachineHealthCheck {
+    fn judged(&self) -> impl PartialEq {
+        (self.annotations(), self.metadata.generation, &self.spec)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
+use kube::Resource as _;
+use kube::runtime::watcher::Event;
 use remediator_api::keys;
 use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 use serde_json::{Value, json};
 
 use crate::watch::change_events::*;
+use crate::watch::shared_cache::SharedCache;
 
 fn node_with(heartbeat: &str, status: &str) -> Guarded<Node> {
     serde_json::from_value(json!({
@@ -25,27 +28,37 @@ fn machine_with(name: &str, change: impl FnOnce(&mut Value)) -> Guarded<Machine>
     serde_json::from_value(machine).unwrap()
 }
 
-struct Heard(mpsc::UnboundedReceiver<MhcChange>);
-
-impl Heard {
-    fn all(&mut self) -> Vec<MhcChange> {
-        std::iter::from_fn(|| self.0.try_recv().ok()).collect()
-    }
+/// A cache whose changes the health checker is told of.
+struct Watched<K: Indexed> {
+    cache: SharedCache<K>,
+    workload_namespace: Option<&'static str>,
 }
 
-fn listen() -> (ChangeHandlers, Heard) {
-    let (changes, heard) = mpsc::unbounded_channel();
-    (ChangeHandlers::new(&changes), Heard(heard))
+impl<K: Judged> Watched<K> {
+    fn new() -> Self {
+        Self {
+            cache: SharedCache::new().1,
+            workload_namespace: None,
+        }
+    }
+
+    /// What the health checker is told of an event.
+    fn note(&mut self, event: &Event<Guarded<K>>) -> Vec<MhcChange> {
+        let (changes, mut told) = mpsc::unbounded_channel();
+        publish(&changes, self.workload_namespace, &self.cache.apply(event));
+        std::iter::from_fn(|| told.try_recv().ok()).collect()
+    }
+
+    fn apply(&mut self, object: Guarded<K>) -> Vec<MhcChange> {
+        self.note(&Event::Apply(object))
+    }
 }
 
 #[test]
 fn a_heartbeat_wakes_nobody_and_a_condition_does() {
-    let (mut wakes, mut heard) = listen();
+    let mut nodes = Watched::new();
     let changed = vec![MhcChange::Node("n".to_owned())];
-    let mut apply = |heartbeat, status| {
-        wakes.nodes.note(&Event::Apply(node_with(heartbeat, status)));
-        heard.all()
-    };
+    let mut apply = |heartbeat, status| nodes.apply(node_with(heartbeat, status));
     assert_eq!(apply("2026-01-01T00:00:01Z", "True"), changed);
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
     assert_eq!(apply("2026-01-01T00:00:02Z", "Unknown"), changed);
@@ -55,7 +68,7 @@ fn a_heartbeat_wakes_nobody_and_a_condition_does() {
 #[test]
 fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of() {
     for api in MachineApi::ALL {
-        let (mut wakes, mut heard) = listen();
+        let mut nodes = Watched::new();
         let mut apply = |machine: &str| {
             let mut node = node_with("2026-01-01T00:00:01Z", "True");
             let annotations = match api {
@@ -67,8 +80,7 @@ fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of
                 }),
             };
             node.meta_mut().annotations = serde_json::from_value(annotations).unwrap();
-            wakes.nodes.note(&Event::Apply(node));
-            heard.all().len()
+            nodes.apply(node).len()
         };
         assert_eq!([apply("a"), apply("a"), apply("b")], [1, 0, 1], "{api:?}");
     }
@@ -76,29 +88,26 @@ fn a_node_that_says_it_belongs_to_another_machine_wakes_whichever_api_that_is_of
 
 #[test]
 fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
-    let (mut wakes, mut heard) = listen();
+    let mut machines = Watched::new();
     let changed = [MhcChange::Namespace("machines".to_owned())];
     let unchanged = |name: &str| machine_with(name, |_| {});
-    wakes.openshift.machines.note(&Event::Init);
-    wakes.openshift.machines.note(&Event::InitApply(unchanged("a")));
-    assert_eq!(heard.all(), [], "the cache has it only when the list is complete");
-    wakes.openshift.machines.note(&Event::InitDone);
-    assert_eq!(heard.all(), changed);
+    machines.note(&Event::Init);
+    let half = machines.note(&Event::InitApply(unchanged("a")));
+    assert_eq!(half, [], "the cache has it only when the list is complete");
+    assert_eq!(machines.note(&Event::InitDone), changed);
     for (listed, expected) in [
         (vec!["a"], 0),
         (vec!["a", "b"], 1),
         (vec!["b"], 1),
         (vec!["b"], 0),
     ] {
-        wakes.openshift.machines.note(&Event::Init);
+        machines.note(&Event::Init);
         for name in &listed {
-            wakes.openshift.machines.note(&Event::InitApply(unchanged(name)));
+            machines.note(&Event::InitApply(unchanged(name)));
         }
-        wakes.openshift.machines.note(&Event::InitDone);
-        assert_eq!(heard.all().len(), expected, "{listed:?}");
+        assert_eq!(machines.note(&Event::InitDone).len(), expected, "{listed:?}");
     }
-    wakes.openshift.machines.note(&Event::Delete(unchanged("b")));
-    assert_eq!(heard.all(), changed);
+    assert_eq!(machines.note(&Event::Delete(unchanged("b"))), changed);
 }
 
 #[test]
@@ -150,47 +159,30 @@ fn what_is_judged_of_a_machine_wakes_and_nothing_else() {
         ("unreadable", |one| one["status"]["nodeRef"] = json!(7), true),
     ];
     for (what, change, wakes_somebody) in table {
-        let (mut wakes, mut heard) = listen();
-        wakes
-            .openshift
-            .machines
-            .note(&Event::Apply(machine_with("a", |_| {})));
-        heard.all();
-        wakes
-            .openshift
-            .machines
-            .note(&Event::Apply(machine_with("a", change)));
-        assert_eq!(!heard.all().is_empty(), wakes_somebody, "{what}");
+        let mut machines = Watched::new();
+        machines.apply(machine_with("a", |_| {}));
+        let told = machines.apply(machine_with("a", change));
+        assert_eq!(!told.is_empty(), wakes_somebody, "{what}");
     }
 }
 
 #[test]
 fn a_machine_without_a_node_is_judged_by_its_last_change() {
-    let (mut wakes, mut heard) = listen();
+    let mut machines = Watched::new();
     let at = |second: &str| {
         let time = format!("2026-01-01T00:00:{second}Z");
         machine_with("a", |one| one["status"] = json!({"lastUpdated": time}))
     };
-    wakes.openshift.machines.note(&Event::Apply(at("01")));
-    heard.all();
-    wakes.openshift.machines.note(&Event::Apply(at("02")));
-    assert_eq!(heard.all().len(), 1);
+    machines.apply(at("01"));
+    assert_eq!(machines.apply(at("02")).len(), 1);
 }
 
 #[test]
 fn a_machine_without_a_node_is_judged_by_its_phase() {
-    let (mut wakes, mut heard) = listen();
+    let mut machines = Watched::new();
     let in_phase = |phase: &str| machine_with("a", |one| one["status"] = json!({"phase": phase}));
-    wakes
-        .openshift
-        .machines
-        .note(&Event::Apply(in_phase("Provisioning")));
-    heard.all();
-    wakes
-        .openshift
-        .machines
-        .note(&Event::Apply(in_phase("Provisioned")));
-    assert_eq!(heard.all().len(), 1);
+    machines.apply(in_phase("Provisioning"));
+    assert_eq!(machines.apply(in_phase("Provisioned")).len(), 1);
 }
 
 fn cluster_with(paused: bool, version: &str) -> Guarded<Cluster> {
@@ -205,26 +197,23 @@ fn cluster_with(paused: bool, version: &str) -> Guarded<Cluster> {
 
 #[test]
 fn a_pause_of_a_cluster_wakes_and_its_phase_does_not() {
-    let (mut wakes, mut heard) = listen();
+    let mut clusters = Watched::new();
     let changed = vec![MhcChange::Namespace("machines".to_owned())];
     for (paused, version, expected) in [
         (false, "1", changed.clone()),
         (false, "2", vec![]),
         (true, "3", changed),
     ] {
-        wakes.clusters.note(&Event::Apply(cluster_with(paused, version)));
-        assert_eq!(heard.all(), expected, "{version}");
+        let told = clusters.apply(cluster_with(paused, version));
+        assert_eq!(told, expected, "{version}");
     }
 }
 
 #[test]
 fn a_node_of_a_workload_cluster_wakes_where_its_machine_is() {
-    let (sender, heard) = mpsc::unbounded_channel();
-    let (mut wake, mut heard) = (ChangeHandler::of_workload(&sender, "machines"), Heard(heard));
-    let mut apply = |heartbeat, status| {
-        wake.note(&Event::Apply(node_with(heartbeat, status)));
-        heard.all()
-    };
+    let mut nodes = Watched::new();
+    nodes.workload_namespace = Some("machines");
+    let mut apply = |heartbeat, status| nodes.apply(node_with(heartbeat, status));
     let changed = vec![MhcChange::Namespace("machines".to_owned())];
     assert_eq!(apply("2026-01-01T00:00:01Z", "True"), changed);
     assert_eq!(apply("2026-01-01T00:00:02Z", "True"), []);
@@ -273,16 +262,9 @@ fn what_is_judged_of_a_machine_of_cluster_api_wakes_and_nothing_else() {
         ),
     ];
     for (what, change, wakes_somebody) in table {
-        let (mut wakes, mut heard) = listen();
-        wakes
-            .cluster_api
-            .machines
-            .note(&Event::Apply(of_cluster_api(|_| {})));
-        heard.all();
-        wakes
-            .cluster_api
-            .machines
-            .note(&Event::Apply(of_cluster_api(change)));
-        assert_eq!(!heard.all().is_empty(), wakes_somebody, "{what}");
+        let mut machines = Watched::new();
+        machines.apply(of_cluster_api(|_| {}));
+        let told = machines.apply(of_cluster_api(change));
+        assert_eq!(!told.is_empty(), wakes_somebody, "{what}");
     }
 }

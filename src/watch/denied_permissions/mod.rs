@@ -1,5 +1,5 @@
-//! What the API server does not let the daemon watch, as with the role of an earlier version: people are told, and
-//! nobody waits for it who can do without.
+//! What the API server does not let the daemon watch, as with the role of an earlier version. The policy says so, and
+//! only what needs it waits for it.
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt as _};
-use kube::core::Status;
 use kube::runtime::watcher;
 use remediator_core::facts::Obstacle;
 use remediator_core::machine_api::MachineApi;
@@ -16,17 +15,13 @@ use remediator_core::phase::Reason;
 use tokio::sync::watch;
 
 use crate::report::conditions::{ROLE_COMPLETE, Statement};
+use crate::watch::api_discovery::answer;
 
-/// The resource of Machines, in the group of either API.
+// Resources, in the group of either API.
 pub(crate) const MACHINES: &str = "machines";
-
-/// That of MachineHealthChecks.
 pub(crate) const HEALTH_CHECKS: &str = "machinehealthchecks";
-
-/// That of Clusters.
 pub(crate) const CLUSTERS: &str = "clusters";
 
-/// Something that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Refused {
     group: String,
@@ -40,34 +35,23 @@ struct Refused {
 pub(crate) struct DeniedPermissions(Arc<watch::Sender<BTreeSet<Refused>>>);
 
 impl DeniedPermissions {
-    /// Has a watch tell of what it is refused, and that it is not any more.
+    /// Notes what a watch is refused, and that it is not any more.
     pub(crate) fn noting<T: 'static>(
         &self,
         events: impl Stream<Item = watcher::Result<T>> + Send + 'static,
     ) -> impl Stream<Item = watcher::Result<T>> + Send + 'static {
-        let (denied, mut standing) = (self.clone(), None);
-        events.inspect(move |event| match event {
-            Ok(_) => denied.turn(&mut standing, None),
-            Err(error) => {
-                if let Some(refused) = refused(error) {
-                    denied.turn(&mut standing, Some(refused));
-                }
+        let (denied, mut before) = (self.clone(), None);
+        events.inspect(move |event| {
+            let now = event.as_ref().err().and_then(refused);
+            // Another error says nothing of permissions.
+            if now != before && (event.is_ok() || now.is_some()) {
+                denied.0.send_modify(|all| {
+                    all.retain(|one| Some(one) != before.as_ref());
+                    all.extend(now.clone());
+                });
+                before = now;
             }
         })
-    }
-
-    /// Takes one refusal for another, or for none.
-    fn turn(&self, standing: &mut Option<Refused>, now: Option<Refused>) {
-        if *standing == now {
-            return;
-        }
-        let before = std::mem::replace(standing, now);
-        self.0.send_modify(|all| {
-            if let Some(before) = &before {
-                all.remove(before);
-            }
-            all.extend(standing.clone());
-        });
     }
 
     /// Waits until a resource of a group is refused.
@@ -101,14 +85,14 @@ impl DeniedPermissions {
 
     fn verdict(&self) -> Result<(Reason, String), Obstacle> {
         let all = self.0.borrow();
-        if all.is_empty() {
+        let missing = all
+            .iter()
+            .map(|one| format!("{} {} of {}", one.verb, one.resource, one.group));
+        let missing: Vec<String> = missing.collect();
+        if missing.is_empty() {
             let detail = "the daemon may watch everything that it needs to";
             return Ok((Reason::RoleComplete, detail.to_owned()));
         }
-        let missing: Vec<String> = all
-            .iter()
-            .map(|one| format!("{} {} of {}", one.verb, one.resource, one.group))
-            .collect();
         let detail = format!(
             "the daemon's role does not let it {}; what depends on that waits",
             missing.join(", ")
@@ -119,15 +103,7 @@ impl DeniedPermissions {
 
 /// What a watch was refused.
 fn refused(error: &watcher::Error) -> Option<Refused> {
-    let (status, verb): (&Status, _) = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) => (status, "list"),
-        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => (status, "watch"),
-        watcher::Error::WatchError(status) => (status, "watch"),
-        watcher::Error::InitialListFailed(_)
-        | watcher::Error::WatchStartFailed(_)
-        | watcher::Error::WatchFailed(_)
-        | watcher::Error::NoResourceVersion => return None,
-    };
+    let (status, verb) = answer(error)?;
     let details = status.details.as_ref().filter(|_| status.code == 403)?;
     Some(Refused {
         group: details.group.clone(),

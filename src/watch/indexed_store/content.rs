@@ -1,12 +1,13 @@
-//! Objects and their index, which change together.
+//! Objects and their index, which change together, under one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::sync::{Arc, RwLockWriteGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures::channel::mpsc::UnboundedSender;
 use kube::Resource;
 
-use super::visits::Visits;
 use super::{Change, Indexed, Object};
 
 /// Namespace and name.
@@ -17,29 +18,32 @@ pub(super) struct ObjectKey {
 }
 
 impl ObjectKey {
+    pub(super) fn new(namespace: Option<&str>, name: &str) -> Self {
+        Self {
+            namespace: namespace.map(ToOwned::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
     pub(super) fn of(object: &impl Resource) -> Self {
         let meta = object.meta();
-        Self {
-            namespace: meta.namespace.clone(),
-            name: meta.name.clone().unwrap_or_default(),
-        }
+        Self::new(
+            meta.namespace.as_deref(),
+            meta.name.as_deref().unwrap_or_default(),
+        )
     }
 }
 
 /// All objects, and by which keys they are found.
-pub(super) struct Content<K: Indexed> {
+pub(in crate::watch) struct Content<K: Indexed> {
     pub(super) objects: BTreeMap<Arc<ObjectKey>, Object<K>>,
     /// By a number for the key, which is shorter than it; what is found has its keys compared.
     index: BTreeMap<(u64, Arc<ObjectKey>), Object<K>>,
     pub(super) unreadable: BTreeSet<Arc<ObjectKey>>,
     pub(super) revision: u64,
-}
-
-pub(super) fn start_of(namespace: Option<&str>) -> ObjectKey {
-    ObjectKey {
-        namespace: namespace.map(ToOwned::to_owned),
-        name: String::new(),
-    }
+    pub(super) subscribers: Vec<UnboundedSender<Change<K>>>,
+    /// How many objects were looked at or handed out until now; tests count them.
+    pub(super) visits: AtomicUsize,
 }
 
 fn number<T: Hash>(key: &T) -> u64 {
@@ -55,21 +59,30 @@ impl<K: Indexed> Content<K> {
             index: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             revision: 0,
+            subscribers: Vec::new(),
+            visits: AtomicUsize::new(0),
         }
     }
 
-    pub(super) fn with_key<'a>(
-        &'a self,
-        key: &'a K::Key,
-        visits: &'a Visits,
-    ) -> impl Iterator<Item = Object<K>> + 'a {
+    pub(super) fn with_key<'a>(&'a self, key: &'a K::Key) -> impl Iterator<Item = Object<K>> + 'a {
         let number = number(key);
         let numbered = self.index.range((number, Arc::default())..);
         let numbered = numbered.take_while(move |((of, _), _)| *of == number);
         numbered
-            .inspect(|_| visits.add(1))
+            .inspect(|_| self.visited(1))
             .filter(|(_, object)| K::keys(object).contains(key))
             .map(|(_, object)| Arc::clone(object))
+    }
+
+    /// These objects, counted.
+    pub(super) fn visit(&self, found: impl Iterator<Item = Object<K>>) -> Vec<Object<K>> {
+        let found: Vec<_> = found.collect();
+        self.visited(found.len());
+        found
+    }
+
+    pub(super) fn visited(&self, objects: usize) {
+        self.visits.fetch_add(objects, Ordering::Relaxed);
     }
 
     fn insert(&mut self, object: &Object<K>) -> Option<Object<K>> {
@@ -94,22 +107,15 @@ impl<K: Indexed> Content<K> {
         self.unreadable.remove(key);
         Some(before)
     }
-}
 
-/// The content while it is written; readers wait.
-pub(in crate::watch) struct Written<'a, K: Indexed>(pub(super) RwLockWriteGuard<'a, Content<K>>);
-
-impl<K: Indexed> Written<'_, K> {
-    /// Takes an object; says what changed, if that is news.
+    /// Takes an object; answers what changed, if that is news.
     pub(in crate::watch) fn apply(&mut self, object: Object<K>) -> Option<Change<K>> {
-        self.changed();
-        let before = self.0.insert(&object);
+        let before = self.insert(&object);
         change(object, before)
     }
 
     pub(in crate::watch) fn delete(&mut self, object: Object<K>) -> Change<K> {
-        self.changed();
-        let before = self.0.remove(&Arc::new(ObjectKey::of(object.as_ref())));
+        let before = self.remove(&Arc::new(ObjectKey::of(object.as_ref())));
         Change {
             object,
             before,
@@ -117,16 +123,15 @@ impl<K: Indexed> Written<'_, K> {
         }
     }
 
-    /// Replaces all by a new list; says what of it is news, and what is gone.
+    /// Replaces all by a new list; answers what of it is news, and what is gone.
     pub(in crate::watch) fn replace(&mut self, listed: Vec<Object<K>>) -> Vec<Change<K>> {
-        self.changed();
-        self.0.index.clear();
-        self.0.unreadable.clear();
-        let mut before = std::mem::take(&mut self.0.objects);
+        self.index.clear();
+        self.unreadable.clear();
+        let mut before = std::mem::take(&mut self.objects);
         let mut news = Vec::new();
         for object in listed {
             let known = before.remove(&ObjectKey::of(object.as_ref()));
-            self.0.insert(&object);
+            self.insert(&object);
             news.extend(change(object, known));
         }
         news.extend(before.into_values().map(|object| Change {
@@ -137,8 +142,16 @@ impl<K: Indexed> Written<'_, K> {
         news
     }
 
-    fn changed(&mut self) {
-        self.0.revision = self.0.revision.wrapping_add(1);
+    /// Tells the subscribers what has changed.
+    pub(in crate::watch) fn publish(&mut self, news: &[Change<K>]) {
+        self.revision = self.revision.wrapping_add(1);
+        self.subscribers.retain(|subscriber| !subscriber.is_closed());
+        for change in news {
+            for subscriber in &self.subscribers {
+                // One that has closed its end is stopping.
+                drop(subscriber.unbounded_send(change.clone()));
+            }
+        }
     }
 }
 

@@ -1,36 +1,34 @@
 //! The objects of one kind, found by name, by namespace and by the keys of an index, in the manner of client-go's
 //! `Indexer`. A key is a pure function of an object; objects and index change together, under one lock.
 //!
-//! What cannot be read has only the keys that its metadata gives, and stands besides among the [unreadable]
-//! ones. Where such an object could be the one that is looked for, and unknown has to stop, both are read.
-//!
-//! [unreadable]: IndexedStore::unreadable
+//! What cannot be read has only the keys that its metadata gives, and is besides among the unreadable ones. Where such
+//! an object could be the one that is looked for, and unknown has to stop, both are read.
 
 mod content;
-mod visits;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use futures::FutureExt as _;
+use futures::channel::mpsc::{self, UnboundedReceiver};
+use futures::stream::Map;
+use futures::{FutureExt as _, StreamExt as _};
 use kube::Resource;
 use kube::runtime::reflector::{Store, store::WriterDropped};
 use remediator_api::guarded::Guarded;
 
-use self::content::{Content, ObjectKey, Written, start_of};
-use self::visits::Visits;
+use self::content::{Content, ObjectKey};
 
 /// A kind whose objects are found by keys.
-pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + 'static {
+pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static {
     /// By what it is found, besides its name and namespace.
     type Key: Hash + Ord + Clone + Debug + Send + Sync;
 
     /// The keys of an object. Nothing but the object decides them.
     fn keys(object: &Guarded<Self>) -> Vec<Self::Key>;
 
-    /// Whether somebody has to be told of a new version of an object.
+    /// Whether subscribers are told of a new version of an object.
     fn is_news(before: &Guarded<Self>, now: &Guarded<Self>) -> bool {
         let _ = (before, now);
         true
@@ -48,7 +46,6 @@ pub(crate) struct IndexedStore<K: Indexed> {
     content: Arc<RwLock<Content<K>>>,
     /// The same objects, for kube's controllers.
     store: Store<Guarded<K>>,
-    visits: Visits,
 }
 
 impl<K: Indexed> Clone for IndexedStore<K> {
@@ -56,7 +53,6 @@ impl<K: Indexed> Clone for IndexedStore<K> {
         Self {
             content: Arc::clone(&self.content),
             store: self.store.clone(),
-            visits: self.visits.clone(),
         }
     }
 }
@@ -93,30 +89,29 @@ impl<K> Change<K> {
     }
 }
 
+/// What has changed: as it is now, or as it was last known where it is gone.
+pub(crate) type Changed<K> = Map<UnboundedReceiver<Change<K>>, fn(Change<K>) -> Object<K>>;
+
 impl<K: Indexed> IndexedStore<K> {
     /// An empty one beside an empty store of kube.
     pub(super) fn new(store: Store<Guarded<K>>) -> Self {
         Self {
             content: Arc::new(RwLock::new(Content::empty())),
             store,
-            visits: Visits::default(),
         }
     }
 
     /// The object of a name.
     pub(crate) fn get(&self, namespace: Option<&str>, name: &str) -> Option<Object<K>> {
-        let key = ObjectKey {
-            namespace: namespace.map(ToOwned::to_owned),
-            name: name.to_owned(),
-        };
-        let found = self.content().objects.get(&key).cloned();
-        self.visits.add(usize::from(found.is_some()));
+        let content = self.content();
+        let found = content.objects.get(&ObjectKey::new(namespace, name)).cloned();
+        content.visited(usize::from(found.is_some()));
         found
     }
 
     /// The objects with a key.
     pub(crate) fn by(&self, key: &K::Key) -> Vec<Object<K>> {
-        self.content().with_key(key, &self.visits).collect()
+        self.content().with_key(key).collect()
     }
 
     /// The first of the objects with a key that is wanted.
@@ -126,8 +121,7 @@ impl<K: Indexed> IndexedStore<K> {
         mut wanted: impl FnMut(&Guarded<K>) -> bool,
     ) -> Option<Object<K>> {
         let content = self.content();
-        let mut with_key = content.with_key(key, &self.visits);
-        with_key.find(|object| wanted(object))
+        content.with_key(key).find(|object| wanted(object))
     }
 
     /// The objects with any of these keys, each once, in the order of their names.
@@ -135,7 +129,7 @@ impl<K: Indexed> IndexedStore<K> {
         let content = self.content();
         let mut found = BTreeMap::new();
         for key in keys {
-            let with_key = content.with_key(&key, &self.visits);
+            let with_key = content.with_key(&key);
             found.extend(with_key.map(|object| (ObjectKey::of(object.as_ref()), object)));
         }
         found.into_values().collect()
@@ -145,42 +139,29 @@ impl<K: Indexed> IndexedStore<K> {
     pub(crate) fn unreadable(&self) -> Vec<Object<K>> {
         let content = self.content();
         let unreadable = content.unreadable.iter();
-        let found: Vec<_> = unreadable
-            .filter_map(|key| content.objects.get(key).cloned())
-            .collect();
-        self.visits.add(found.len());
-        found
+        content.visit(unreadable.filter_map(|key| content.objects.get(key).cloned()))
     }
 
     /// Those of them in a namespace.
     pub(crate) fn unreadable_in(&self, namespace: &str) -> Vec<Object<K>> {
         let content = self.content();
-        let unreadable = content.unreadable.range(start_of(Some(namespace))..);
-        let found: Vec<_> = unreadable
-            .take_while(|key| key.namespace.as_deref() == Some(namespace))
-            .filter_map(|key| content.objects.get(key).cloned())
-            .collect();
-        self.visits.add(found.len());
-        found
+        let unreadable = content.unreadable.range(ObjectKey::new(Some(namespace), "")..);
+        let unreadable = unreadable.take_while(|key| key.namespace.as_deref() == Some(namespace));
+        content.visit(unreadable.filter_map(|key| content.objects.get(key).cloned()))
     }
 
     /// The objects of a namespace, also those that cannot be read.
     pub(crate) fn in_namespace(&self, namespace: Option<&str>) -> Vec<Object<K>> {
         let content = self.content();
-        let objects = content.objects.range(start_of(namespace)..);
-        let found: Vec<_> = objects
-            .take_while(|(key, _)| key.namespace.as_deref() == namespace)
-            .map(|(_, object)| Arc::clone(object))
-            .collect();
-        self.visits.add(found.len());
-        found
+        let objects = content.objects.range(ObjectKey::new(namespace, "")..);
+        let objects = objects.take_while(|(key, _)| key.namespace.as_deref() == namespace);
+        content.visit(objects.map(|(_, object)| Arc::clone(object)))
     }
 
-    /// All objects. For what is done now and then, and never for each event or host.
+    /// All objects: never for each event or host.
     pub(crate) fn all(&self) -> Vec<Object<K>> {
-        let found: Vec<_> = self.content().objects.values().cloned().collect();
-        self.visits.add(found.len());
-        found
+        let content = self.content();
+        content.visit(content.objects.values().cloned())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -196,10 +177,30 @@ impl<K: Indexed> IndexedStore<K> {
         self.content().revision
     }
 
+    /// All that is there, and every change from now on. The channel has no bound: a slow reader must not hold up
+    /// the cache, and what is queued are references.
+    pub(crate) fn subscribe(&self) -> Changed<K> {
+        let object: fn(Change<K>) -> Object<K> = |change| change.object;
+        self.subscribe_to_changes().map(object)
+    }
+
+    /// The same with what was known before.
+    pub(crate) fn subscribe_to_changes(&self) -> UnboundedReceiver<Change<K>> {
+        let (subscriber, changed) = mpsc::unbounded();
+        let mut content = self.write();
+        for object in content.visit(content.objects.values().cloned()) {
+            let come = Change {
+                object,
+                before: None,
+                is_gone: false,
+            };
+            drop(subscriber.unbounded_send(come));
+        }
+        content.subscribers.push(subscriber);
+        changed
+    }
+
     /// Waits until everything has been listed once.
-    ///
-    /// # Errors
-    /// When its watch ended instead.
     pub(crate) async fn wait_until_ready(&self) -> Result<(), WriterDropped> {
         self.store.wait_until_ready().await
     }
@@ -218,11 +219,11 @@ impl<K: Indexed> IndexedStore<K> {
     /// How many objects were looked at or handed out until now.
     #[cfg(test)]
     pub(crate) fn visits(&self) -> usize {
-        self.visits.until_now()
+        self.content().visits.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    pub(super) fn write(&self) -> Written<'_, K> {
-        Written(self.content.write().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Content<K>> {
+        self.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn content(&self) -> RwLockReadGuard<'_, Content<K>> {

@@ -202,8 +202,8 @@ fn is_as_scanned<K: Indexed + Debug>(store: &IndexedStore<K>, keys: &BTreeSet<K:
 /// Applies steps one by one and compares each lookup with a scan, and what was told with what is there.
 fn follow<K: Indexed + Debug + DeserializeOwned>(steps: Vec<Step>) {
     let read = |object: Value| -> Guarded<K> { serde_json::from_value(object).unwrap() };
-    let (store, changes, mut cache) = SharedCache::<K>::new();
-    let mut heard = changes.subscribe_to_changes();
+    let (store, mut cache) = SharedCache::<K>::new();
+    let mut heard = store.subscribe_to_changes();
     let mut keys = BTreeSet::new();
     let mut told = BTreeMap::new();
     for step in steps {

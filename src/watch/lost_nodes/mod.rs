@@ -14,20 +14,20 @@ use remediator_api::views::Node;
 use crate::clock::Clock;
 use crate::watch::caches::Guarded;
 
-/// What makes one loss of a Node the same as when it was seen first: which Node, since when its Ready
-/// is Unknown, and its newest heartbeat. A kubelet that reports changes one of them.
+/// Which Node is lost, since when its Ready is Unknown, and its newest heartbeat. A kubelet that reports changes one of
+/// them.
 type Loss = (Option<String>, Option<Timestamp>, Option<Timestamp>);
 
-/// The Nodes whose Ready is Unknown, with the time at which this process saw that first. Kept beside
-/// the cache, which knows the present only. The Node's own clock plays no part.
+/// The Nodes whose Ready is Unknown, with the time at which this process saw that first. The Node's own clock plays no
+/// part.
 #[derive(Clone, Debug)]
 pub(crate) struct LostNodes {
     clock: Clock,
-    seen: Arc<Mutex<HashMap<String, Lookup>>>,
+    seen: Arc<Mutex<HashMap<String, Seen>>>,
 }
 
-/// Nodes that are remembered of one cluster, at the most: a workload cluster may show others in each list, and end
-/// none. One that is not remembered is not lost yet.
+/// The most Nodes of one cluster that are remembered: a workload cluster may show others in each list. One that is not
+/// remembered is not lost yet.
 const MOST: usize = 20_000;
 
 /// The longest name and UID that are remembered, in bytes. Names have 253 at the most, UIDs 36
@@ -36,7 +36,7 @@ const LONGEST: usize = 512;
 
 /// A loss and when it was seen first.
 #[derive(Debug)]
-struct Lookup {
+struct Seen {
     loss: Loss,
     since: Instant,
     /// Whether the list that is being read has it, too.
@@ -71,12 +71,13 @@ impl LostNodes {
             // What vanished while nobody watched is in no list.
             Event::InitDone => self.held().retain(|_, seen| seen.listed),
             Event::Apply(guarded) | Event::InitApply(guarded) => {
-                match guarded.0.as_ref().ok().and_then(|node| Some((node, loss(node)?))) {
-                    Some((node, loss)) => self.lost(node.name_any(), loss, now),
-                    None => self.forget(&guarded.name_any()),
+                let name = guarded.name_any();
+                match guarded.0.as_ref().ok().and_then(loss) {
+                    Some(loss) => self.lost(name, loss, now),
+                    None => drop(self.held().remove(&name)),
                 }
             }
-            Event::Delete(guarded) => self.forget(&guarded.name_any()),
+            Event::Delete(guarded) => drop(self.held().remove(&guarded.name_any())),
         }
     }
 
@@ -99,15 +100,15 @@ impl LostNodes {
         if is_full || name.len().saturating_add(uid) > LONGEST {
             return;
         }
-        let (since, listed) = (now, true);
-        held.insert(name, Lookup { loss, since, listed });
+        let seen = Seen {
+            loss,
+            since: now,
+            listed: true,
+        };
+        held.insert(name, seen);
     }
 
-    fn forget(&self, name: &str) {
-        self.held().remove(name);
-    }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<String, Lookup>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

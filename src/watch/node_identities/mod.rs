@@ -1,4 +1,4 @@
-//! Which changes of Nodes may matter to somebody who does not know yet which of them is the one.
+//! Changes of Nodes, for remediations that do not know yet which Node is theirs.
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +13,7 @@ use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::Change;
 use crate::watch::indexes::{self, NodeIndex};
 
-/// A Node that has changed. What it says is looked up when it is needed: whoever hears of changes late keeps no
-/// Nodes meanwhile.
+/// A Node that has changed, without the Node: it is looked up when it is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangedNode {
     pub(crate) name: String,

@@ -4,6 +4,7 @@ use remediator_api::views::Node;
 use serde_json::json;
 
 use super::*;
+use crate::watch::indexed_store::Changed;
 
 fn node(name: &str) -> Guarded<Node> {
     serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
@@ -23,8 +24,8 @@ fn told(changed: &mut Changed<Node>) -> Vec<String> {
 
 #[test]
 fn what_is_gone_before_it_was_heard_of_silences_nobody() {
-    let (store, changes, mut cache) = SharedCache::new();
-    let (mut one, mut other) = (changes.subscribe(), changes.subscribe());
+    let (store, mut cache) = SharedCache::new();
+    let (mut one, mut other) = (store.subscribe(), store.subscribe());
     for _ in 0..1000 {
         cache.apply(&Event::Apply(node("early")));
         cache.apply(&Event::Delete(node("early")));
@@ -42,8 +43,8 @@ fn what_is_gone_before_it_was_heard_of_silences_nobody() {
 
 #[test]
 fn a_new_list_tells_of_what_is_new_and_of_what_is_gone() {
-    let (store, changes, mut cache) = SharedCache::new();
-    let mut heard = changes.subscribe();
+    let (store, mut cache) = SharedCache::new();
+    let mut heard = store.subscribe();
     for (listed, expected) in [
         (["stays", "leaves"], ["leaves", "stays"]),
         (["stays", "comes"], ["comes", "leaves"]),
@@ -63,20 +64,20 @@ fn a_new_list_tells_of_what_is_new_and_of_what_is_gone() {
 
 #[test]
 fn a_subscriber_that_left_keeps_nobody_else_from_hearing() {
-    let (_store, changes, mut cache) = SharedCache::new();
-    drop(changes.subscribe());
-    let mut heard = changes.subscribe();
+    let (store, mut cache) = SharedCache::new();
+    drop(store.subscribe());
+    let mut heard = store.subscribe();
     cache.apply(&Event::Apply(node("worker-0")));
     assert_eq!(told(&mut heard), ["worker-0"]);
 }
 
 #[test]
 fn who_comes_late_is_told_of_all_that_is_there() {
-    let (_store, changes, mut cache) = SharedCache::new();
+    let (store, mut cache) = SharedCache::new();
     for name in ["worker-0", "worker-1"] {
         cache.apply(&Event::Apply(node(name)));
     }
-    let mut heard = changes.subscribe();
+    let mut heard = store.subscribe();
     let mut told = told(&mut heard);
     told.sort();
     assert_eq!(told, ["worker-0", "worker-1"]);

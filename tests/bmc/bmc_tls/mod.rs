@@ -62,7 +62,7 @@ async fn trusted(address: SocketAddr, trust: ServerTrust) -> Result<Inspection> 
 async fn refused(address: SocketAddr, trust: ServerTrust) -> Result<TlsFailure> {
     match connect(address, trust).await?.read().await {
         Ok(reading) => bail!("it was trusted: {reading:?}"),
-        Err(BmcError::Tls { failure }) => Ok(failure),
+        Err(BmcError::Tls(failure)) => Ok(failure),
         Err(error) => bail!("{error}"),
     }
 }

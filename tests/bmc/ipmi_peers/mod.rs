@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use peer::{PASSWORD, Peer, USERNAME, UUID};
 use remediator_bmc::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, CommandAnswer, Credentials, Login, PowerRead,
-    Protocol, ServerTrust, TransportSecurity,
+    Protocol, ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
@@ -65,8 +65,8 @@ async fn power_cycle(peer: Peer) -> Result<()> {
     ensure!(bmc.inspect().await?.login == Login::CipherSuite(3));
     for (command, wanted) in [("off", PowerState::Off), ("on", PowerState::On)] {
         let answer = match command {
-            "off" => bmc.power_off(soon()).await?,
-            _ => bmc.power_on(soon()).await?,
+            "off" => bmc.command(Verb::PowerOff, soon()).await?,
+            _ => bmc.command(Verb::PowerOn, soon()).await?,
         };
         ensure!(matches!(answer, CommandAnswer::Accepted), "{answer:?}");
         becomes(&mut bmc, wanted).await?;

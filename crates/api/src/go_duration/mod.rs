@@ -1,7 +1,7 @@
 //! Go's durations, such as `1h30m`, as `time.ParseDuration` reads them.
 //!
-//! `kube::core::Duration` panics at numbers beyond its range, takes an empty text for nothing and wants a unit
-//! behind `0`. What stands in an object that somebody else wrote must neither end the process nor mean "at once".
+//! `kube::core::Duration` panics at numbers beyond its range, takes an empty text for nothing and wants a unit behind
+//! `0`; what somebody else wrote must neither end the process nor mean "at once".
 
 #[cfg(test)]
 mod tests;
@@ -20,15 +20,11 @@ const FRACTION_DIGITS: usize = 15;
 
 /// Reads a duration; `None` if it is none, or longer than one can be.
 pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
-    let (negative, unsigned) = match text.strip_prefix('-') {
-        Some(unsigned) => (true, unsigned),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if unsigned == "0" {
-        return Some(SignedDuration::ZERO);
-    }
-    if unsigned.is_empty() {
-        return None;
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    match unsigned {
+        "0" => return Some(SignedDuration::ZERO),
+        "" => return None,
+        _ => {}
     }
     let (mut rest, mut total) = (unsigned, 0_i128);
     while !rest.is_empty() {
@@ -37,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
         rest = behind;
     }
     let length = SignedDuration::from_nanos(i64::try_from(total).ok()?);
-    if negative {
+    if text.starts_with('-') {
         length.checked_neg()
     } else {
         Some(length)
@@ -101,9 +97,6 @@ pub struct DurationText(String);
 
 impl DurationText {
     /// The duration, or the text that is none.
-    ///
-    /// # Errors
-    /// The text.
     pub fn read(&self) -> Result<SignedDuration, String> {
         parse(&self.0).ok_or_else(|| self.0.clone())
     }

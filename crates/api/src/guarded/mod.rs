@@ -1,5 +1,5 @@
-//! Objects as the API server has them, read if they can be: one that cannot be read keeps its
-//! metadata and says which field is wrong, and does not keep others from being seen.
+//! Objects as the API server has them: one that cannot be read keeps its metadata and says which field is wrong, and
+//! does not keep others from being seen.
 
 #[cfg(test)]
 mod tests;
@@ -19,16 +19,15 @@ use super::keys;
 pub struct Guarded<K>(pub Result<K, Unreadable>);
 
 /// An object that cannot be read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Unreadable {
     /// The field and what is wrong with it.
     pub error: String,
     /// Its metadata, as far as that can be read.
     pub metadata: ObjectMeta,
-    /// Its conditions, as far as they can be read: what we say of an object that cannot be read stands there.
+    /// Its conditions, as far as they can be read. Ours among them say why it cannot be.
     pub conditions: Vec<Condition>,
-    /// Of a health check with the strategy: the object as it stands there. Its status is ours to write where nobody
-    /// else evaluates it, in the form of its version and without losing what others say there.
+    /// Of a health check with the strategy: the object as it stands there, for we may have to write its status.
     pub object: Value,
 }
 
@@ -37,34 +36,22 @@ impl Unreadable {
     pub fn new(error: String, metadata: ObjectMeta, object: &Value) -> Self {
         let conditions = object.pointer("/status/conditions");
         let conditions = conditions.map(Vec::<Condition>::deserialize);
+        let kept = has_strategy(&metadata).then(|| object.clone());
         Self {
             error,
             conditions: conditions.and_then(Result::ok).unwrap_or_default(),
-            object: if has_strategy(&metadata) {
-                object.clone()
-            } else {
-                Value::Null
-            },
+            object: kept.unwrap_or_default(),
             metadata,
         }
     }
 
     /// Whether this version says nothing else than another.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
-        let without_version = |metadata: &ObjectMeta| ObjectMeta {
-            resource_version: None,
-            ..metadata.clone()
-        };
-        let Self {
-            error,
-            metadata,
-            conditions,
-            object,
-        } = self;
-        *error == other.error
-            && *conditions == other.conditions
-            && *object == other.object
-            && without_version(metadata) == without_version(&other.metadata)
+        let mut same = self.clone();
+        same.metadata
+            .resource_version
+            .clone_from(&other.metadata.resource_version);
+        same == *other
     }
 
     /// Whether it carries the strategy and no template, which would win over it, so that it is for us.
@@ -75,7 +62,8 @@ impl Unreadable {
     }
 }
 
-fn has_strategy(metadata: &ObjectMeta) -> bool {
+/// Whether a health check asks for power cycles by annotation.
+pub(crate) fn has_strategy(metadata: &ObjectMeta) -> bool {
     let annotations = metadata.annotations.as_ref();
     let strategy = annotations.and_then(|all| all.get(keys::STRATEGY_ANNOTATION));
     strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)

@@ -5,11 +5,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ConditionsStatus;
 use super::remediation::PowerCycleRemediationSpec;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
@@ -23,7 +23,7 @@ use remediator_core::strategy::Strategy;
     kind = "PowerCycleRemediationTemplate",
     plural = "powercycleremediationtemplates",
     namespaced,
-    status = "PowerCycleRemediationTemplateStatus",
+    status = "ConditionsStatus",
     shortname = "pcrt",
     category = "remediation",
     doc = "PowerCycleRemediationTemplate is cloned into a PowerCycleRemediation by a MachineHealthCheck or NodeHealthCheck.",
@@ -81,29 +81,12 @@ pub struct TemplateMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What became of the template. Health checkers clone nothing of it.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PowerCycleRemediationTemplateStatus {
-    /// The generation of the spec that the status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// `Accepted`: whether remediations can be made from the template.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
-    #[schemars(length(max = 16))]
-    pub conditions: Vec<Condition>,
-}
-
 /// Where the strategy stands in a template.
 const PLACE: &str = "spec.template.spec";
 
 impl PowerCycleRemediationTemplateSpec {
-    /// What the remediations that are made from the template do. As of a remediation, what the API server's
-    /// schema may not have validated is validated here.
-    ///
-    /// # Errors
-    /// [`Reason::SpecInvalid`], naming the field.
+    /// What the remediations that are made from the template do; see
+    /// [`StrategySpec::validated`](super::strategy_spec::StrategySpec::validated).
     pub fn validated(&self) -> Result<Strategy, Obstacle> {
         let spec = &self.template.spec;
         for (field, named) in [("machineName", &spec.machine_name), ("nodeName", &spec.node_name)] {

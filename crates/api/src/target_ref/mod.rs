@@ -40,12 +40,13 @@ pub enum Producer {
 /// cluster-api `controllers/external/util.go`.
 pub fn producer(remediation: &PowerCycleRemediation) -> Option<Producer> {
     let mut owners = remediation.metadata.owner_references.iter().flatten();
-    let health_check = owners.find_map(|owner| match (owner.kind.as_str(), group(owner)) {
-        ("NodeHealthCheck", "remediation.medik8s.io") => Some(Producer::NodeHealthCheck(owner.name.clone())),
-        ("MachineHealthCheck", "machine.openshift.io") => {
-            Some(Producer::MachineHealthCheck(owner.name.clone()))
+    let health_check = owners.find_map(|owner| {
+        let name = owner.name.clone();
+        match (owner.kind.as_str(), group(owner)) {
+            ("NodeHealthCheck", "remediation.medik8s.io") => Some(Producer::NodeHealthCheck(name)),
+            ("MachineHealthCheck", "machine.openshift.io") => Some(Producer::MachineHealthCheck(name)),
+            _ => None,
         }
-        _ => None,
     });
     let template = || {
         let cloned_from = match api_of(owning_machine(&remediation.metadata)?)? {
@@ -62,18 +63,18 @@ fn group(owner: &OwnerReference) -> &str {
     owner.api_version.split('/').next().unwrap_or_default()
 }
 
-/// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with
-/// Cluster API and machine-api-operator. Of a request whose MachineHealthCheck is named but no Machine, the
-/// Machine is in another namespace: one of the same name in this namespace is somebody else's.
+/// What a remediation says: its spec, else its owners, else its name, which is then a Machine's as with Cluster API and
+/// machine-api-operator, unless the Machine is in another namespace.
 pub fn about(remediation: &PowerCycleRemediation) -> TargetRef {
     let spec = &remediation.spec;
     let owner = owning_machine(&remediation.metadata);
     let node = spec.node_name.clone().or_else(|| checked_node(remediation));
-    let machine = spec
+    let named = spec
         .machine_name
         .clone()
-        .or_else(|| owner.map(|owner| owner.name.clone()))
-        .or_else(|| (node.is_none() && !is_elsewhere(remediation)).then(|| remediation.name_any()));
+        .or_else(|| owner.map(|owner| owner.name.clone()));
+    let by_name = || (node.is_none() && !is_elsewhere(remediation)).then(|| remediation.name_any());
+    let machine = named.or_else(by_name);
     TargetRef {
         machine,
         machine_api: owner.and_then(api_of),
@@ -123,8 +124,7 @@ fn api_of(owner: &OwnerReference) -> Option<MachineApi> {
     MachineApi::of_group(group(owner))
 }
 
-/// Whether the medik8s operator made it for a Machine of another namespace than its template's: only one of the
-/// same namespace can be, and is, an owner.
+/// Whether the medik8s operator made it for a Machine of another namespace: one of the same namespace is an owner.
 /// Source: medik8s/node-healthcheck-operator `internal/controller/resources/manager.go`,
 /// `GenerateRemediationCRForMachine`.
 fn is_elsewhere(remediation: &PowerCycleRemediation) -> bool {
@@ -132,9 +132,8 @@ fn is_elsewhere(remediation: &PowerCycleRemediation) -> bool {
     by_health_check && owning_machine(&remediation.metadata).is_none()
 }
 
-/// The Node for which the medik8s operator made the remediation: by the annotation, because with several
-/// templates names are generated; else, for a NodeHealthCheck, by the name. Where there is a Machine of a
-/// MachineHealthCheck, its Node is the one.
+/// The Node for which the medik8s operator made the remediation: by the annotation, because with several templates names
+/// are generated; else, for a NodeHealthCheck, by the name.
 /// Source: as above, `generateRemediationCR`.
 fn checked_node(remediation: &PowerCycleRemediation) -> Option<String> {
     let annotated = remediation.annotations().get(keys::CHECKED_NODE_ANNOTATION);

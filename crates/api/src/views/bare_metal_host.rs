@@ -18,68 +18,57 @@ use remediator_core::metal3;
     status = "BareMetalHostStatus",
     schema = "disabled"
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct BareMetalHostSpec {
     /// The BMC.
-    #[serde(default)]
     pub bmc: BmcView,
     /// Whether the host is meant to be on.
-    #[serde(default)]
     pub online: bool,
     /// Who uses the host.
-    #[serde(default)]
     pub consumer_ref: Option<ConsumerReference>,
     /// Power-off is forbidden.
-    #[serde(default)]
     pub disable_power_off: bool,
 }
 
 /// The BMC of a BareMetalHost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct BmcView {
     /// Address.
-    #[serde(default)]
     pub address: String,
     /// Secret in the same namespace.
-    #[serde(default)]
     pub credentials_name: String,
     /// No TLS verification.
-    #[serde(default)]
     pub disable_certificate_verification: bool,
 }
 
 /// Who uses a host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ConsumerReference {
     /// Kind.
-    #[serde(default)]
     pub kind: String,
     /// Name.
-    #[serde(default)]
     pub name: String,
     /// Namespace.
-    #[serde(default)]
     pub namespace: String,
 }
 
 /// What is read of the status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct BareMetalHostStatus {
     /// `OK`, `discovered`, `error`, `delayed`, `detached`, `servicing` or empty.
-    #[serde(default)]
     pub operational_status: String,
     /// Provisioning.
-    #[serde(default)]
     pub provisioning: ProvisioningView,
 }
 
 /// Provisioning of a host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProvisioningView {
     /// `provisioned`, `externally provisioned`, ...
-    #[serde(default)]
     pub state: String,
 }
 
@@ -89,9 +78,8 @@ impl BareMetalHost {
         let status = self.status.clone().unwrap_or_default();
         let annotations = self.annotations();
         let prefix = format!("{}/", keys::REBOOT_ANNOTATION);
-        let reboot = annotations
-            .keys()
-            .find(|key| *key == keys::REBOOT_ANNOTATION || key.starts_with(&prefix));
+        let is_reboot = |key: &&String| *key == keys::REBOOT_ANNOTATION || key.starts_with(&prefix);
+        let consumer = self.spec.consumer_ref.clone();
         metal3::BareMetalHost {
             namespace: self.namespace().unwrap_or_default(),
             name: self.name_any(),
@@ -100,16 +88,12 @@ impl BareMetalHost {
             online: self.spec.online,
             has_bmc: !self.spec.bmc.address.is_empty(),
             power_off_disabled: self.spec.disable_power_off,
-            consumer: self
-                .spec
-                .consumer_ref
-                .clone()
-                .map(|consumer| (consumer.kind, consumer.namespace, consumer.name)),
+            consumer: consumer.map(|consumer| (consumer.kind, consumer.namespace, consumer.name)),
             state: status.provisioning.state,
             operational_status: status.operational_status,
             paused: annotations.contains_key(keys::BARE_METAL_HOST_PAUSED),
             detached: annotations.contains_key(keys::BARE_METAL_HOST_DETACHED),
-            reboot_key: reboot.cloned(),
+            reboot_key: annotations.keys().find(is_reboot).cloned(),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{LabelsKept, Machine, lenient, narrow};
 use crate::go_duration::DurationText;
+use crate::guarded::has_strategy;
 use crate::keys;
 use remediator_core::facts::Lookup;
 use remediator_core::health::dialect::Dialect;
@@ -17,7 +18,7 @@ use remediator_core::health::selector::{RawRequirement, RawSelector};
 use remediator_core::health::{self, HealthCheck};
 
 /// What is read of the spec.
-#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "machine.openshift.io",
     version = "v1beta1",
@@ -35,13 +36,10 @@ pub struct MachineHealthCheckSpec {
     #[serde(default)]
     pub unhealthy_conditions: Vec<UnhealthyConditionView>,
     /// How many may be unhealthy before nothing is remediated any more.
-    #[serde(default)]
     pub max_unhealthy: Option<Value>,
     /// How long a Machine may be without a Node, in Go's syntax.
-    #[serde(default)]
     pub node_startup_timeout: Option<DurationText>,
     /// When set, the template wins over the strategy annotation.
-    #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
     /// What a MachineHealthCheck of Cluster API asks for; such a one is read by [`super::cluster_api`].
     #[serde(skip)]
@@ -57,28 +55,41 @@ pub struct ClusterApiHealthCheck {
     pub rules: RawRules,
 }
 
-/// One unhealthy condition.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One unhealthy condition, of a Machine's or of a Node's health check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UnhealthyConditionView {
     /// Condition type.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: String,
     /// Condition status.
-    #[serde(default)]
     pub status: String,
-    /// For how long, in Go's syntax.
-    #[serde(default)]
+    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`.
+    #[serde(alias = "duration")]
     pub timeout: DurationText,
 }
 
-/// A reference to a template.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+impl UnhealthyConditionView {
+    pub(super) fn raw(&self) -> RawCondition {
+        RawCondition {
+            kind: self.kind.clone(),
+            status: self.status.clone(),
+            timeout: self.timeout.read(),
+        }
+    }
+}
+
+/// A reference to a template, of a Machine's or of a Node's health check.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct TemplateReference {
-    /// Kind of the template.
-    #[serde(default)]
+    /// `group/version`.
+    pub api_version: String,
+    /// Kind.
     pub kind: String,
-    /// Name of the template.
-    #[serde(default)]
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
     pub name: String,
 }
 
@@ -129,25 +140,17 @@ pub struct OpenShiftCondition {
 impl MachineHealthCheck {
     /// Drops what no decision reads.
     pub fn narrow(&mut self) {
-        narrow(
-            &mut self.metadata,
-            &[keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION],
-            LabelsKept::Only(&[]),
-        );
+        let annotations = [keys::STRATEGY_ANNOTATION, keys::PAUSED_ANNOTATION];
+        narrow(&mut self.metadata, &annotations, LabelsKept::Only(&[]));
         // Names thousands of Machines; read only where it is ours to write.
-        if !self.asks_for_power_cycles()
-            && let Some(status) = &mut self.status
-        {
+        if let (false, Some(status)) = (self.asks_for_power_cycles(), &mut self.status) {
             status.cluster_api = None;
         }
     }
 
-    /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which
-    /// would win over it.
+    /// Whether it asks for a power cycle by the trigger annotation: the strategy, and no template, which would win.
     pub fn asks_for_power_cycles(&self) -> bool {
-        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
-        strategy.is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL)
-            && self.spec.remediation_template.is_none()
+        has_strategy(&self.metadata) && self.spec.remediation_template.is_none()
     }
 
     /// Whether it asks for power cycles by a template of ours.
@@ -167,16 +170,8 @@ impl MachineHealthCheck {
     }
 
     /// What it asks for.
-    ///
-    /// # Errors
-    /// Everything that is wrong with its spec.
     pub fn rules(&self) -> Result<Rules, Malformed> {
         let spec = &self.spec;
-        let conditions = spec.unhealthy_conditions.iter().map(|condition| RawCondition {
-            kind: condition.kind.clone(),
-            status: condition.status.clone(),
-            timeout: condition.timeout.read(),
-        });
         if let Some(check) = &spec.cluster_api {
             return Rules::read(check.dialect, &check.rules);
         }
@@ -184,7 +179,11 @@ impl MachineHealthCheck {
             Dialect::OpenShift,
             &RawRules {
                 selector: raw(&spec.selector),
-                node_conditions: conditions.collect(),
+                node_conditions: spec
+                    .unhealthy_conditions
+                    .iter()
+                    .map(UnhealthyConditionView::raw)
+                    .collect(),
                 node_startup_timeout: spec.node_startup_timeout.as_ref().map(DurationText::read),
                 max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
                 ..RawRules::default()
@@ -194,21 +193,18 @@ impl MachineHealthCheck {
 
     /// What decisions about a Machine are based on; `Absent` when the check has nothing to do with it.
     pub fn facts_for(&self, machine: &Machine) -> Lookup<HealthCheck> {
-        let heard = health::heard(&self.name_any(), self.rules(), machine.labels());
-        heard.map(|rules| self.facts_with(rules))
+        let rules = health::heard(&self.name_any(), self.rules(), machine.labels());
+        rules.map(|rules| self.facts_with(rules))
     }
 
     fn facts_with(&self, rules: Result<Rules, String>) -> HealthCheck {
         let (rules, malformed) = rules.map_or_else(|wrong| (None, Some(wrong)), |rules| (Some(rules), None));
-        let (conditions, machine_conditions) = rules
-            .clone()
-            .map(|rules| (rules.node_conditions, rules.machine_conditions))
-            .unwrap_or_default();
-        let strategy = self.annotations().get(keys::STRATEGY_ANNOTATION);
+        let conditions = rules.clone();
+        let conditions = conditions.map(|rules| (rules.node_conditions, rules.machine_conditions));
+        let (conditions, machine_conditions) = conditions.unwrap_or_default();
         HealthCheck {
             name: self.name_any(),
-            external_baremetal: strategy
-                .is_some_and(|strategy| strategy == keys::STRATEGY_EXTERNAL_BAREMETAL),
+            external_baremetal: has_strategy(&self.metadata),
             paused: self.is_paused(),
             has_template: self.spec.remediation_template.is_some(),
             conditions,
@@ -221,24 +217,26 @@ impl MachineHealthCheck {
 
 /// A limit as the core reads it; what is neither a number nor a text is a text that is no percentage.
 pub(super) fn limit(limit: &Value) -> IntOrText {
-    match (limit.as_i64(), limit) {
-        (Some(number), _) => IntOrText::Integer(number),
-        (None, Value::String(text)) => IntOrText::Text(text.clone()),
-        (None, other) => IntOrText::Text(other.to_string()),
-    }
+    let text = || {
+        limit
+            .as_str()
+            .map_or_else(|| limit.to_string(), ToOwned::to_owned)
+    };
+    limit
+        .as_i64()
+        .map_or_else(|| IntOrText::Text(text()), IntOrText::Integer)
 }
 
 /// The selector as the core reads it: strictly, for one that is only half understood may select anything.
 pub(super) fn raw(selector: &LabelSelector) -> RawSelector {
     let requirements = selector.match_expressions.iter().flatten();
+    let requirements = requirements.map(|requirement| RawRequirement {
+        key: requirement.key.clone(),
+        operator: requirement.operator.clone(),
+        values: requirement.values.clone().unwrap_or_default(),
+    });
     RawSelector {
         match_labels: selector.match_labels.clone().unwrap_or_default(),
-        match_expressions: requirements
-            .map(|requirement| RawRequirement {
-                key: requirement.key.clone(),
-                operator: requirement.operator.clone(),
-                values: requirement.values.clone().unwrap_or_default(),
-            })
-            .collect(),
+        match_expressions: requirements.collect(),
     }
 }

@@ -3,20 +3,18 @@
 pub mod bare_metal_host;
 pub mod cidr;
 pub mod cluster_api;
-pub mod feature_gate;
 pub mod machine;
 pub mod machine_health_check;
-pub mod network;
 pub mod node;
 pub mod node_health_check;
+pub mod openshift_config;
 
 pub use bare_metal_host::BareMetalHost;
-pub use feature_gate::FeatureGate;
 pub use machine::Machine;
 pub use machine_health_check::MachineHealthCheck;
-pub use network::OpenShiftNetwork;
 pub use node::Node;
 pub use node_health_check::NodeHealthCheck;
+pub use openshift_config::{FeatureGate, OpenShiftNetwork};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::{Deserialize as _, DeserializeOwned, Deserializer};
@@ -29,13 +27,8 @@ pub fn narrow(metadata: &mut ObjectMeta, annotations_kept: &[&str], labels_kept:
     if let Some(annotations) = &mut metadata.annotations {
         annotations.retain(|key, _| annotations_kept.contains(&key.as_str()));
     }
-    match labels_kept {
-        LabelsKept::All => {}
-        LabelsKept::Only(kept) => {
-            if let Some(labels) = &mut metadata.labels {
-                labels.retain(|key, _| kept.contains(&key.as_str()));
-            }
-        }
+    if let (Some(labels), LabelsKept::Only(kept)) = (&mut metadata.labels, labels_kept) {
+        labels.retain(|key, _| kept.contains(&key.as_str()));
     }
 }
 

@@ -1,14 +1,18 @@
-//! What the holders of a BMC have in hand, and what goes from there to its actor.
+//! Every BMC that this process speaks to, and what the holders of one have in hand.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::pace::SharedPace;
+use super::{Actor, Outcomes};
 use crate::error::BmcError;
-use crate::{BmcTarget, CommandAnswer, Inspection, PowerRead, Verb};
+use crate::inspection::Scope;
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, PowerRead, Verb};
 
-/// Whose orders go first, and who is turned away while a BMC does not answer.
+/// Whose requests go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// For a remediation: it has its own pauses, and bringing a host back waits for nothing.
@@ -17,11 +21,94 @@ pub enum Urgency {
     Background,
 }
 
-/// A line to a BMC, for one host behind it. While any line is held its session stays open; the
-/// session ends with [`BmcHandle::close`] or when the last line is dropped.
+/// Every BMC that this process speaks to, and the queue of each.
+#[derive(Clone, Debug, Default)]
+pub struct Bmcs {
+    pub(super) places: Arc<Mutex<BTreeMap<Place, Known>>>,
+    pub(super) outcomes: Outcomes,
+    pub(super) deadlines: Deadlines,
+}
+
+/// Host and port: what is one BMC to us.
+pub(super) type Place = (String, u16);
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    requests: Option<mpsc::WeakUnboundedSender<Request>>,
+    pub(super) pace: SharedPace,
+    /// Held by the actor: its successor waits until it has ended its sessions.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Bmcs {
+    /// A handle on the BMC of `target`. Nothing is sent yet.
+    pub fn line(&self, target: BmcTarget, urgency: Urgency) -> BmcHandle {
+        let place = place(&target);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.retain(|_, known| !known.is_forgettable());
+        let known = places.entry(place).or_default();
+        let running = known
+            .requests
+            .as_ref()
+            .and_then(mpsc::WeakUnboundedSender::upgrade);
+        let requests = running.unwrap_or_else(|| {
+            let (requests, queue) = mpsc::unbounded_channel();
+            known.requests = Some(requests.downgrade());
+            let actor = Actor::new(known.pace.clone(), Arc::clone(&self.outcomes), self.deadlines);
+            let turn = Arc::clone(&known.turn);
+            tokio::spawn(async move {
+                let _turn = turn.lock_owned().await;
+                actor.run(queue).await;
+            });
+            requests
+        });
+        let handle = BmcHandle {
+            requests,
+            target: Arc::new(target),
+            urgency,
+        };
+        handle.send(What::Join);
+        handle
+    }
+
+    /// How often BMCs were read, inspected or commanded, by what came of it: `Answered`, or the reason of
+    /// the error.
+    pub fn outcomes(&self) -> BTreeMap<&'static str, u64> {
+        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.clone()
+    }
+
+    /// Waits until every session has ended. All handles have to be given back before.
+    pub async fn ended(&self) {
+        let turns: Vec<_> = {
+            let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+            places.values().map(|known| Arc::clone(&known.turn)).collect()
+        };
+        for turn in turns {
+            drop(turn.lock().await);
+        }
+    }
+}
+
+pub(super) fn place(target: &BmcTarget) -> Place {
+    (target.address.host.to_string(), target.address.port)
+}
+
+impl Known {
+    fn is_forgettable(&self) -> bool {
+        let requests = self.requests.as_ref();
+        let idle = requests.is_none_or(|requests| requests.strong_count() == 0);
+        // The actor of the last handle may still be ending its sessions.
+        let gone = Arc::strong_count(&self.turn) == 1;
+        idle && gone && self.pace.with(|pace, now| pace.is_blank(now))
+    }
+}
+
+/// A handle on a BMC, for one host behind it. The session stays open while any handle is held; it ends with
+/// [`BmcHandle::close`] or when the last one is dropped.
 #[derive(Debug)]
 pub struct BmcHandle {
-    orders: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<Request>,
     target: Arc<BmcTarget>,
     urgency: Urgency,
 }
@@ -33,56 +120,36 @@ pub(super) struct Request {
     pub(super) what: What,
 }
 
+type Reply<Answer> = oneshot::Sender<Result<Answer, BmcError>>;
+
 pub(super) enum What {
-    /// A line was taken.
+    /// A handle was taken.
     Join,
-    /// A line was dropped.
+    /// A handle was dropped.
     Leave,
-    Prepare(oneshot::Sender<Result<(), BmcError>>),
-    Read(oneshot::Sender<Result<PowerRead, BmcError>>),
-    Inspect(oneshot::Sender<Result<Inspection, BmcError>>),
-    Command {
-        command: Verb,
-        not_after: Instant,
-        reply: oneshot::Sender<Result<CommandAnswer, BmcError>>,
-    },
-    EndSession {
-        path: String,
-        reply: oneshot::Sender<Result<bool, BmcError>>,
-    },
-    Close(oneshot::Sender<Result<bool, BmcError>>),
+    Prepare(Reply<()>),
+    Inspect(Scope, Reply<Inspection>),
+    /// What, and until when.
+    Command(Verb, Instant, Reply<CommandAnswer>),
+    EndSession(String, Reply<bool>),
+    Close(Reply<bool>),
 }
 
 impl Drop for BmcHandle {
     fn drop(&mut self) {
-        self.tell(What::Leave);
+        self.send(What::Leave);
     }
 }
 
 impl BmcHandle {
-    /// Tells the actor of a new line.
-    pub(super) fn join(orders: mpsc::UnboundedSender<Request>, target: BmcTarget, urgency: Urgency) -> Self {
-        let line = Self {
-            orders,
-            target: Arc::new(target),
-            urgency,
-        };
-        line.tell(What::Join);
-        line
-    }
-
     /// What it leads to.
     pub fn target(&self) -> &BmcTarget {
         &self.target
     }
 
-    /// Checks what can be checked without sending a byte to the BMC: protocol, protection, trust
-    /// settings, and that all addresses of the host are allowed.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::connect`].
+    /// Checks what can be checked without sending a byte to the BMC.
     pub async fn prepare(&self) -> Result<(), BmcError> {
-        self.ask(What::Prepare).await.unwrap_or_else(|| Err(ended()))
+        self.ask(What::Prepare, BmcError::NoAnswer).await
     }
 
     /// Reads power state and identity with a fresh request, not sooner than a second after the
@@ -91,71 +158,55 @@ impl BmcHandle {
     /// # Errors
     /// As [`crate::Bmc::read`]; and [`BmcError::Resting`] when the BMC is not asked now.
     pub async fn read(&self) -> Result<PowerRead, BmcError> {
-        self.ask(What::Read).await.unwrap_or_else(|| Err(ended()))
+        let order = |reply| What::Inspect(Scope::Power, reply);
+        Ok(self.ask(order, BmcError::NoAnswer).await?.reading)
     }
 
     /// Reads everything that says whether the BMC could be used. Sends no command.
-    ///
-    /// # Errors
-    /// As [`BmcHandle::read`].
     pub async fn inspect(&self) -> Result<Inspection, BmcError> {
-        self.ask(What::Inspect).await.unwrap_or_else(|| Err(ended()))
+        let order = |reply| What::Inspect(Scope::Everything, reply);
+        self.ask(order, BmcError::NoAnswer).await
     }
 
-    /// Sends a power command once, to the system that this line's target was last read from, and
-    /// not after the given time.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::power_off`].
+    /// Sends a power command once, to the system that the target was last read from, and not after the given
+    /// time.
     pub async fn command(&self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        let order = |reply| What::Command {
-            command,
-            not_after,
-            reply,
-        };
+        let order = |reply| What::Command(command, not_after, reply);
         // An actor that is gone without an answer may have sent it.
-        self.ask(order).await.unwrap_or_else(|| {
-            Err(BmcError::UnknownOutcome {
-                cause: "the conversation ended".to_owned(),
-            })
-        })
+        self.ask(order, BmcError::UnknownOutcome).await
     }
 
     /// Ends a session that is not ours any more. Answers whether it was still there.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::end_session`].
     pub async fn end_session(&self, path: String) -> Result<bool, BmcError> {
-        let order = |reply| What::EndSession { path, reply };
-        self.ask(order).await.unwrap_or_else(|| Err(ended()))
+        let order = |reply| What::EndSession(path, reply);
+        self.ask(order, BmcError::NoAnswer).await
     }
 
-    /// Gives the line back. The session ends unless another line uses it. Answers whether one ended.
-    ///
-    /// # Errors
-    /// As [`crate::Bmc::close`].
+    /// Gives the handle back. The session ends unless another handle uses it. Answers whether one ended.
     pub async fn close(self) -> Result<bool, BmcError> {
-        self.ask(What::Close).await.unwrap_or(Ok(false))
-    }
-
-    async fn ask<Answer>(&self, what: impl FnOnce(oneshot::Sender<Answer>) -> What) -> Option<Answer> {
         let (reply, answer) = oneshot::channel();
-        self.tell(what(reply));
-        answer.await.ok()
+        self.send(What::Close(reply));
+        answer.await.unwrap_or(Ok(false))
     }
 
-    /// An actor that is gone drops what it is told, and with it the way to answer.
-    fn tell(&self, what: What) {
-        let _ = self.orders.send(Request {
+    /// `gone`: what it means that the actor has ended without an answer.
+    async fn ask<Answer>(
+        &self,
+        what: impl FnOnce(Reply<Answer>) -> What,
+        gone: fn(String) -> BmcError,
+    ) -> Result<Answer, BmcError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(what(reply));
+        let answer = answer.await;
+        answer.unwrap_or_else(|_| Err(gone("the conversation ended".to_owned())))
+    }
+
+    /// An actor that is gone drops what it is sent, and with it the way to answer.
+    fn send(&self, what: What) {
+        let _ = self.requests.send(Request {
             target: Arc::clone(&self.target),
             urgency: self.urgency,
             what,
         });
-    }
-}
-
-fn ended() -> BmcError {
-    BmcError::NoAnswer {
-        cause: "the conversation ended".to_owned(),
     }
 }

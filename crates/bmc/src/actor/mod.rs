@@ -1,41 +1,38 @@
 //! One actor per BMC: everything this process asks of a BMC goes through one queue.
 //!
-//! Several parts of the daemon talk to the same BMC: the remediation of its host, those of other
-//! hosts behind it, and the check whether it could be asked at all. The actor makes them one
-//! customer: one order at a time, reads and commands spaced, one session for one login, a pause when
-//! the BMC asks for it, and a circuit that opens when it does not answer. Each BMC has an actor of
-//! its own, so a slow one delays nobody else.
+//! The remediation of a host, those of other hosts behind the BMC, and background checks become one customer:
+//! one request at a time, reads and commands spaced, one session for one login, a pause when the BMC asks for it,
+//! and a circuit that opens when it does not answer. A slow BMC delays nobody else.
 //!
-//! An order that was begun is carried to its end, also when whoever gave it has gone: a request
-//! that is cut off in the middle leaves sessions behind. One that was not begun is dropped with its
-//! caller.
+//! A request that was begun is carried to its end, also when its caller has gone: one that is cut off in the
+//! middle leaves sessions behind. One that was not begun is dropped with its caller.
 
 mod handle;
 mod pace;
-mod places;
 mod sessions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-pub use self::handle::{BmcHandle, Urgency};
+pub use self::handle::{BmcHandle, Bmcs, Urgency};
 use self::handle::{Request, What};
 use self::pace::{Pace, SharedPace};
-pub use self::places::Bmcs;
-use self::places::Outcomes;
 use self::sessions::Sessions;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
-use super::{BmcTarget, CommandAnswer, Verb};
+use super::{BmcTarget, CommandAnswer, Deadlines, Verb};
 
 /// When a check that a remediation goes before comes again.
 const PRECEDENCE: Duration = Duration::from_mins(1);
+
+/// How requests ended, by their count.
+type Outcomes = Arc<Mutex<BTreeMap<&'static str, u64>>>;
 
 struct Actor {
     pace: SharedPace,
@@ -44,22 +41,26 @@ struct Actor {
 }
 
 impl Actor {
-    /// Serves until the last line is gone, then ends every session.
+    fn new(pace: SharedPace, outcomes: Outcomes, deadlines: Deadlines) -> Self {
+        Self {
+            pace: pace.clone(),
+            outcomes,
+            sessions: Sessions::new(deadlines, pace),
+        }
+    }
+
+    /// Serves until the last handle is gone, then ends every session.
     async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Request>) {
         let mut waiting = VecDeque::new();
-        while let Some(order) = next(&mut queue, &mut waiting).await {
-            self.serve(order).await;
+        while let Some(request) = next(&mut queue, &mut waiting).await {
+            self.serve(request).await;
         }
         self.sessions.close_all().await;
     }
 
-    async fn serve(&mut self, order: Request) {
-        let Request {
-            target,
-            urgency,
-            what,
-        } = order;
-        match what {
+    async fn serve(&mut self, request: Request) {
+        let (target, urgency) = (request.target, request.urgency);
+        match request.what {
             What::Join => self.sessions.join(target, urgency),
             What::Leave => self.sessions.leave(&target, urgency).await,
             What::Prepare(reply) => {
@@ -67,34 +68,27 @@ impl Actor {
                     let _ = reply.send(self.sessions.prepare(&target).await);
                 }
             }
-            What::Read(mut reply) => match self.turn(&target, urgency, &mut reply).await {
-                Turn::Now => {
-                    let read = self.sessions.read(&target).await;
-                    self.note(read.as_ref().err());
-                    let _ = reply.send(read);
-                }
-                Turn::Refused(error) => drop(reply.send(Err(error))),
-                Turn::NobodyWaits => {}
-            },
-            What::Inspect(mut reply) => match self.turn(&target, urgency, &mut reply).await {
-                Turn::Now => {
-                    let inspection = self.sessions.inspect(&target).await;
-                    self.note(inspection.as_ref().err());
-                    let _ = reply.send(inspection);
-                }
-                Turn::Refused(error) => drop(reply.send(Err(error))),
-                Turn::NobodyWaits => {}
-            },
-            What::Command {
-                command,
-                not_after,
-                mut reply,
-            } => match self.command_turn(not_after, &mut reply).await {
-                Turn::Now => drop(reply.send(self.command(&target, command, not_after).await)),
-                Turn::Refused(error) => drop(reply.send(Err(error))),
-                Turn::NobodyWaits => {}
-            },
-            What::EndSession { path, reply } => {
+            What::Inspect(scope, mut reply) => {
+                let found = match self.turn(&target, urgency, &mut reply).await {
+                    Ok(true) => {
+                        let found = self.sessions.inspect(&target, scope).await;
+                        self.note(found.as_ref().err());
+                        found
+                    }
+                    Ok(false) => return,
+                    Err(error) => Err(error),
+                };
+                let _ = reply.send(found);
+            }
+            What::Command(command, not_after, mut reply) => {
+                let answer = match self.command_turn(not_after, &mut reply).await {
+                    Ok(true) => self.command(&target, command, not_after).await,
+                    Ok(false) => return,
+                    Err(error) => Err(error),
+                };
+                let _ = reply.send(answer);
+            }
+            What::EndSession(path, reply) => {
                 if !reply.is_closed() {
                     let _ = reply.send(self.sessions.end_session(&target, &path).await);
                 }
@@ -105,37 +99,36 @@ impl Actor {
         }
     }
 
-    /// Waits until the target may be read again.
+    /// Waits until the target may be read again. Answers whether the caller still waits for that.
     async fn turn<Answer>(
         &mut self,
         target: &Arc<BmcTarget>,
         urgency: Urgency,
         reply: &mut oneshot::Sender<Answer>,
-    ) -> Turn {
+    ) -> Result<bool, BmcError> {
         if reply.is_closed() {
-            return Turn::NobodyWaits;
+            return Ok(false);
         }
-        if let Err(error) = self.is_it_asked_now(urgency) {
-            return Turn::Refused(error);
-        }
-        if let Err(error) = self.sessions.prepare(target).await {
-            return Turn::Refused(error);
-        }
-        wait(self.sessions.read_at(target, Instant::now()), reply).await
+        self.check_rest(urgency)?;
+        self.sessions.prepare(target).await?;
+        Ok(wait(self.sessions.read_at(target, Instant::now()), reply).await)
     }
 
-    /// Waits until the BMC may be commanded again.
-    async fn command_turn<Answer>(&self, not_after: Instant, reply: &mut oneshot::Sender<Answer>) -> Turn {
-        let (at, under_way) = self
-            .pace
-            .with(|pace, now| (pace.command_at(now), pace.is_command_under_way(now)));
+    /// Waits until the BMC may be commanded again. Answers whether the caller still waits for that.
+    async fn command_turn<Answer>(
+        &self,
+        not_after: Instant,
+        reply: &mut oneshot::Sender<Answer>,
+    ) -> Result<bool, BmcError> {
+        let look = |pace: &mut Pace, now| (pace.command_at(now), pace.is_command_under_way(now));
+        let (at, under_way) = self.pace.with(look);
         if under_way {
-            return Turn::Refused(IpmiError::EarlierCommandUnderWay.into());
+            return Err(IpmiError::EarlierCommandUnderWay.into());
         }
         if at >= not_after {
-            return Turn::Refused(BmcError::TooLate);
+            return Err(BmcError::TooLate);
         }
-        wait(at, reply).await
+        Ok(wait(at, reply).await)
     }
 
     async fn command(
@@ -157,18 +150,17 @@ impl Actor {
         answer
     }
 
-    /// A BMC that asked to be left alone is left alone; one that does not answer, or that a remediation has a
-    /// line to, is asked for a remediation only: what a check has begun cannot be cut off, and a command or the
-    /// watch over a host that is off would wait behind it.
-    fn is_it_asked_now(&self, urgency: Urgency) -> Result<(), BmcError> {
+    /// A BMC that asked to be left alone is left alone. One that does not answer, or that a remediation has a
+    /// handle on, is asked for a remediation only: the requests of one would wait behind a check that was begun.
+    fn check_rest(&self, urgency: Urgency) -> Result<(), BmcError> {
         if urgency == Urgency::Background && self.sessions.is_held_for_a_remediation() {
-            return Err(BmcError::Resting { left: PRECEDENCE });
+            return Err(BmcError::Resting(PRECEDENCE));
         }
         let left = self.pace.with(|pace, now| {
             let open = pace.open_for(now).filter(|_| urgency == Urgency::Background);
             pace.wants_rest(now).or(open)
         });
-        left.map_or(Ok(()), |left| Err(BmcError::Resting { left }))
+        left.map_or(Ok(()), |left| Err(BmcError::Resting(left)))
     }
 
     fn note(&self, error: Option<&BmcError>) {
@@ -181,8 +173,12 @@ impl Actor {
             Some(error) if error.is_silence() => pace.note_failure(now),
             Some(error) => {
                 pace.note_answer();
-                if let Some(wish) = error.retry_after() {
-                    pace.note_wish(wish, now);
+                if let BmcError::Http {
+                    retry_after: Some(wish),
+                    ..
+                } = error
+                {
+                    pace.note_wish(*wish, now);
                 }
             }
             None => pace.note_answer(),
@@ -190,23 +186,15 @@ impl Actor {
     }
 }
 
-/// Whether an order is carried out.
-enum Turn {
-    Now,
-    Refused(BmcError),
-    /// Whoever gave it has gone: it is not begun.
-    NobodyWaits,
-}
-
-async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> Turn {
+async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> bool {
     tokio::select! {
         biased;
-        () = reply.closed() => Turn::NobodyWaits,
-        () = sleep_until(until) => Turn::Now,
+        () = reply.closed() => false,
+        () = sleep_until(until) => true,
     }
 }
 
-/// The next order: those for remediations first, each kind in the order in which it came.
+/// The next request: those for remediations first, each kind in the order in which it came.
 async fn next(
     queue: &mut mpsc::UnboundedReceiver<Request>,
     waiting: &mut VecDeque<Request>,
@@ -214,12 +202,9 @@ async fn next(
     if waiting.is_empty() {
         waiting.push_back(queue.recv().await?);
     }
-    while let Ok(order) = queue.try_recv() {
-        waiting.push_back(order);
+    while let Ok(request) = queue.try_recv() {
+        waiting.push_back(request);
     }
-    let first = waiting
-        .iter()
-        .position(|order| order.urgency == Urgency::Remediation)
-        .unwrap_or_default();
-    waiting.remove(first)
+    let urgent = |request: &Request| request.urgency == Urgency::Remediation;
+    waiting.remove(waiting.iter().position(urgent).unwrap_or_default())
 }

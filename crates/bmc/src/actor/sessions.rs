@@ -1,31 +1,29 @@
-//! The conversations of one actor: one for each host behind the BMC that is being talked about.
+//! The conversations of one actor: one for each host behind the BMC.
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::handle::Urgency;
+use super::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::error::BmcError;
-use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, PowerRead, Verb};
+use crate::inspection::Scope;
+use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, Verb};
 
-/// More hosts than this behind one BMC are not kept connected at once; the one that was asked
-/// longest ago gives way.
+/// Most hosts behind one BMC that are kept connected at once; the one asked longest ago gives way.
 const MOST: usize = 8;
 
-#[derive(Debug)]
-struct Talk {
+struct Session {
     target: Arc<BmcTarget>,
     bmc: Bmc,
     last_read: Option<Instant>,
 }
 
 /// The open conversations, the one asked longest ago first.
-#[derive(Debug)]
 pub(super) struct Sessions {
-    open: Vec<Talk>,
-    /// Targets and urgencies of all lines, one entry a line.
-    lines: Vec<(Arc<BmcTarget>, Urgency)>,
+    open: Vec<Session>,
+    /// Targets and urgencies of all handles, one entry each.
+    handles: Vec<(Arc<BmcTarget>, Urgency)>,
     deadlines: Deadlines,
     pace: SharedPace,
 }
@@ -35,37 +33,41 @@ impl Sessions {
         Self {
             pace,
             open: Vec::new(),
-            lines: Vec::new(),
+            handles: Vec::new(),
             deadlines,
         }
     }
 
-    /// Notes that somebody took a line.
+    /// Notes that a handle was taken.
     pub(super) fn join(&mut self, target: Arc<BmcTarget>, urgency: Urgency) {
-        self.lines.push((target, urgency));
+        self.handles.push((target, urgency));
     }
 
-    /// Whether a line was taken for a remediation.
     pub(super) fn is_held_for_a_remediation(&self) -> bool {
-        let mut urgencies = self.lines.iter().map(|(_, urgency)| *urgency);
-        urgencies.any(|urgency| urgency == Urgency::Remediation)
+        let mut handles = self.handles.iter();
+        handles.any(|(_, urgency)| *urgency == Urgency::Remediation)
     }
 
-    /// Notes that somebody gave one back; the conversation ends with the last.
+    /// Notes that a handle was given back; the conversation ends with the last.
     pub(super) async fn leave(&mut self, target: &BmcTarget, urgency: Urgency) {
-        let is_it = |(line, of): &(Arc<BmcTarget>, Urgency)| **line == *target && *of == urgency;
-        if let Some(index) = self.lines.iter().position(is_it) {
-            self.lines.remove(index);
+        let is_it = |(handle, of): &(Arc<BmcTarget>, Urgency)| **handle == *target && *of == urgency;
+        if let Some(index) = self.handles.iter().position(is_it) {
+            self.handles.remove(index);
         }
-        if !self.lines.iter().any(|(line, _)| **line == *target)
+        if self.held(target) == 0
             && let Some(index) = self.find(target)
         {
             self.end(index).await;
         }
     }
 
+    fn held(&self, target: &BmcTarget) -> usize {
+        let handles = self.handles.iter();
+        handles.filter(|(handle, _)| **handle == *target).count()
+    }
+
     /// Sees that there is a conversation for this target. One under other credentials or other rules
-    /// goes on beside it for as long as somebody holds a line with them.
+    /// goes on beside it for as long as somebody holds a handle with them.
     pub(super) async fn prepare(&mut self, target: &Arc<BmcTarget>) -> Result<(), BmcError> {
         if self.find(target).is_some() {
             return Ok(());
@@ -74,7 +76,7 @@ impl Sessions {
             self.end(0).await;
         }
         let bmc = Bmc::connect_within(BmcTarget::clone(target), self.deadlines).await?;
-        self.open.push(Talk {
+        self.open.push(Session {
             target: Arc::clone(target),
             bmc,
             last_read: None,
@@ -90,37 +92,23 @@ impl Sessions {
         not_before(last, READ_SPACING, now)
     }
 
-    pub(super) async fn read(&mut self, target: &BmcTarget) -> Result<PowerRead, BmcError> {
+    pub(super) async fn inspect(&mut self, target: &BmcTarget, scope: Scope) -> Result<Inspection, BmcError> {
         let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
-        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
+        let session = self.turn_to(target)?;
         session.last_read = Some(Instant::now());
-        let read = session.bmc.read_with(!doubted).await;
-        self.note_doubt(read.as_ref());
-        read
-    }
-
-    pub(super) async fn inspect(&mut self, target: &BmcTarget) -> Result<Inspection, BmcError> {
-        let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
-        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        session.last_read = Some(Instant::now());
-        let found = session.bmc.inspect_with(!doubted).await;
-        self.note_doubt(found.as_ref().map(|found| &found.reading));
+        let found = session.bmc.look(scope, !doubted).await;
+        // A failure of TLS and a rejected login may be an impostor's. Only Redfish itself takes the doubt away.
+        let doubt = match &found {
+            Ok(found) if found.reading.fallback.is_none() => false,
+            Err(BmcError::Tls(_) | BmcError::AuthenticationRejected { .. }) => true,
+            Ok(_) | Err(_) => return found,
+        };
+        self.pace.with(|pace, now| pace.note_doubt(doubt, now));
         found
     }
 
-    /// A failure of TLS and a rejected login may be an impostor's. Only Redfish itself takes the doubt away.
-    fn note_doubt(&self, read: Result<&PowerRead, &BmcError>) {
-        let doubt = match read {
-            Ok(reading) if reading.fallback.is_none() => false,
-            Err(BmcError::Tls { .. } | BmcError::AuthenticationRejected { .. }) => true,
-            Ok(_) | Err(_) => return,
-        };
-        self.pace.with(|pace, now| pace.note_doubt(doubt, now));
-    }
-
     pub(super) async fn end_session(&mut self, target: &BmcTarget, path: &str) -> Result<bool, BmcError> {
-        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        session.bmc.end_session(path).await
+        self.turn_to(target)?.bmc.end_session(path).await
     }
 
     pub(super) async fn command(
@@ -129,18 +117,13 @@ impl Sessions {
         command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
-        let session = self.turn_to(target).ok_or(BmcError::NotRead)?;
-        match command {
-            Verb::PowerOff => session.bmc.power_off(not_after).await,
-            Verb::PowerOn => session.bmc.power_on(not_after).await,
-        }
+        self.turn_to(target)?.bmc.command(command, not_after).await
     }
 
-    /// Ends the conversation about this target, unless another line has it too.
+    /// Ends the conversation about this target, unless another handle has it too.
     pub(super) async fn close(&mut self, target: &BmcTarget) -> Result<bool, BmcError> {
-        let lines = self.lines.iter().filter(|(line, _)| **line == *target).count();
         match self.find(target) {
-            Some(index) if lines <= 1 => self.finish(index).await,
+            Some(index) if self.held(target) <= 1 => self.finish(index).await,
             Some(_) | None => Ok(false),
         }
     }
@@ -176,10 +159,10 @@ impl Sessions {
     }
 
     /// Moves a conversation to the end of the list.
-    fn turn_to(&mut self, target: &BmcTarget) -> Option<&mut Talk> {
-        let index = self.find(target)?;
+    fn turn_to(&mut self, target: &BmcTarget) -> Result<&mut Session, BmcError> {
+        let index = self.find(target).ok_or(BmcError::NotRead)?;
         let session = self.open.remove(index);
         self.open.push(session);
-        self.open.last_mut()
+        self.open.last_mut().ok_or(BmcError::NotRead)
     }
 }

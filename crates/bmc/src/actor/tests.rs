@@ -6,12 +6,29 @@ use std::time::Duration;
 use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
 use tokio::time::Instant;
 
-use super::{Bmcs, Pace, Urgency};
+use super::handle::place;
+use super::{Bmcs, Pace, SharedPace, Urgency};
 use crate::{
     AllowedNetworks, AuthMethod, BmcError, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
     ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::power::PowerState;
+
+impl Bmcs {
+    /// None yet, with other deadlines than the usual ones.
+    pub(crate) fn within(deadlines: Deadlines) -> Self {
+        Self {
+            deadlines,
+            ..Self::default()
+        }
+    }
+
+    /// What is remembered of the BMC of `target`.
+    fn pace(&self, target: &BmcTarget) -> SharedPace {
+        let mut places = self.places.lock().unwrap();
+        places.entry(place(target)).or_default().pace.clone()
+    }
+}
 
 async fn simulate(names: &[&str]) -> Simulator {
     let spec = |name: &&str| HostSpec::new(*name).credentials("root", "canary-Pa55word");
@@ -249,8 +266,8 @@ async fn no_check_begins_at_a_bmc_that_a_remediation_has_a_line_to() {
         ..target(&host)
     };
     let check = bmcs.line(other, Urgency::Background);
-    assert!(matches!(check.inspect().await, Err(BmcError::Resting { .. })));
-    assert!(matches!(check.read().await, Err(BmcError::Resting { .. })));
+    assert!(matches!(check.inspect().await, Err(BmcError::Resting(_))));
+    assert!(matches!(check.read().await, Err(BmcError::Resting(_))));
     assert_eq!(host.counters().requests, asked, "it is not asked");
     remediation.close().await.unwrap();
     check.inspect().await.unwrap();
@@ -296,10 +313,10 @@ async fn the_circuit_opens_for_checks_and_never_for_remediations() {
     let bmcs = impatient();
     let check = bmcs.line(target(&host), Urgency::Background);
     for _ in 0..3 {
-        assert!(matches!(check.read().await, Err(BmcError::NoAnswer { .. })));
+        assert!(matches!(check.read().await, Err(BmcError::NoAnswer(_))));
     }
     let asked = host.counters().requests;
-    assert!(matches!(check.read().await, Err(BmcError::Resting { .. })));
+    assert!(matches!(check.read().await, Err(BmcError::Resting(_))));
     assert_eq!(host.counters().requests, asked, "it is not asked");
     host.clear_faults();
     let remediation = bmcs.line(target(&host), Urgency::Remediation);
@@ -327,7 +344,7 @@ async fn a_bmc_that_asks_for_a_pause_gets_it() {
         line.read().await,
         Err(BmcError::Http { status: 503, .. })
     ));
-    let Err(BmcError::Resting { left }) = line.read().await else {
+    let Err(BmcError::Resting(left)) = line.read().await else {
         panic!("it was asked again");
     };
     assert!(left <= Duration::from_mins(1), "an absurd wish is not obeyed");

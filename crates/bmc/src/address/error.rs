@@ -8,12 +8,9 @@ pub enum AddressError {
     /// Nothing there.
     #[error("the BMC address is empty. Give one such as redfish://192.0.2.10/redfish/v1/Systems/1.")]
     Empty,
-    /// More than 2048 bytes.
-    #[error("the BMC address has {length} bytes, at most 2048 are read. Shorten it.")]
-    TooLong {
-        /// Length in bytes.
-        length: usize,
-    },
+    /// More than 2048 bytes; its length.
+    #[error("the BMC address has {0} bytes, at most 2048 are read. Shorten it.")]
+    TooLong(usize),
     /// White space, control or non-ASCII characters.
     #[error(
         "the BMC address holds white space, control or non-ASCII characters. Remove them; write international names in their xn-- form."
@@ -24,14 +21,11 @@ pub enum AddressError {
         "the BMC address holds user information in front of an @. Remove it and put user name and password into the credentials Secret."
     )]
     UserInformation,
-    /// A scheme nobody knows.
+    /// A scheme nobody knows, lower-cased and at most 32 characters.
     #[error(
-        "the scheme {scheme:?} of the BMC address is not known. Use redfish:// or ipmi://, and write ipmi://host:port for a name with a port."
+        "the scheme {0:?} of the BMC address is not known. Use redfish:// or ipmi://, and write ipmi://host:port for a name with a port."
     )]
-    UnknownScheme {
-        /// The scheme, lower-cased and at most 32 characters.
-        scheme: String,
-    },
+    UnknownScheme(String),
     /// A scheme that existed once and cannot be mapped.
     #[error("the scheme {scheme:?} is no longer supported: {advice}")]
     RemovedScheme {
@@ -43,16 +37,11 @@ pub enum AddressError {
     /// `redfish:///path`.
     #[error("the BMC address names no host. Write the host after ://.")]
     NoHost,
-    /// Not an IP address and not a DNS name.
+    /// Not an IP address and not a DNS name: the host as written, at most 64 characters, and its problem.
     #[error(
-        "the host {host:?} of the BMC address is neither an IP address nor a DNS name: {problem}. Correct the host."
+        "the host {0:?} of the BMC address is neither an IP address nor a DNS name: {1}. Correct the host."
     )]
-    BadHost {
-        /// The host as written, at most 64 characters.
-        host: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+    BadHost(String, &'static str),
     /// Not 1-65535.
     #[error("the port of the BMC address is not a number from 1 to 65535. Correct or remove it.")]
     BadPort,

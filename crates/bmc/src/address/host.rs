@@ -33,10 +33,7 @@ impl Host {
         }
         match problem_of_name(text) {
             None => Ok(Self::Name(HostName(text.to_ascii_lowercase()))),
-            Some(problem) => Err(AddressError::BadHost {
-                host: text.chars().take(64).collect(),
-                problem,
-            }),
+            Some(problem) => Err(AddressError::BadHost(text.chars().take(64).collect(), problem)),
         }
     }
 
@@ -97,8 +94,7 @@ fn problem_of_name(name: &str) -> Option<&'static str> {
     }
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     let decimal = last.bytes().all(|byte| byte.is_ascii_digit());
-    let hexadecimal = last
-        .strip_prefix("0x")
-        .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let digits = last.strip_prefix("0x");
+    let hexadecimal = digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     (decimal || hexadecimal).then_some("it ends in a number but is not an IP address in its usual form")
 }

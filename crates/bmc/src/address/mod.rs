@@ -1,15 +1,12 @@
 //! Reads BMC addresses as administrators and metal3 write them.
 //!
-//! The grammar is the one of metal3-io/baremetal-operator `pkg/hardwareutils/bmc/access.go`,
-//! `redfish.go` and `ipmi.go`, so that an address that works there means the same here. It is
-//! stricter where that code guesses or looks away: user information, queries and names that are
-//! numbers in disguise are refused.
+//! The grammar is that of metal3-io/baremetal-operator `pkg/hardwareutils/bmc/access.go`, `redfish.go` and
+//! `ipmi.go`; but user information, queries and names that are numbers in disguise are refused.
 
 mod error;
 mod host;
 mod parts;
 mod path;
-mod scheme;
 #[cfg(test)]
 mod tests;
 
@@ -18,10 +15,9 @@ use std::str::FromStr;
 
 pub use error::AddressError;
 pub use host::{Host, HostName};
-use parts::{privilege, split_authority, split_rest, split_scheme};
+use parts::{privilege, protocol_of, split_authority, split_rest, split_scheme};
 pub use path::{BadPath, ResourcePath};
 use remediator_core::power::Protocol;
-use scheme::Kind;
 
 /// Longest address we look at, in bytes; real ones are below 200.
 const MAX_ADDRESS: usize = 2048;
@@ -37,22 +33,29 @@ pub enum Transport {
     Http,
 }
 
-/// The privilege an IPMI session asks for (IPMI 2.0, table 13-15).
+impl Transport {
+    pub(crate) fn default_port(self) -> u16 {
+        match self {
+            Self::Https => 443,
+            Self::Http => 80,
+        }
+    }
+}
+
+/// The privilege an IPMI session asks for, by its level (IPMI 2.0, section 6.8 and table 13-11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Privilege {
     /// May only call back.
-    Callback,
+    Callback = 1,
     /// May read.
-    User,
+    User = 2,
     /// May also control power; what is asked for unless the address says otherwise.
-    Operator,
+    Operator = 3,
     /// May do everything.
-    Administrator,
+    Administrator = 4,
 }
 
-/// A BMC address that was understood completely.
-///
-/// Holds no secret: user information is refused when it is read.
+/// A BMC address. Holds no secret: user information is refused when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BmcAddress {
     /// Redfish or IPMI.
@@ -70,7 +73,7 @@ pub struct BmcAddress {
 }
 
 impl BmcAddress {
-    /// What answers there, whichever of its systems is meant: the address without a path.
+    /// The address without a path: one BMC, whichever of its systems is meant.
     pub fn service(&self) -> String {
         let without = Self {
             system_path: None,
@@ -83,63 +86,43 @@ impl BmcAddress {
 impl FromStr for BmcAddress {
     type Err = AddressError;
 
-    /// Reads an address.
-    ///
     /// # Errors
-    /// [`AddressError`] says what was wrong and what to write. An unknown scheme is an error and
-    /// never a guess.
+    /// [`AddressError`] says what was wrong and what to write.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         if text.is_empty() {
             return Err(AddressError::Empty);
         }
         if text.len() > MAX_ADDRESS {
-            return Err(AddressError::TooLong { length: text.len() });
+            return Err(AddressError::TooLong(text.len()));
         }
         if !text.chars().all(|character| character.is_ascii_graphic()) {
             return Err(AddressError::Characters);
         }
         let (scheme, rest) = split_scheme(text)?;
         let (authority, path, query) = split_rest(rest)?;
-        let kind = Kind::of(&scheme)?;
+        let (protocol, transport) = protocol_of(&scheme)?;
         let (host, port) = split_authority(authority)?;
         let host = Host::parse(host)?;
-        match kind {
-            Kind::Redfish(transport) => {
-                if query.is_some() {
-                    return Err(AddressError::Query);
-                }
-                let system_path = if NO_SYSTEM.contains(&path) {
-                    None
-                } else {
-                    Some(ResourcePath::parse(path)?)
-                };
-                let default = match transport {
-                    Transport::Https => 443,
-                    Transport::Http => 80,
-                };
-                Ok(Self {
-                    protocol: Protocol::Redfish,
-                    transport,
-                    host,
-                    port: port.unwrap_or(default),
-                    system_path,
-                    privilege: Privilege::Operator,
-                })
+        let (system_path, privilege, default_port) = match protocol {
+            Protocol::Redfish if query.is_some() => return Err(AddressError::Query),
+            Protocol::Redfish if NO_SYSTEM.contains(&path) => {
+                (None, Privilege::Operator, transport.default_port())
             }
-            Kind::Ipmi => {
-                if !matches!(path, "" | "/") {
-                    return Err(AddressError::PathOnIpmi);
-                }
-                Ok(Self {
-                    protocol: Protocol::Ipmi,
-                    transport: Transport::Https,
-                    host,
-                    port: port.unwrap_or(623),
-                    system_path: None,
-                    privilege: privilege(query)?,
-                })
+            Protocol::Redfish => {
+                let path = ResourcePath::parse(path)?;
+                (Some(path), Privilege::Operator, transport.default_port())
             }
-        }
+            Protocol::Ipmi if !matches!(path, "" | "/") => return Err(AddressError::PathOnIpmi),
+            Protocol::Ipmi => (None, privilege(query)?, 623),
+        };
+        Ok(Self {
+            protocol,
+            transport,
+            host,
+            port: port.unwrap_or(default_port),
+            system_path,
+            privilege,
+        })
     }
 }
 

@@ -8,10 +8,7 @@ use http::uri::PathAndQuery;
 const MAX_PATH: usize = 1024;
 
 /// An absolute path on the BMC's own origin, safe to be written into a request line.
-///
-/// There is no way to express another host with it: it is sent as it is over the one connection
-/// whose peer was checked.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourcePath(PathAndQuery);
 
 /// Why a text is no path of a resource; reads as the end of a sentence.
@@ -32,8 +29,6 @@ pub enum BadPath {
 }
 
 impl ResourcePath {
-    /// Checks a path.
-    ///
     /// # Errors
     /// [`BadPath`] when it is anything but a plain absolute path, with or without a query.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
@@ -43,24 +38,13 @@ impl ResourcePath {
         if !text.starts_with('/') || text.starts_with("//") {
             return Err(BadPath::NotAbsolute);
         }
-        let illegal = |character: char| {
-            !character.is_ascii_graphic()
-                || matches!(
-                    character,
-                    '\\' | '#' | '"' | '<' | '>' | '^' | '`' | '{' | '|' | '}'
-                )
-        };
+        let illegal = |character: char| !character.is_ascii_graphic() || r#"\#"<>^`{|}"#.contains(character);
         if text.contains(illegal) {
             return Err(BadPath::Characters);
         }
         let path = text.split('?').next().unwrap_or(text);
-        let dots = |segment: &str| {
-            matches!(
-                segment.replace("%2e", ".").replace("%2E", ".").as_str(),
-                "." | ".."
-            )
-        };
-        if path.split('/').any(dots) {
+        let path = path.replace("%2e", ".").replace("%2E", ".");
+        if path.split('/').any(|segment| matches!(segment, "." | "..")) {
             return Err(BadPath::Dots);
         }
         text.parse().map(Self).map_err(|_| BadPath::Characters)
@@ -71,7 +55,7 @@ impl ResourcePath {
         Self(PathAndQuery::from_static(text))
     }
 
-    /// The path.
+    /// The path, with its query.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -84,11 +68,5 @@ impl ResourcePath {
 impl fmt::Display for ResourcePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
-    }
-}
-
-impl fmt::Debug for ResourcePath {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", self.as_str())
     }
 }

@@ -15,15 +15,14 @@ const IPMI_NAME: usize = 16;
 /// Longest password and KG over IPMI 2.0, in bytes (sections 22.30 and 22.25).
 const IPMI_KEY: usize = 20;
 
-/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret
-/// they came from.
-///
-/// All are wiped when the last owner drops them, and `Debug` shows none.
+/// A user name and password, for IPMI perhaps the key KG of the BMC, and the version of the Secret they came from.
+/// Wiped when the last owner drops them; `Debug` shows none.
 #[derive(Clone, PartialEq)]
 pub struct Credentials {
-    username: Zeroizing<String>,
-    password: Zeroizing<String>,
-    kg: Option<Zeroizing<Vec<u8>>>,
+    pub(crate) username: Zeroizing<String>,
+    pub(crate) password: Zeroizing<String>,
+    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
+    pub(crate) kg: Option<Zeroizing<Vec<u8>>>,
     /// `metadata.resourceVersion` of the Secret. A version that a BMC rejected once is not tried
     /// again, because BMCs lock accounts.
     pub version: String,
@@ -33,78 +32,49 @@ pub struct Credentials {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// No such key.
-    #[error("the Secret has no key {key:?}. Add it; username and password are both needed.")]
-    Missing {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the Secret has no key {0:?}. Add it; username and password are both needed.")]
+    Missing(&'static str),
     /// Nothing but white space.
-    #[error("the key {key:?} of the Secret is empty. Put a value there.")]
-    Empty {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is empty. Put a value there.")]
+    Empty(&'static str),
     /// Not text.
-    #[error("the key {key:?} of the Secret is not UTF-8 text. Store it as text.")]
-    NotText {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is not UTF-8 text. Store it as text.")]
+    NotText(&'static str),
     /// Control characters inside, or a colon in the user name (RFC 7617, section 2).
     #[error(
-        "the key {key:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
+        "the key {0:?} of the Secret holds a character that HTTP authentication cannot carry: a control character, or a colon in the user name. Change it."
     )]
-    Characters {
-        /// The key.
-        key: &'static str,
-    },
-    /// More than IPMI can carry.
+    Characters(&'static str),
+    /// More bytes than IPMI can carry.
     #[error(
-        "the key {key:?} of the Secret is longer than {limit} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
+        "the key {0:?} of the Secret is longer than {1} bytes, which is as much as IPMI carries. Give the BMC account a shorter one."
     )]
-    TooLongForIpmi {
-        /// The key.
-        key: &'static str,
-        /// The limit, in bytes.
-        limit: usize,
-    },
+    TooLongForIpmi(&'static str, usize),
     /// A user name of IPMI is ASCII.
     #[error(
-        "the key {key:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
+        "the key {0:?} of the Secret is not ASCII, and IPMI knows no other user names. Use another account."
     )]
-    NotAscii {
-        /// The key.
-        key: &'static str,
-    },
+    NotAscii(&'static str),
     /// A KG that cannot be one.
     #[error(
-        "the key {key:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
+        "the key {0:?} of the Secret must be 1 to 20 bytes of text, or 0x and 1 to 20 bytes in hexadecimal. Correct or remove it."
     )]
-    BadKg {
-        /// The key.
-        key: &'static str,
-    },
+    BadKg(&'static str),
     /// More than 256 bytes.
-    #[error("the key {key:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
-    TooLong {
-        /// The key.
-        key: &'static str,
-    },
+    #[error("the key {0:?} of the Secret is longer than 256 bytes. Check that it is the right Secret.")]
+    TooLong(&'static str),
 }
 
 impl Credentials {
     /// Reads the keys `username` and `password`, and `kg` if it is there, trimming white space around them as
     /// metal3-io/baremetal-operator does (`pkg/hardwareutils/bmc/credentials.go`).
-    ///
-    /// # Errors
-    /// [`CredentialsError`] names the key.
     pub fn from_secret<Bytes: AsRef<[u8]>>(
         data: &BTreeMap<String, Bytes>,
         version: impl Into<String>,
     ) -> Result<Self, CredentialsError> {
         let username = value(data, "username")?;
         if username.contains(':') {
-            return Err(CredentialsError::Characters { key: "username" });
+            return Err(CredentialsError::Characters("username"));
         }
         Ok(Self {
             username,
@@ -116,33 +86,18 @@ impl Credentials {
 
     /// Whether IPMI can carry them.
     pub(crate) fn check_for_ipmi(&self) -> Result<(), CredentialsError> {
-        let fits = |text: &str, key, limit| {
+        for (text, key, limit) in [
+            (&self.username, "username", IPMI_NAME),
+            (&self.password, "password", IPMI_KEY),
+        ] {
             if text.len() > limit {
-                Err(CredentialsError::TooLongForIpmi { key, limit })
-            } else {
-                Ok(())
+                return Err(CredentialsError::TooLongForIpmi(key, limit));
             }
-        };
-        fits(&self.username, "username", IPMI_NAME)?;
-        fits(&self.password, "password", IPMI_KEY)?;
-        if self.username.is_ascii() {
-            Ok(())
-        } else {
-            Err(CredentialsError::NotAscii { key: "username" })
         }
-    }
-
-    /// The BMC's own key KG (IPMI 2.0, section 13.31), 1 to 20 bytes.
-    pub(crate) fn kg(&self) -> Option<&[u8]> {
-        self.kg.as_deref().map(Vec::as_slice)
-    }
-
-    pub(crate) fn username(&self) -> &str {
-        &self.username
-    }
-
-    pub(crate) fn password(&self) -> &str {
-        &self.password
+        if !self.username.is_ascii() {
+            return Err(CredentialsError::NotAscii("username"));
+        }
+        Ok(())
     }
 }
 
@@ -156,17 +111,14 @@ fn kg<Bytes: AsRef<[u8]>>(
     }
     let text = value(data, KEY)?;
     let bytes = match text.strip_prefix("0x") {
-        None => Zeroizing::new(text.as_bytes().to_vec()),
-        Some(digits) => hexadecimal(digits).ok_or(CredentialsError::BadKg { key: KEY })?,
+        None => Some(Zeroizing::new(text.as_bytes().to_vec())),
+        Some(digits) => hexadecimal(digits),
     };
-    if (1..=IPMI_KEY).contains(&bytes.len()) {
-        Ok(Some(bytes))
-    } else {
-        Err(CredentialsError::BadKg { key: KEY })
-    }
+    let bytes = bytes.filter(|bytes| (1..=IPMI_KEY).contains(&bytes.len()));
+    bytes.map(Some).ok_or(CredentialsError::BadKg(KEY))
 }
 
-fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len()));
     for pair in digits.as_bytes().chunks(2) {
         let [high, low] = pair else { return None };
@@ -180,18 +132,15 @@ fn value<Bytes: AsRef<[u8]>>(
     data: &BTreeMap<String, Bytes>,
     key: &'static str,
 ) -> Result<Zeroizing<String>, CredentialsError> {
-    let bytes = data.get(key).ok_or(CredentialsError::Missing { key })?;
+    let bytes = data.get(key).ok_or(CredentialsError::Missing(key))?;
     let text = std::str::from_utf8(bytes.as_ref())
-        .map_err(|_| CredentialsError::NotText { key })?
+        .map_err(|_| CredentialsError::NotText(key))?
         .trim();
-    if text.is_empty() {
-        Err(CredentialsError::Empty { key })
-    } else if text.len() > MAX_LENGTH {
-        Err(CredentialsError::TooLong { key })
-    } else if text.contains(char::is_control) {
-        Err(CredentialsError::Characters { key })
-    } else {
-        Ok(Zeroizing::new(text.to_owned()))
+    match text {
+        "" => Err(CredentialsError::Empty(key)),
+        text if text.len() > MAX_LENGTH => Err(CredentialsError::TooLong(key)),
+        text if text.contains(char::is_control) => Err(CredentialsError::Characters(key)),
+        text => Ok(Zeroizing::new(text.to_owned())),
     }
 }
 

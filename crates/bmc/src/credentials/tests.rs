@@ -12,7 +12,7 @@ fn read(pairs: &[(&str, &[u8])]) -> Result<Credentials, CredentialsError> {
 fn both_keys_are_needed_and_trimmed() {
     let credentials = read(&[("username", b" root\n"), ("password", b"\tcanary word \r\n")]).unwrap();
     assert_eq!(
-        (credentials.username(), credentials.password()),
+        (credentials.username.as_str(), credentials.password.as_str()),
         ("root", "canary word")
     );
     assert!(!format!("{credentials:?}").contains("canary"));
@@ -23,27 +23,27 @@ fn errors_name_the_key_and_not_the_value() {
     let good: (&str, &[u8]) = ("username", b"root");
     let long = [b'x'; 257];
     for (pairs, expected) in [
-        (vec![], CredentialsError::Missing { key: "username" }),
-        (vec![good], CredentialsError::Missing { key: "password" }),
+        (vec![], CredentialsError::Missing("username")),
+        (vec![good], CredentialsError::Missing("password")),
         (
             vec![good, ("password", b" \n" as &[u8])],
-            CredentialsError::Empty { key: "password" },
+            CredentialsError::Empty("password"),
         ),
         (
             vec![good, ("password", b"canary\xff")],
-            CredentialsError::NotText { key: "password" },
+            CredentialsError::NotText("password"),
         ),
         (
             vec![good, ("password", b"canary\ncanary")],
-            CredentialsError::Characters { key: "password" },
+            CredentialsError::Characters("password"),
         ),
         (
             vec![good, ("password", &long)],
-            CredentialsError::TooLong { key: "password" },
+            CredentialsError::TooLong("password"),
         ),
         (
             vec![("username", b"a:b")],
-            CredentialsError::Characters { key: "username" },
+            CredentialsError::Characters("username"),
         ),
     ] {
         let error = read(&pairs).unwrap_err();

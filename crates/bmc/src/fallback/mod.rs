@@ -1,13 +1,11 @@
 //! Redfish, and IPMI in its place where the administrator asked for that and Redfish is silent.
 //!
 //! IPMI proves less about the peer than TLS does, and lets whoever listens try passwords offline
-//! (CVE-2013-4786). Who can silence one port could lead us there. So silence is all that leads there: not an
-//! answer of any kind, not a rejected login, and no failure of TLS, which may be an impostor's; nor silence
-//! that comes after one of these, until Redfish has answered well (`actor::pace` remembers). And it
-//! leads only to the BMC whose system GUID is the host's UUID.
+//! (CVE-2013-4786). So silence is all that leads there: no answer of any kind, no rejected login, and no failure
+//! of TLS, which may be an impostor's; nor silence after one of these, until Redfish has answered well
+//! (`actor::pace` remembers). And it leads only to the BMC whose system GUID is the host's UUID.
 //!
-//! Commands never fall back: they go where the last reading came from. What became of one that was not
-//! answered is found out by reading, over whichever protocol answers.
+//! Commands never fall back: they go where the last reading came from.
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +16,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::error::BmcError;
+use super::inspection::Scope;
 use super::ipmi::{Ipmi, IpmiError};
 use super::redfish::Redfish;
 use super::target::Deadlines;
@@ -30,29 +29,22 @@ use remediator_core::identity::SystemUuid;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the end of a session at a silent Redfish service is waited for.
 const CLOSING: Duration = Duration::from_secs(3);
-/// The longest that is told of a silence, in characters. It gets into the journal.
+/// The longest description of a silence, in characters. It gets into the journal.
 const LONGEST_CAUSE: usize = 200;
 
-/// IPMI in place of a Redfish service that does not answer, as the administrator allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpmiFallback {
-    /// UDP port of IPMI at the host of the Redfish service.
-    pub port: u16,
-}
-
-/// A conversation that begins over Redfish. Once it has fallen back it stays over IPMI.
-#[derive(Debug)]
+/// A conversation over Redfish. Once it has fallen back it stays over IPMI.
 pub(super) struct RedfishOrIpmi {
-    redfish: Redfish,
-    instead: BmcTarget,
+    pub(super) redfish: Redfish,
+    /// Where IPMI is spoken in place of a silent Redfish service, if that is allowed.
+    instead: Option<BmcTarget>,
     deadlines: Deadlines,
     fallen_back: Option<StandIn>,
 }
 
 /// IPMI in place of Redfish.
-#[derive(Debug)]
 struct StandIn {
     ipmi: Ipmi,
+    expected: SystemUuid,
     /// What became of Redfish.
     cause: String,
     /// Whether the last reading was of the host that is meant.
@@ -61,22 +53,19 @@ struct StandIn {
 
 impl RedfishOrIpmi {
     /// As [`Redfish::prepare`]. Nothing is prepared for IPMI before it is needed.
-    pub(super) async fn prepare(
-        target: BmcTarget,
-        fallback: IpmiFallback,
-        deadlines: Deadlines,
-    ) -> Result<Self, BmcError> {
-        let instead = BmcTarget {
+    pub(super) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
+        let allowed = target.protocols.contains(&Protocol::Ipmi);
+        let instead = target.fallback.filter(|_| allowed).map(|port| BmcTarget {
             address: BmcAddress {
                 protocol: Protocol::Ipmi,
                 transport: Transport::Https,
                 host: target.address.host.clone(),
-                port: fallback.port,
+                port,
                 system_path: None,
                 privilege: Privilege::Operator,
             },
             ..target.clone()
-        };
+        });
         Ok(Self {
             redfish: Redfish::prepare(target, deadlines).await?,
             instead,
@@ -85,72 +74,56 @@ impl RedfishOrIpmi {
         })
     }
 
-    pub(super) async fn read(&mut self, may_fall_back: bool) -> Result<PowerRead, BmcError> {
+    pub(super) async fn inspect(
+        &mut self,
+        scope: Scope,
+        may_fall_back: bool,
+    ) -> Result<Inspection, BmcError> {
         if let Some(stand_in) = &mut self.fallen_back {
-            return stand_in.read(self.instead.expected_uuid.as_ref()).await;
+            return stand_in.inspect().await;
         }
         let began = Instant::now();
-        let mut read = self.redfish.read().await;
-        if self.is_tried_again(read.as_ref().err(), began) {
+        let mut found = self.redfish.inspect(scope).await;
+        let Some(instead) = &self.instead else {
+            return found;
+        };
+        // Once more, unless the first attempt took so long that the time is better spent over IPMI.
+        let patience = self.deadlines.operation.checked_div(2).unwrap_or_default();
+        if found.as_ref().err().and_then(no_answer).is_some() && began.elapsed() < patience {
             sleep(PAUSE).await;
-            read = self.redfish.read().await;
-        }
-        match read.as_ref().err().and_then(no_answer) {
-            Some(cause) if may_fall_back => self.fall_back(cause).await.map(|found| found.reading),
-            Some(_) | None => read,
-        }
-    }
-
-    pub(super) async fn inspect(&mut self, may_fall_back: bool) -> Result<Inspection, BmcError> {
-        if let Some(stand_in) = &mut self.fallen_back {
-            return stand_in.inspect(self.instead.expected_uuid.as_ref()).await;
-        }
-        let began = Instant::now();
-        let mut found = self.redfish.inspect().await;
-        if self.is_tried_again(found.as_ref().err(), began) {
-            sleep(PAUSE).await;
-            found = self.redfish.inspect().await;
+            found = self.redfish.inspect(scope).await;
         }
         match found.as_ref().err().and_then(no_answer) {
-            Some(cause) if may_fall_back => self.fall_back(cause).await,
+            Some(cause) if may_fall_back => self.fall_back(instead.clone(), cause).await,
             Some(_) | None => found,
         }
     }
 
-    /// Once, and not where the first attempt took so long that the time is better spent over IPMI.
-    fn is_tried_again(&self, error: Option<&BmcError>, began: Instant) -> bool {
-        let patience = self.deadlines.operation.checked_div(2).unwrap_or_default();
-        error.is_some_and(|error| no_answer(error).is_some()) && began.elapsed() < patience
-    }
-
     /// Speaks IPMI from now on, if that leads to the host that is meant.
-    async fn fall_back(&mut self, cause: String) -> Result<Inspection, BmcError> {
-        if self.instead.expected_uuid.is_none() {
+    async fn fall_back(&mut self, instead: BmcTarget, cause: String) -> Result<Inspection, BmcError> {
+        let Some(expected) = instead.expected_uuid.clone() else {
             // Whoever answered would not be believed, so nobody is told a user name.
-            let said = String::new();
-            return Err(failed(&cause, BmcError::GuidUnproven { said }));
-        }
+            return Err(failed(&cause, BmcError::GuidUnproven(String::new())));
+        };
         // The addresses were checked when they were resolved, and are not resolved again: the peer is the
         // one that Redfish was silent at.
-        let port = self.instead.address.port;
-        let peers = self
-            .redfish
-            .peers()
-            .iter()
-            .map(|peer| SocketAddr::new(peer.ip(), port));
-        let ipmi = Ipmi::prepare_at(self.instead.clone(), peers.collect(), self.deadlines);
+        let address = instead.address.clone();
+        let peers = self.redfish.peers().iter();
+        let peers = peers.map(|peer| SocketAddr::new(peer.ip(), address.port));
+        let ipmi = Ipmi::prepare_at(instead, peers.collect(), self.deadlines);
         let mut stand_in = StandIn {
             ipmi: ipmi.map_err(|error| failed(&cause, error))?,
+            expected,
             cause,
             proven: false,
         };
-        let found = stand_in.inspect(self.instead.expected_uuid.as_ref()).await;
+        let found = stand_in.inspect().await;
         if found.is_err() {
             // Nothing was commanded in it, so nothing but a session can stay behind.
             let _ = stand_in.ipmi.close().await;
             return found;
         }
-        tracing::warn!(bmc = %self.instead.address, cause = %stand_in.cause, "Redfish does not answer; the BMC is spoken to over IPMI");
+        tracing::warn!(bmc = %address, cause = %stand_in.cause, "Redfish does not answer; the BMC is spoken to over IPMI");
         self.fallen_back = Some(stand_in);
         found
     }
@@ -169,9 +142,7 @@ impl RedfishOrIpmi {
     pub(super) async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         match &self.fallen_back {
             None => self.redfish.end_session(path).await,
-            Some(stand_in) => Err(BmcError::NoAnswer {
-                cause: stand_in.cause.clone(),
-            }),
+            Some(stand_in) => Err(BmcError::NoAnswer(stand_in.cause.clone())),
         }
     }
 
@@ -194,33 +165,20 @@ impl RedfishOrIpmi {
 }
 
 impl StandIn {
-    async fn read(&mut self, expected: Option<&SystemUuid>) -> Result<PowerRead, BmcError> {
+    async fn inspect(&mut self) -> Result<Inspection, BmcError> {
         self.proven = false;
-        let reading = self.ipmi.read().await;
-        let reading = reading.map_err(|error| failed(&self.cause, error))?;
-        self.judged(reading, expected)
-    }
-
-    async fn inspect(&mut self, expected: Option<&SystemUuid>) -> Result<Inspection, BmcError> {
-        self.proven = false;
-        let found = self.ipmi.inspect().await;
-        let found = found.map_err(|error| failed(&self.cause, error))?;
-        Ok(Inspection {
-            reading: self.judged(found.reading, expected)?,
-            ..found
-        })
-    }
-
-    fn judged(&mut self, reading: PowerRead, expected: Option<&SystemUuid>) -> Result<PowerRead, BmcError> {
-        is_of(&reading, expected).map_err(|error| failed(&self.cause, error))?;
+        let mut found = self
+            .ipmi
+            .inspect()
+            .await
+            .map_err(|error| failed(&self.cause, error))?;
+        is_of(&found.reading, &self.expected).map_err(|error| failed(&self.cause, error))?;
         self.proven = true;
-        Ok(PowerRead {
-            fallback: Some(format!(
-                "over IPMI, because Redfish did not answer: {}",
-                self.cause
-            )),
-            ..reading
-        })
+        found.reading.fallback = Some(format!(
+            "over IPMI, because Redfish did not answer: {}",
+            self.cause
+        ));
+        Ok(found)
     }
 
     async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
@@ -229,7 +187,7 @@ impl StandIn {
         }
         match self.ipmi.command(command, not_after).await {
             // Of IPMI alone: Redfish may take the same Secret.
-            Err(error @ BmcError::Ipmi(IpmiError::LoginRejected { .. })) => Err(failed(&self.cause, error)),
+            Err(error @ BmcError::Ipmi(IpmiError::LoginRejected(_))) => Err(failed(&self.cause, error)),
             other => other,
         }
     }
@@ -237,23 +195,15 @@ impl StandIn {
 
 /// Whether a reading is of the host that is meant. By the address nothing is known of an IPMI peer, so one
 /// without a GUID that can be compared is not believed.
-fn is_of(reading: &PowerRead, expected: Option<&SystemUuid>) -> Result<(), BmcError> {
+fn is_of(reading: &PowerRead, expected: &SystemUuid) -> Result<(), BmcError> {
     let said = reading.uuid.as_deref().unwrap_or_default();
-    match (expected, SystemUuid::parse(said)) {
-        (Some(expected), Ok(found)) if expected.matches(&found).is_some() => Ok(()),
-        (Some(expected), Ok(found)) => Err(BmcError::IdentityMismatch {
-            expected: expected.clone(),
-            found,
-        }),
-        (None, _) | (_, Err(_)) => Err(BmcError::GuidUnproven {
-            said: said.to_owned(),
-        }),
-    }
+    let found = SystemUuid::parse(said).map_err(|_| BmcError::GuidUnproven(said.to_owned()))?;
+    BmcError::check_identity(Some(expected), Some(&found))
 }
 
 /// What is known of a silence, if nothing at all came from the BMC.
 fn no_answer(error: &BmcError) -> Option<String> {
-    if let BmcError::Unreachable { cause } | BmcError::NoAnswer { cause } = error {
+    if let BmcError::Unreachable(cause) | BmcError::NoAnswer(cause) = error {
         Some(cause.chars().take(LONGEST_CAUSE).collect())
     } else {
         None

@@ -1,7 +1,5 @@
-//! Cipher suites 17 and 3, and what they do: the codes of the login, the keys of a session, sealing
-//! and opening its packets (IPMI 2.0, sections 13.28 to 13.32 and 22.15.2).
-//!
-//! Suites 0, 1 and 2 are not there, so that nothing can fall back to them: they leave out the
+//! Cipher suites 17 and 3: the codes of the login, the keys of a session, sealing and opening its packets
+//! (IPMI 2.0, sections 13.28 to 13.32 and 22.15.2). Suites 0, 1 and 2 are not there: they leave out the
 //! password's proof, the authentication of packets, or their encryption.
 
 use aes::Aes128;
@@ -86,69 +84,43 @@ fn hmac<D: Digest + BlockSizeUser>(key: &[u8], pieces: &[&[u8]]) -> Zeroizing<Ve
     Zeroizing::new(mac.finalize().into_bytes().to_vec())
 }
 
-/// What both sides said while the session was opened.
+/// What both sides said while the session was opened: SIDM, SIDC, RM, RC, GUIDC, RoleM (the whole byte), UNameM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transcript<'a> {
     pub(super) suite: CipherSuite,
-    /// SIDM.
     pub(super) console_id: u32,
-    /// SIDC.
     pub(super) managed_id: u32,
-    /// RM.
     pub(super) console_random: [u8; 16],
-    /// RC.
     pub(super) managed_random: [u8; 16],
-    /// GUIDC.
     pub(super) guid: [u8; 16],
-    /// RoleM, the whole byte.
     pub(super) role: u8,
-    /// UNameM.
     pub(super) name: &'a [u8],
 }
 
 impl Transcript<'_> {
     /// Whether the code of RAKP Message 2 shows that the BMC knows the password.
     pub(super) fn rakp2_proves(&self, password: &[u8], code: &[u8]) -> bool {
-        let expected = self.suite.hmac(
-            password,
-            &[
-                &self.console_id.to_le_bytes(),
-                &self.managed_id.to_le_bytes(),
-                &self.console_random,
-                &self.managed_random,
-                &self.guid,
-                &[self.role, self.name_length()],
-                self.name,
-            ],
-        );
-        expected.ct_eq(code).into()
+        let pieces: [&[u8]; 6] = [
+            &self.console_id.to_le_bytes(),
+            &self.managed_id.to_le_bytes(),
+            &self.console_random,
+            &self.managed_random,
+            &self.guid,
+            &self.user(),
+        ];
+        self.suite.hmac(password, &pieces).ct_eq(code).into()
     }
 
     /// The code of RAKP Message 3, with which we show that we know it.
     pub(super) fn rakp3_code(&self, password: &[u8]) -> Zeroizing<Vec<u8>> {
-        self.suite.hmac(
-            password,
-            &[
-                &self.managed_random,
-                &self.console_id.to_le_bytes(),
-                &[self.role, self.name_length()],
-                self.name,
-            ],
-        )
+        let pieces: [&[u8]; 3] = [&self.managed_random, &self.console_id.to_le_bytes(), &self.user()];
+        self.suite.hmac(password, &pieces)
     }
 
-    /// The session integrity key (SIK), out of the BMC's key or, where it has none, the password
-    /// (section 13.31).
+    /// The session integrity key (SIK), out of the BMC's key KG or else the password (section 13.31).
     pub(super) fn session_integrity_key(&self, key: &[u8]) -> Zeroizing<Vec<u8>> {
-        self.suite.hmac(
-            key,
-            &[
-                &self.console_random,
-                &self.managed_random,
-                &[self.role, self.name_length()],
-                self.name,
-            ],
-        )
+        let pieces: [&[u8]; 3] = [&self.console_random, &self.managed_random, &self.user()];
+        self.suite.hmac(key, &pieces)
     }
 
     /// Whether the integrity check value of RAKP Message 4 shows that the BMC has the same SIK.
@@ -157,8 +129,10 @@ impl Transcript<'_> {
         self.suite.short_hmac(sik, &pieces).ct_eq(code).into()
     }
 
-    fn name_length(&self) -> u8 {
-        u8::try_from(self.name.len()).unwrap_or(u8::MAX)
+    /// Role, length of the name, and the name.
+    fn user(&self) -> Vec<u8> {
+        let length = u8::try_from(self.name.len()).unwrap_or(u8::MAX);
+        [&[self.role, length], self.name].concat()
     }
 }
 
@@ -197,8 +171,7 @@ impl SessionKeys {
         datagram
     }
 
-    /// The message in a packet of the BMC; `None` if it is not authentic. A packet that is not both
-    /// authenticated and encrypted never is: nothing may fall back to less than was agreed.
+    /// The message in a packet of the BMC; `None` unless it is authentic and encrypted, as was agreed.
     pub(super) fn open(&self, packet: &Packet<'_>) -> Option<Vec<u8>> {
         if !packet.authenticated || !packet.encrypted || packet.payload_type != PayloadType::Message {
             return None;

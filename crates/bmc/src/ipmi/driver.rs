@@ -1,27 +1,22 @@
-//! The driver: readings and commands over sessions that come and go.
-//!
-//! # Power commands are sent once
+//! The driver: readings and commands over sessions that come and go. Power commands are sent once.
 //!
 //! UDP may deliver a datagram late, and a power-down that arrives after a later power-up would be a
-//! disaster. So Chassis Control is never sent again by itself, and a command that was not answered
-//! ends its session: until the BMC has confirmed that this session is closed, or must have ended it
-//! by itself, no other power command is sent. What is then still under way belongs to a session that
-//! does not exist. Repeating the same rqSeq instead would rest on the BMC remembering answered requests,
-//! which the specification does not demand of it (section 6.12.14 speaks of a time-out only) and
-//! OpenIPMI's simulator does not do.
+//! disaster. So Chassis Control is never sent again by itself, and after a command that was not answered no other
+//! is sent until the BMC has confirmed that the session is closed, or must have ended it by itself. Repeating the
+//! same rqSeq instead would rest on the BMC remembering answered requests, which the specification does not
+//! demand of it (section 6.12.14 speaks of a time-out only) and OpenIPMI's simulator does not do.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::crypto::CipherSuite;
 use super::error::IpmiError;
 use super::link::{Repeat, Unanswered, after};
-use super::power::{chassis_status, verdict};
 use super::session::Session;
+use super::status::{chassis_status, verdict};
 use super::wire::Request;
 use super::wire::net_fn::CHASSIS;
 use crate::address::Privilege;
@@ -33,11 +28,7 @@ use remediator_core::identity::SystemUuid;
 /// How long the end of a session is waited for at most.
 const CLOSING: Duration = Duration::from_secs(3);
 
-const GET_CHASSIS_STATUS: Request<'static> = Request {
-    net_fn: CHASSIS,
-    command: 0x01,
-    data: &[],
-};
+const GET_CHASSIS_STATUS: Request<'static> = Request::new(CHASSIS, 0x01, &[]);
 const CHASSIS_CONTROL: u8 = 0x02;
 
 /// What the system is called: IPMI has no names, and there is one behind a BMC.
@@ -76,25 +67,15 @@ pub(super) struct Live {
     pub(super) uuid: Option<String>,
 }
 
-impl fmt::Debug for Ipmi {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Ipmi")
-            .field("peers", &self.peers)
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Ipmi {
-    /// Checks the credentials against IPMI's limits, resolves and checks addresses. Sends nothing to
-    /// the BMC.
+    /// Checks the credentials against IPMI's limits and all addresses. Sends nothing to the BMC.
     pub(crate) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        check(&target.credentials)?;
-        let peers = target
-            .allowed
-            .resolve(&target.address.host, target.address.port)
-            .await?;
+        target
+            .credentials
+            .check_for_ipmi()
+            .map_err(BmcError::CredentialsUnusable)?;
+        let address = &target.address;
+        let peers = target.allowed.resolve(&address.host, address.port).await?;
         Self::prepare_at(target, peers, deadlines)
     }
 
@@ -104,7 +85,10 @@ impl Ipmi {
         peers: Vec<SocketAddr>,
         deadlines: Deadlines,
     ) -> Result<Self, BmcError> {
-        check(&target.credentials)?;
+        target
+            .credentials
+            .check_for_ipmi()
+            .map_err(BmcError::CredentialsUnusable)?;
         Ok(Self {
             peers,
             credentials: target.credentials,
@@ -120,28 +104,18 @@ impl Ipmi {
         })
     }
 
-    /// Reads the chassis status, after logging in and reading the GUID if that has not happened yet.
-    pub(crate) async fn read(&mut self) -> Result<PowerRead, BmcError> {
+    /// Reads the chassis status, after logging in if that has not happened yet. What may be commanded is not asked:
+    /// power down and up are not optional (section 28.3), and the login has raised the privilege for them.
+    pub(crate) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
-        let limit = self.deadlines.operation;
-        let reading = timeout(limit, self.read_now())
-            .await
-            .map_err(|_| BmcError::NoAnswer {
-                cause: format!("reading it took longer than {limit:?}"),
-            })??;
+        let deadlines = self.deadlines;
+        let reading = deadlines.for_reading(self.read_now()).await?;
+        let suite = self.suite.ok_or(BmcError::NotRead)?;
         let uuid = reading.uuid.as_deref();
         self.control = Some(Control {
             uuid: uuid.and_then(|uuid| SystemUuid::parse(uuid).ok()),
         });
-        Ok(reading)
-    }
-
-    /// A reading, and how it came about. What may be commanded is not asked: power down and up are not
-    /// optional (section 28.3), and the login has raised the privilege for them.
-    pub(crate) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
-        let reading = self.read().await?;
-        let suite = self.suite.ok_or(BmcError::NotRead)?;
         Ok(Inspection {
             reading,
             login: Login::CipherSuite(suite.id()),
@@ -162,7 +136,7 @@ impl Ipmi {
             // Its BMC may have restarted since, and answers nothing then.
             let soon = self.deadlines.request.checked_div(3).unwrap_or_default();
             match self.read_in(live, after(soon)).await {
-                Err(BmcError::NoAnswer { .. }) => {}
+                Err(BmcError::NoAnswer(_)) => {}
                 other => return other,
             }
         }
@@ -173,11 +147,12 @@ impl Ipmi {
     /// One reading. A session in which there was no answer is not kept.
     async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<PowerRead, BmcError> {
         let began = Timestamp::now();
-        let answer = live
+        let asked = live
             .session
-            .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered)
+            .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered);
+        let answer = asked
             .await
-            .map_err(lost)?;
+            .map_err(|unanswered| unanswered.or(BmcError::NoAnswer))?;
         let ended = Timestamp::now();
         let uuid = live.uuid.clone();
         self.live = Some(live);
@@ -206,14 +181,7 @@ impl Ipmi {
         self.not_rejected()?;
         self.doubt();
         let control = self.control.as_ref().ok_or(BmcError::NotRead)?;
-        if let (Some(expected), Some(found)) = (&self.expected, &control.uuid)
-            && expected.matches(found).is_none()
-        {
-            return Err(BmcError::IdentityMismatch {
-                expected: expected.clone(),
-                found: found.clone(),
-            });
-        }
+        BmcError::check_identity(self.expected.as_ref(), control.uuid.as_ref())?;
         self.settle(not_after).await?;
         // An ended session answers nothing, and then nobody would know what became of the command.
         let live = self.live.as_mut().filter(|live| !live.session.is_stale());
@@ -221,14 +189,11 @@ impl Ipmi {
         if Instant::now() >= not_after {
             return Err(BmcError::TooLate);
         }
-        let request = Request {
-            net_fn: CHASSIS,
-            command: CHASSIS_CONTROL,
-            data: match command {
-                Verb::PowerOff => &[0x00],
-                Verb::PowerOn => &[0x01],
-            },
+        let data: &[u8] = match command {
+            Verb::PowerOff => &[0x00],
+            Verb::PowerOn => &[0x01],
         };
+        let request = Request::new(CHASSIS, CHASSIS_CONTROL, data);
         // Before the first await: this future may be dropped at any of them.
         self.unanswered = true;
         let deadline = after(self.deadlines.request);
@@ -236,8 +201,7 @@ impl Ipmi {
         self.unanswered = matches!(answer, Err(Unanswered::Silent(_)));
         let outcome = match answer {
             Ok(answer) => verdict(answer.completion),
-            Err(Unanswered::NotSent(cause)) => Err(BmcError::Unreachable { cause }),
-            Err(Unanswered::Silent(cause)) => Err(BmcError::UnknownOutcome { cause }),
+            Err(unanswered) => Err(unanswered.or(BmcError::UnknownOutcome)),
         };
         if outcome.is_err() {
             self.control = None;
@@ -258,16 +222,16 @@ impl Ipmi {
         let live = self.live.take().map(|live| live.session);
         let mut closed = Ok(false);
         let suspect = self.suspect.take().map(|(session, _)| session);
-        for session in [live, suspect].into_iter().flatten() {
-            let outcome = self.end(session).await;
+        for mut session in [live, suspect].into_iter().flatten() {
+            let outcome = session.close(self.closing()).await;
             closed = closed.and_then(|_| outcome.map(|()| true));
         }
         closed
     }
 
-    async fn end(&self, mut session: Session) -> Result<(), BmcError> {
-        let limit = self.deadlines.request.min(CLOSING);
-        session.close(after(limit)).await
+    /// Until when the end of a session is waited for.
+    fn closing(&self) -> Instant {
+        after(self.deadlines.request.min(CLOSING))
     }
 
     /// Puts the session aside in which a command was not answered. Answers whether there was one.
@@ -284,11 +248,11 @@ impl Ipmi {
 
     /// Makes sure that no earlier command can still arrive.
     async fn settle(&mut self, not_after: Instant) -> Result<(), BmcError> {
+        let deadline = self.closing().min(not_after);
         let Some((session, ends)) = &mut self.suspect else {
             return Ok(());
         };
-        let limit = self.deadlines.request.min(CLOSING);
-        if Instant::now() < *ends && session.close(after(limit).min(not_after)).await.is_err() {
+        if Instant::now() < *ends && session.close(deadline).await.is_err() {
             return Err(IpmiError::EarlierCommandUnderWay.into());
         }
         self.suspect = None;
@@ -297,20 +261,8 @@ impl Ipmi {
 
     pub(super) fn not_rejected(&self) -> Result<(), BmcError> {
         match &self.rejected {
-            Some(text) => Err(IpmiError::LoginRejected { text: text.clone() }.into()),
+            Some(text) => Err(IpmiError::LoginRejected(text.clone()).into()),
             None => Ok(()),
         }
-    }
-}
-
-fn check(credentials: &Credentials) -> Result<(), BmcError> {
-    let unusable = |error| BmcError::CredentialsUnusable { error };
-    credentials.check_for_ipmi().map_err(unusable)
-}
-
-pub(super) fn lost(unanswered: Unanswered) -> BmcError {
-    match unanswered {
-        Unanswered::NotSent(cause) => BmcError::Unreachable { cause },
-        Unanswered::Silent(cause) => BmcError::NoAnswer { cause },
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::crypto::CipherSuite;
 use super::error::IpmiError;
 use super::link::{Link, Repeat, Unanswered, after};
-use super::wire::{self, Accepted, OpenSession, Packet, PayloadType, Reply};
+use super::wire::{self, PayloadType, Reply};
 use super::{random, status};
 use crate::credentials::Credentials;
 use crate::error::BmcError;
@@ -29,9 +29,8 @@ pub(super) struct Login<'a> {
 
 /// What came of an Open Session Request.
 pub(super) enum Opening {
-    /// The BMC is ready for the login.
     Ready(Half),
-    /// It wants another cipher suite. What it said.
+    /// The BMC wants another cipher suite; what it said.
     OtherSuite(String),
 }
 
@@ -51,26 +50,21 @@ pub(super) async fn open(
     suite: CipherSuite,
     login: &Login<'_>,
 ) -> Result<Opening, BmcError> {
-    let unreachable = |cause: String| BmcError::Unreachable { cause };
+    let unreachable = BmcError::Unreachable;
     let mut cause = format!("{peer}: no time was left to ask");
     let mut patience = PORT_PATIENCE.into_iter();
     while Instant::now() < login.deadline {
-        let until = patience
+        let port = patience
             .next()
-            .map(|times| after(login.patience.saturating_mul(times)))
-            .map_or(login.deadline, |until| until.min(login.deadline));
+            .map(|times| after(login.patience.saturating_mul(times)));
+        let until = port.map_or(login.deadline, |port| port.min(login.deadline));
         let link = Link::open(peer, login.patience)
             .await
             .map_err(|error| unreachable(format!("{peer}: {error}")))?;
         let [tag, id @ ..]: [u8; 5] = random().map_err(|error| unreachable(error.to_string()))?;
         // 0 stands for "no session".
         let console_id = u32::from_le_bytes(id).max(1);
-        let request = wire::open_session(&OpenSession {
-            tag,
-            privilege: login.privilege,
-            console_id,
-            algorithms: suite.algorithms(),
-        });
+        let request = wire::open_session(tag, login.privilege, console_id, suite.algorithms());
         let answer = |_, datagram: &[u8]| {
             let reply = expected(datagram, PayloadType::OpenSessionResponse, tag, console_id)?;
             if reply.status != 0 {
@@ -78,11 +72,18 @@ pub(super) async fn open(
             }
             wire::accepted(reply.rest).ok().map(Ok)
         };
-        match link
-            .ask(until, Repeat::Never, || Ok(request.clone()), answer)
-            .await
-        {
-            Ok(Ok(accepted)) => return ready(link, suite, console_id, tag, accepted),
+        let asked = link.ask(until, Repeat::Never, || Ok(request.clone()), answer);
+        match asked.await {
+            Ok(Ok((managed_id, algorithms))) => {
+                let half = Half {
+                    link,
+                    suite,
+                    console_id,
+                    managed_id,
+                    tag,
+                };
+                return ready(half, algorithms);
+            }
             Ok(Err(status)) if status::is_about_the_suite(status) => {
                 return Ok(Opening::OtherSuite(format!("RMCP+ status {status:#04x}")));
             }
@@ -97,53 +98,28 @@ pub(super) async fn open(
 /// A BMC that agrees to something else than was proposed is not followed: that would be the way down
 /// to a suite without encryption, or to suite 0. pyghmi's server agrees to suite 3 whatever is proposed
 /// (`pyghmi/ipmi/private/serversession.py`, `create_open_session_response`).
-fn ready(
-    link: Link,
-    suite: CipherSuite,
-    console_id: u32,
-    tag: u8,
-    accepted: Accepted,
-) -> Result<Opening, BmcError> {
-    let Accepted {
-        managed_id,
-        algorithms,
-    } = accepted;
-    if algorithms != suite.algorithms() {
-        return Ok(Opening::OtherSuite(format!(
-            "it agrees to algorithms {algorithms:?} instead"
-        )));
+fn ready(half: Half, algorithms: [u8; 3]) -> Result<Opening, BmcError> {
+    if algorithms != half.suite.algorithms() {
+        let said = format!("it agrees to algorithms {algorithms:?} instead");
+        return Ok(Opening::OtherSuite(said));
     }
-    if managed_id == 0 {
-        let found = "Open Session with session id 0".to_owned();
-        return Err(IpmiError::Malformed { found }.into());
+    if half.managed_id == 0 {
+        return Err(IpmiError::Malformed("Open Session with session id 0".to_owned()).into());
     }
-    Ok(Opening::Ready(Half {
-        link,
-        suite,
-        console_id,
-        managed_id,
-        tag,
-    }))
+    Ok(Opening::Ready(half))
 }
 
 /// The answer that belongs to a request of the handshake.
 pub(super) fn expected(datagram: &[u8], kind: PayloadType, tag: u8, console_id: u32) -> Option<Reply<'_>> {
-    let Packet {
-        payload_type,
-        encrypted: false,
-        authenticated: false,
-        session_id: 0,
-        payload,
-        ..
-    } = wire::packet(datagram).ok()?
-    else {
+    let packet = wire::packet(datagram).ok()?;
+    if packet.encrypted || packet.authenticated || packet.session_id != 0 || packet.payload_type != kind {
         return None;
-    };
-    let reply = wire::reply(payload).ok()?;
+    }
+    let reply = wire::reply(packet.payload).ok()?;
     // A BMC that does not know the session any more cannot know our id of it either.
     let ours = match reply.console_id {
         Some(id) => id == console_id || id == 0 && reply.status != 0,
         None => reply.status != 0,
     };
-    (payload_type == kind && reply.tag == tag && ours).then_some(reply)
+    (reply.tag == tag && ours).then_some(reply)
 }

@@ -8,6 +8,7 @@ use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::wire::MAX_DATAGRAM;
+use crate::error::BmcError;
 
 /// More errors than this between two transmissions are not waited through one by one.
 const MOST_ERRORS: u32 = 16;
@@ -17,7 +18,6 @@ const MOST_ERRORS: u32 = 16;
 pub(super) enum Repeat {
     /// At growing intervals until the deadline.
     UntilAnswered,
-    /// Never.
     Never,
 }
 
@@ -31,10 +31,11 @@ pub(super) enum Unanswered {
 }
 
 impl Unanswered {
-    /// What happened, for an error.
-    pub(super) fn cause(self) -> String {
+    /// The error that it amounts to: this one, unless nothing was sent.
+    pub(super) fn or(self, silent: impl FnOnce(String) -> BmcError) -> BmcError {
         match self {
-            Self::NotSent(cause) | Self::Silent(cause) => cause,
+            Self::NotSent(cause) => BmcError::Unreachable(cause),
+            Self::Silent(cause) => silent(cause),
         }
     }
 }
@@ -65,15 +66,15 @@ impl Link {
         })
     }
 
-    /// Sends if that can be done at once; for the last word of a session that is given up.
+    /// Sends if that can be done at once.
     pub(super) fn send_now(&self, datagram: &[u8]) {
         if let Err(error) = self.socket.try_send(datagram) {
             tracing::debug!(%error, "a session at a BMC was left to end by itself");
         }
     }
 
-    /// Sends what `next` makes, again and again as `repeat` says, until `answer` recognises a
-    /// datagram or the deadline passes. `answer` is also told how often was sent so far.
+    /// Sends what `next` makes, as often as `repeat` says, until `answer` recognises a datagram or the deadline
+    /// passes. `answer` also gets how often was sent so far.
     pub(super) async fn ask<T>(
         &self,
         deadline: Instant,
@@ -146,10 +147,10 @@ impl Link {
 
     /// Sends, a second time if the first try only fetched the error of an earlier datagram.
     async fn send(&self, datagram: &[u8]) -> io::Result<()> {
-        if self.socket.send(datagram).await.is_ok() {
-            return Ok(());
+        if self.socket.send(datagram).await.is_err() {
+            self.socket.send(datagram).await?;
         }
-        self.socket.send(datagram).await.map(|_| ())
+        Ok(())
     }
 }
 

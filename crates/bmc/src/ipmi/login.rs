@@ -3,54 +3,42 @@
 use std::net::SocketAddr;
 
 use super::crypto::CipherSuite;
-use super::driver::{Ipmi, Live, lost};
+use super::driver::{Ipmi, Live};
 use super::error::IpmiError;
 use super::handshake::{self, Login, Opening};
-use super::link::{Repeat, after};
+use super::link::{Repeat, Unanswered, after};
 use super::session::Session;
 use super::wire::Request;
 use super::wire::net_fn::APP;
 use super::{guid, status};
-use crate::address::Privilege;
 use crate::error::BmcError;
 
 const SET_SESSION_PRIVILEGE: u8 = 0x3b;
-const GET_SYSTEM_GUID: Request<'static> = Request {
-    net_fn: APP,
-    command: 0x37,
-    data: &[],
-};
+const GET_SYSTEM_GUID: Request<'static> = Request::new(APP, 0x37, &[]);
 
 impl Ipmi {
     /// Opens a session with the best suite that the BMC agrees to, and reads what stays the same in it.
     pub(super) async fn log_in(&mut self) -> Result<Live, BmcError> {
         self.not_rejected()?;
-        let session = match self.open_session().await {
-            Err(BmcError::Ipmi(IpmiError::LoginRejected { text })) => {
-                self.rejected = Some(text.clone());
-                return Err(IpmiError::LoginRejected { text }.into());
-            }
-            other => other?,
-        };
-        self.equip(session).await
+        let session = self.open_session().await;
+        if let Err(BmcError::Ipmi(IpmiError::LoginRejected(text))) = &session {
+            self.rejected = Some(text.clone());
+        }
+        self.equip(session?).await
     }
 
     async fn open_session(&mut self) -> Result<Session, BmcError> {
-        let count = u32::try_from(self.peers.len()).unwrap_or(u32::MAX).max(1);
-        let connect = self.deadlines.connect;
-        let share = connect.checked_div(count).unwrap_or(connect);
-        let mut failure = BmcError::Unreachable {
-            cause: "it has no address".to_owned(),
-        };
+        let share = self.deadlines.connect_share(self.peers.len());
+        let mut failure = BmcError::Unreachable("it has no address".to_owned());
         for peer in self.peers.clone() {
             let login = Login {
                 credentials: &self.credentials,
-                privilege: level(self.privilege),
+                privilege: self.privilege as u8,
                 deadline: after(share),
                 patience: self.deadlines.patience,
             };
             match agree(peer, self.suite, &login).await {
-                Err(unreachable @ BmcError::Unreachable { .. }) => failure = unreachable,
+                Err(unreachable @ BmcError::Unreachable(_)) => failure = unreachable,
                 other => {
                     // Another address of the name may be another BMC: a command goes where the
                     // reading before it came from.
@@ -65,35 +53,32 @@ impl Ipmi {
     }
 
     /// Raises the privilege, because a session begins at USER (section 6.8) and Chassis Control needs
-    /// OPERATOR, and reads the GUID. Here and not before the first command, so that an account that may
-    /// not power anything is found out before it has to.
+    /// OPERATOR, and reads the GUID. So an account that may not power anything is found out before it has to.
     async fn equip(&self, mut session: Session) -> Result<Live, BmcError> {
-        let wanted = level(self.privilege);
-        let set_privilege = Request {
-            net_fn: APP,
-            command: SET_SESSION_PRIVILEGE,
-            data: &[wanted],
-        };
+        let wanted = self.privilege as u8;
+        let data = [wanted];
+        let set_privilege = Request::new(APP, SET_SESSION_PRIVILEGE, &data);
+        let silent = |unanswered: Unanswered| unanswered.or(BmcError::NoAnswer);
         let deadline = after(self.deadlines.request);
         let answer = session.ask(&set_privilege, deadline, Repeat::UntilAnswered);
-        let answer = answer.await.map_err(lost)?;
+        let answer = answer.await.map_err(silent)?;
         let step = "Set Session Privilege Level";
         match (answer.completion, answer.data.first()) {
             (0x00, Some(given)) if given & 0x0f < wanted => {
                 let text = format!("{step}: level {given} was given instead of {wanted}");
-                return Err(IpmiError::PrivilegeDenied { text }.into());
+                return Err(IpmiError::PrivilegeDenied(text).into());
             }
             (0x00, _) => {}
             // Not available for this user, above its limit, not to be changed (section 22.18).
             (code @ 0x80..=0x82, _) => {
                 let text = status::completed(step, code);
-                return Err(IpmiError::PrivilegeDenied { text }.into());
+                return Err(IpmiError::PrivilegeDenied(text).into());
             }
             (code, _) => return Err(status::complaint(step, code).into()),
         }
         let deadline = after(self.deadlines.request);
         let answer = session.ask(&GET_SYSTEM_GUID, deadline, Repeat::UntilAnswered);
-        let answer = answer.await.map_err(lost)?;
+        let answer = answer.await.map_err(silent)?;
         let uuid = match answer.completion {
             0x00 => {
                 let bytes = answer.data.first_chunk().copied();
@@ -121,18 +106,5 @@ async fn agree(
             Opening::OtherSuite(said) => refusals.push(format!("{}: {said}", suite.id())),
         }
     }
-    Err(IpmiError::NoCipherSuite {
-        refusals: refusals.join(", "),
-    }
-    .into())
-}
-
-/// Table 13-11, requested maximum privilege level.
-fn level(privilege: Privilege) -> u8 {
-    match privilege {
-        Privilege::Callback => 1,
-        Privilege::User => 2,
-        Privilege::Operator => 3,
-        Privilege::Administrator => 4,
-    }
+    Err(IpmiError::NoCipherSuite(refusals.join(", ")).into())
 }

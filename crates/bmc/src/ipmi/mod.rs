@@ -3,10 +3,6 @@
 //! Exchanges of a whole conversation: Open Session, RAKP Messages 1 and 3, Set Session Privilege
 //! Level, Get System GUID, then one for each reading and each command, and Close Session.
 //!
-//! `wire` reads and writes datagrams, `crypto` has the cipher suites, `link` is the socket, `handshake`
-//! and `rakp` open a session, `session` asks in the session, `login` and `driver` are what the rest of the daemon sees, and `power` and
-//! `status` say what answers mean.
-//!
 //! IPMI has one bit for the power: a host on its way off is On until it is off.
 
 mod crypto;
@@ -16,13 +12,11 @@ mod guid;
 mod handshake;
 mod link;
 mod login;
-mod power;
 mod rakp;
 mod session;
 mod status;
 #[cfg(test)]
 mod tests;
-mod window;
 mod wire;
 
 use std::io;

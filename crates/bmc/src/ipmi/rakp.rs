@@ -1,17 +1,16 @@
 //! Logging in: RAKP Messages 1 to 4 (IPMI 2.0, sections 13.20 to 13.24).
 //!
-//! One login is one RAKP exchange, and nothing in here begins a second one. RAKP Message 1 carries no
-//! proof of a password, and RAKP Message 3 is only sent after RAKP Message 2 has proved that both
-//! sides know the same one: a wrong password is found out here and never counted by the BMC.
+//! One login is one RAKP exchange. RAKP Message 1 carries no proof of a password, and RAKP Message 3 is only sent
+//! after RAKP Message 2 has proved that both sides know the same one: the BMC never counts a wrong password.
 
 use zeroize::Zeroizing;
 
 use super::crypto::{SessionKeys, Transcript};
 use super::error::IpmiError;
 use super::handshake::{Half, Login, expected};
-use super::link::{Link, Repeat, Unanswered};
+use super::link::{Link, Repeat};
 use super::session::Session;
-use super::wire::{self, PayloadType, Rakp1};
+use super::wire::{self, PayloadType};
 use super::{random, status};
 use crate::error::BmcError;
 
@@ -30,19 +29,15 @@ enum Verdict<T> {
 impl Half {
     /// Logs in: RAKP Messages 1 to 4.
     pub(super) async fn log_in(self, login: &Login<'_>) -> Result<Session, BmcError> {
-        let random: [u8; 16] = random().map_err(|error| BmcError::Unreachable {
-            cause: error.to_string(),
-        })?;
-        let name = login.credentials.username().as_bytes();
         let begun = Transcript {
             suite: self.suite,
             console_id: self.console_id,
             managed_id: self.managed_id,
-            console_random: random,
+            console_random: random().map_err(|error| BmcError::Unreachable(error.to_string()))?,
             managed_random: [0; 16],
             guid: [0; 16],
             role: NAME_ONLY | login.privilege,
-            name,
+            name: login.credentials.username.as_bytes(),
         };
         let transcript = self.prove_bmc(begun, login).await?;
         self.prove_us(&transcript, login).await
@@ -55,14 +50,14 @@ impl Half {
         login: &Login<'_>,
     ) -> Result<Transcript<'a>, BmcError> {
         let tag = self.tag.wrapping_add(1);
-        let message = wire::rakp1(&Rakp1 {
+        let message = wire::rakp1(
             tag,
-            managed_id: self.managed_id,
-            random: &begun.console_random,
-            role: begun.role,
-            name: begun.name,
-        });
-        let password = login.credentials.password().as_bytes();
+            self.managed_id,
+            &begun.console_random,
+            begun.role,
+            begun.name,
+        );
+        let password = login.credentials.password.as_bytes();
         let mut wrong_at = None;
         let answer = |sent, datagram: &[u8]| {
             let reply = expected(datagram, PayloadType::Rakp2, tag, self.console_id)?;
@@ -80,35 +75,26 @@ impl Half {
             }
             again(&mut wrong_at, sent)
         };
-        match self.exchange("RAKP Message 1", &message, login, answer).await? {
+        match exchange(&self.link, "RAKP Message 1", &message, login, answer).await? {
             Verdict::Proved(transcript) => Ok(transcript),
             Verdict::Refused(status) => Err(status::refusal("RAKP Message 2", status).into()),
-            Verdict::Wrong => Err(IpmiError::LoginRejected {
-                text: "RAKP Message 2: the BMC knows another password for this user".to_owned(),
-            }
-            .into()),
+            Verdict::Wrong => rejected("RAKP Message 2: the BMC knows another password for this user"),
         }
     }
 
     /// RAKP Messages 3 and 4.
     async fn prove_us(self, transcript: &Transcript<'_>, login: &Login<'_>) -> Result<Session, BmcError> {
         let tag = self.tag.wrapping_add(2);
-        let password = login.credentials.password().as_bytes();
-        let key = login.credentials.kg().unwrap_or(password);
+        let password = login.credentials.password.as_bytes();
+        let key = login.credentials.kg.as_ref().map_or(password, |kg| kg.as_slice());
         let sik: Zeroizing<Vec<u8>> = transcript.session_integrity_key(key);
         let message = wire::rakp3(tag, self.managed_id, &transcript.rakp3_code(password));
-        let Self {
-            link,
-            suite,
-            console_id,
-            managed_id,
-            ..
-        } = self;
         // Made before the BMC may open its side, so that giving up on the way closes that, too.
-        let session = Session::new(link, SessionKeys::new(suite, &sik), console_id, managed_id);
+        let keys = SessionKeys::new(self.suite, &sik);
+        let session = Session::new(self.link, keys, self.console_id, self.managed_id);
         let mut wrong_at = None;
         let answer = |sent, datagram: &[u8]| {
-            let reply = expected(datagram, PayloadType::Rakp4, tag, console_id)?;
+            let reply = expected(datagram, PayloadType::Rakp4, tag, self.console_id)?;
             if reply.status != 0 {
                 return Some(Verdict::Refused(reply.status));
             }
@@ -123,22 +109,15 @@ impl Half {
                 session.never_was();
                 Err(status::refusal("RAKP Message 4", status).into())
             }
-            Verdict::Wrong => Err(IpmiError::LoginRejected {
-                text: "RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)".to_owned(),
+            Verdict::Wrong => {
+                rejected("RAKP Message 4: the BMC uses another key KG (key \"kg\" of the Secret)")
             }
-            .into()),
         }
     }
+}
 
-    async fn exchange<T>(
-        &self,
-        step: &'static str,
-        message: &[u8],
-        login: &Login<'_>,
-        answer: impl FnMut(u32, &[u8]) -> Option<Verdict<T>>,
-    ) -> Result<Verdict<T>, BmcError> {
-        exchange(&self.link, step, message, login, answer).await
-    }
+fn rejected<T>(text: &str) -> Result<T, BmcError> {
+    Err(IpmiError::LoginRejected(text.to_owned()).into())
 }
 
 /// Sends a message of the login, the very same again while there is no answer: that is still one
@@ -151,25 +130,13 @@ async fn exchange<T>(
     answer: impl FnMut(u32, &[u8]) -> Option<Verdict<T>>,
 ) -> Result<Verdict<T>, BmcError> {
     let next = || Ok(message.to_vec());
-    match link
-        .ask(login.deadline, Repeat::UntilAnswered, next, answer)
-        .await
-    {
-        Ok(verdict) => Ok(verdict),
-        Err(Unanswered::NotSent(cause)) => Err(BmcError::Unreachable { cause }),
-        Err(Unanswered::Silent(cause)) => Err(IpmiError::LoginUnanswered { step, cause }.into()),
-    }
+    let silent = |cause| IpmiError::LoginUnanswered(step, cause).into();
+    let asked = link.ask(login.deadline, Repeat::UntilAnswered, next, answer);
+    asked.await.map_err(|unanswered| unanswered.or(silent))
 }
 
-/// What a wrong code amounts to after so many transmissions: nothing yet, or a verdict once another
-/// transmission was answered wrongly, too.
+/// A wrong code after so many transmissions is a verdict once another transmission was answered wrongly, too.
 fn again<T>(wrong_at: &mut Option<u32>, sent: u32) -> Option<Verdict<T>> {
-    match wrong_at {
-        Some(earlier) if *earlier < sent => Some(Verdict::Wrong),
-        Some(_) => None,
-        None => {
-            *wrong_at = Some(sent);
-            None
-        }
-    }
+    let first = *wrong_at.get_or_insert(sent);
+    (first < sent).then_some(Verdict::Wrong)
 }

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use super::crypto::SessionKeys;
 use super::link::{Link, Repeat, Unanswered};
 use super::random;
-use super::window::Window;
 use super::wire::net_fn::APP;
 use super::wire::{self, Request};
 use crate::error::BmcError;
@@ -65,7 +64,7 @@ impl Session {
         &self.link
     }
 
-    /// There is nothing at the BMC that would have to be closed.
+    /// There is nothing to close at the BMC.
     pub(super) fn never_was(mut self) {
         self.closed = true;
     }
@@ -81,9 +80,7 @@ impl Session {
     }
 
     /// Asks, and takes only the answer to this very request: authentic, of this session, not seen
-    /// before, with its number, network function and command. Everything else is skipped, because
-    /// answers to earlier requests may still be under way.
-    ///
+    /// before, with its number, network function and command.
     /// What is sent again has the same number (rqSeq), so that a late answer to the first
     /// transmission is an answer, and a new sequence number, because the BMC takes each once.
     pub(super) async fn ask(
@@ -95,29 +92,19 @@ impl Session {
         let rq_seq = self.rq_seq;
         self.rq_seq = rq_seq.wrapping_add(1) & 0x3f;
         let message = wire::request(request, rq_seq);
-        let Self {
-            link,
-            keys,
-            console_id,
-            managed_id,
-            sequence,
-            window,
-            used,
-            ..
-        } = self;
         let next = || {
-            let number = *sequence;
-            *sequence = number.checked_add(1).unwrap_or(1);
-            *used = Instant::now();
-            Ok(keys.seal(*managed_id, number, random()?, &message))
+            let number = self.sequence;
+            self.sequence = number.checked_add(1).unwrap_or(1);
+            self.used = Instant::now();
+            Ok(self.keys.seal(self.managed_id, number, random()?, &message))
         };
         let answer = |_, datagram: &[u8]| {
             let packet = wire::packet(datagram).ok()?;
-            if packet.session_id != *console_id {
+            if packet.session_id != self.console_id {
                 return None;
             }
-            let opened = keys.open(&packet)?;
-            if !window.take(packet.sequence) {
+            let opened = self.keys.open(&packet)?;
+            if !self.window.take(packet.sequence) {
                 return None;
             }
             let response = wire::response(&opened).ok()?;
@@ -129,7 +116,7 @@ impl Session {
                 data: response.data.to_vec(),
             })
         };
-        link.ask(deadline, repeat, next, answer).await
+        self.link.ask(deadline, repeat, next, answer).await
     }
 
     /// Ends the session and waits until the BMC says so.
@@ -138,26 +125,20 @@ impl Session {
             return Ok(());
         }
         let id = self.managed_id.to_le_bytes();
-        let request = Request {
-            net_fn: APP,
-            command: CLOSE_SESSION,
-            data: &id,
-        };
-        let answer = self.ask(&request, deadline, Repeat::UntilAnswered).await;
-        let left = |cause: String| BmcError::NoAnswer {
-            cause: format!("its session may last another minute: {cause}"),
-        };
-        match answer {
+        let request = Request::new(APP, CLOSE_SESSION, &id);
+        let cause = match self.ask(&request, deadline, Repeat::UntilAnswered).await {
             Ok(Answer {
                 completion: 0 | UNKNOWN_SESSION,
                 ..
             }) => {
                 self.closed = true;
-                Ok(())
+                return Ok(());
             }
-            Ok(other) => Err(left(format!("completion code {:#04x}", other.completion))),
-            Err(unanswered) => Err(left(unanswered.cause())),
-        }
+            Ok(other) => format!("completion code {:#04x}", other.completion),
+            Err(Unanswered::NotSent(cause) | Unanswered::Silent(cause)) => cause,
+        };
+        let left = format!("its session may last another minute: {cause}");
+        Err(BmcError::NoAnswer(left))
     }
 }
 
@@ -168,13 +149,54 @@ impl Drop for Session {
         }
         let Ok(vector) = random() else { return };
         let id = self.managed_id.to_le_bytes();
-        let request = Request {
-            net_fn: APP,
-            command: CLOSE_SESSION,
-            data: &id,
-        };
+        let request = Request::new(APP, CLOSE_SESSION, &id);
         let message = wire::request(&request, self.rq_seq);
         let datagram = self.keys.seal(self.managed_id, self.sequence, vector, &message);
         self.link.send_now(&datagram);
+    }
+}
+
+/// How many numbers before the newest are told apart, and how many may be skipped at once: 32 in all. BMCs that
+/// share their port with the host are known to skip some (FreeIPMI, "LAN Session" notes, ASRock).
+const BEHIND: u32 = 15;
+const AHEAD: u32 = 16;
+
+/// Takes each sequence number of the BMC once, in any order (section 6.12.13).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    newest: u32,
+    /// Bit n: `newest - n` was taken.
+    taken: u32,
+}
+
+impl Window {
+    /// Before the first packet, which has the number 1 unless some were skipped.
+    pub(super) fn new() -> Self {
+        Self {
+            newest: 0,
+            taken: u32::MAX,
+        }
+    }
+
+    /// Takes a number, or says that it is a duplicate or too old or too new.
+    pub(super) fn take(&mut self, number: u32) -> bool {
+        // 0 is for packets outside of sessions.
+        if number == 0 {
+            return false;
+        }
+        let ahead = number.wrapping_sub(self.newest);
+        if (1..=AHEAD).contains(&ahead) {
+            self.newest = number;
+            self.taken = self.taken.wrapping_shl(ahead) | 1;
+            return true;
+        }
+        let behind = self.newest.wrapping_sub(number);
+        if behind > BEHIND {
+            return false;
+        }
+        let bit = 1_u32.wrapping_shl(behind);
+        let new = self.taken & bit == 0;
+        self.taken |= bit;
+        new
     }
 }

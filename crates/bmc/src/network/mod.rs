@@ -1,8 +1,5 @@
-//! Which addresses may be spoken to at all, and the one place where names are resolved.
-//!
-//! BMC addresses come from objects that many people may write, while the daemon sits in a
-//! privileged network: without an allow-list an address is a way to make it send credentials to,
-//! or probe, anything it can reach.
+//! Which addresses may be spoken to at all, and the one place where names are resolved: many people may write
+//! addresses, which without an allow-list would make the daemon probe, or send credentials to, anything it reaches.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -50,8 +47,7 @@ pub enum NotAllowed {
 }
 
 impl AllowedNetworks {
-    /// Takes the administrator's list. A network written as IPv4-mapped IPv6 counts as its IPv4
-    /// network, because that is how addresses are compared.
+    /// Takes the administrator's list. A network written as IPv4-mapped IPv6 counts as its IPv4 network.
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
         let networks = networks.into_iter();
         Self {
@@ -60,32 +56,23 @@ impl AllowedNetworks {
         }
     }
 
-    /// Takes the ranges that the cluster uses itself, for one host. Of an address those are kept that
-    /// contain it; of a name, which may mean any address, those that lie within a listed network: nothing
-    /// else can forbid what is listed. So a list of ten thousand ranges costs no memory.
+    /// Takes the ranges that the cluster uses itself, and keeps those that may matter for one host: that contain
+    /// its address; or, for a name, which may mean any, that lie within a listed network.
     #[must_use]
     pub fn without(mut self, host: &Host, of_cluster: impl IntoIterator<Item = ReservedRange>) -> Self {
         let matters = |reserved: &ReservedRange| match host {
             Host::Ip(address) => reserved.range().contains(&address.to_canonical()),
             Host::Name(_) => {
-                let range = reserved.range();
-                self.listed
-                    .iter()
-                    .any(|network| network.contains(&range) && *network != range)
+                let (range, mut listed) = (reserved.range(), self.listed.iter());
+                listed.any(|network| network.contains(&range) && *network != range)
             }
         };
         self.of_cluster = of_cluster.into_iter().filter(matters).collect();
         self
     }
 
-    /// Whether this address may be spoken to: a listed network has to contain it.
-    ///
-    /// Loopback, link-local (with the metadata services of clouds in it), unspecified, multicast
-    /// and reserved addresses, IPv6 ranges that wrap IPv4 addresses, and ranges that the cluster uses, are
-    /// opened only by a listed network that lies within that range: `0.0.0.0/0` and `::/0` do not open them.
-    ///
-    /// # Errors
-    /// Why not.
+    /// Whether this address may be spoken to: a listed network has to contain it. Reserved ranges, special ones and
+    /// those that the cluster uses, are opened only by a listed network within that range, and not by `0.0.0.0/0`.
     pub fn check(&self, address: IpAddr) -> Result<(), NotAllowed> {
         let address = address.to_canonical();
         let reserved = narrowest(&self.of_cluster, address);
@@ -99,12 +86,11 @@ impl AllowedNetworks {
         }
     }
 
-    /// Resolves a host once and checks every address it has. The caller connects to these and
-    /// never resolves again, so that the name cannot be bound to something else in between.
+    /// Resolves a host once and checks every address it has. The caller never resolves again, so that the name
+    /// cannot be bound to something else in between.
     ///
     /// # Errors
-    /// [`BmcError::Unresolvable`]; [`BmcError::AddressNotAllowed`] naming the first address that
-    /// is not allowed, even if others are.
+    /// [`BmcError::Unresolvable`]; [`BmcError::AddressNotAllowed`] if any address is not allowed.
     pub async fn resolve(&self, host: &Host, port: u16) -> Result<Vec<SocketAddr>, BmcError> {
         let unresolvable = |cause: String| BmcError::Unresolvable {
             host: host.to_string(),
@@ -124,13 +110,12 @@ impl AllowedNetworks {
         if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
             return Err(unresolvable(format!("it has {} addresses", addresses.len())));
         }
-        for address in &addresses {
-            self.check(address.ip())
-                .map_err(|why| BmcError::AddressNotAllowed {
-                    host: host.to_string(),
-                    address: address.ip(),
-                    why,
-                })?;
+        for address in addresses.iter().map(SocketAddr::ip) {
+            self.check(address).map_err(|why| BmcError::AddressNotAllowed {
+                host: host.to_string(),
+                address,
+                why,
+            })?;
         }
         Ok(addresses)
     }

@@ -1,5 +1,4 @@
-//! Ranges that a wide network must not open by accident: special ones, which every host has, and those
-//! that the cluster has in use.
+//! Ranges that a wide network must not open by accident: special ones, and those that the cluster uses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -65,8 +64,7 @@ impl ReservedRange {
         Self { range, used_for }
     }
 
-    /// One address that the cluster uses, as a range. None on loopback, which is each host's own: it says
-    /// nothing about the cluster, and loopback has its own rule.
+    /// One address that the cluster uses, as a range. None on loopback, which is each host's own.
     pub fn of_address(address: IpAddr, used_for: RangeUse) -> Option<Self> {
         let address = address.to_canonical();
         let range = IpNet::from(address);
@@ -82,10 +80,6 @@ impl ReservedRange {
     pub fn used_for(&self) -> RangeUse {
         self.used_for
     }
-
-    const fn special(range: IpNet, used_for: RangeUse) -> Self {
-        Self { range, used_for }
-    }
 }
 
 /// The narrowest of the special ranges and of these that an address is in. Two ranges are apart, or one
@@ -98,84 +92,60 @@ pub(super) fn narrowest(of_cluster: &[ReservedRange], address: IpAddr) -> Option
 
 /// An IPv4-mapped network as the IPv4 network it stands for.
 pub(super) fn unmapped(network: IpNet) -> IpNet {
-    let IpNet::V6(wrapped) = network else {
-        return network;
+    let mapped = || {
+        let address = network.addr().to_canonical();
+        let length = network.prefix_len().checked_sub(96)?;
+        IpNet::new(address, length).ok().filter(|_| address.is_ipv4())
     };
-    match (
-        wrapped.addr().to_ipv4_mapped(),
-        wrapped.prefix_len().checked_sub(96),
-    ) {
-        (Some(address), Some(length)) => Ipv4Net::new(address, length).map_or(network, IpNet::V4),
-        _ => network,
+    match network {
+        IpNet::V4(_) => network,
+        IpNet::V6(_) => mapped().unwrap_or(network),
     }
 }
 
-const fn v4(a: u8, b: u8, length: u8) -> IpNet {
-    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, 0, 0), length))
+const fn v4(bytes: [u8; 4], length: u8, used_for: RangeUse) -> ReservedRange {
+    let address = Ipv4Addr::from_octets(bytes);
+    let range = IpNet::V4(Ipv4Net::new_assert(address, length));
+    ReservedRange { range, used_for }
 }
 
-const fn v6(first: u16, second: u16, length: u8) -> IpNet {
-    IpNet::V6(Ipv6Net::new_assert(
-        Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0),
-        length,
-    ))
+const fn v6(bits: u128, length: u8, used_for: RangeUse) -> ReservedRange {
+    let range = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from_bits(bits), length));
+    ReservedRange { range, used_for }
 }
 
 /// The special ranges (IANA special-purpose registries, RFC 6890), and where clouds keep their metadata, which a
 /// network that was opened around it does not open (canonical/cloud-init `cloudinit/sources`; Google Cloud,
 /// "About VM metadata").
 static SPECIAL: [ReservedRange; 23] = [
-    ReservedRange::special(v4(0, 0, 8), RangeUse::ThisNetwork),
-    ReservedRange::special(v4(127, 0, 8), RangeUse::Loopback),
-    ReservedRange::special(v4(169, 254, 16), RangeUse::LinkLocal),
-    ReservedRange::special(one_v4(169, 254, 169, 254), RangeUse::Metadata),
+    v4([0, 0, 0, 0], 8, RangeUse::ThisNetwork),
+    v4([127, 0, 0, 0], 8, RangeUse::Loopback),
+    v4([169, 254, 0, 0], 16, RangeUse::LinkLocal),
+    v4([169, 254, 169, 254], 32, RangeUse::Metadata),
     // Of Alibaba Cloud, inside the range for carriers, and of Azure.
-    ReservedRange::special(one_v4(100, 100, 100, 200), RangeUse::Metadata),
-    ReservedRange::special(one_v4(168, 63, 129, 16), RangeUse::Metadata),
+    v4([100, 100, 100, 200], 32, RangeUse::Metadata),
+    v4([168, 63, 129, 16], 32, RangeUse::Metadata),
     // Protocol assignments of the IETF.
-    ReservedRange::special(v4(192, 0, 24), RangeUse::Reserved),
-    ReservedRange::special(v4(224, 0, 4), RangeUse::Multicast),
+    v4([192, 0, 0, 0], 24, RangeUse::Reserved),
+    v4([224, 0, 0, 0], 4, RangeUse::Multicast),
     // With the broadcast address.
-    ReservedRange::special(v4(240, 0, 4), RangeUse::Reserved),
-    ReservedRange::special(one(0), RangeUse::ThisNetwork),
-    ReservedRange::special(one(1), RangeUse::Loopback),
-    // IPv4-compatible, deprecated.
-    ReservedRange::special(v6(0, 0, 96), RangeUse::WrapsIpv4),
-    // IPv4-translated (RFC 2765).
-    ReservedRange::special(
-        IpNet::V6(Ipv6Net::new_assert(
-            Ipv6Addr::from_bits(0xffff_0000_0000_0000),
-            96,
-        )),
-        RangeUse::WrapsIpv4,
-    ),
+    v4([240, 0, 0, 0], 4, RangeUse::Reserved),
+    v6(0, 128, RangeUse::ThisNetwork),
+    v6(1, 128, RangeUse::Loopback),
+    // IPv4-compatible, deprecated, and IPv4-translated (RFC 2765).
+    v6(0, 96, RangeUse::WrapsIpv4),
+    v6(0xffff_0000_0000_0000, 96, RangeUse::WrapsIpv4),
     // NAT64, also with prefixes of one's own (RFC 8215), Teredo and 6to4.
-    ReservedRange::special(v6(0x0064, 0xff9b, 96), RangeUse::WrapsIpv4),
-    ReservedRange::special(
-        IpNet::V6(Ipv6Net::new_assert(
-            Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
-            48,
-        )),
-        RangeUse::WrapsIpv4,
-    ),
-    ReservedRange::special(v6(0x2001, 0, 32), RangeUse::WrapsIpv4),
-    ReservedRange::special(v6(0x2002, 0, 16), RangeUse::WrapsIpv4),
-    ReservedRange::special(v6(0xfe80, 0, 10), RangeUse::LinkLocal),
+    v6(0x0064_ff9b << 96, 96, RangeUse::WrapsIpv4),
+    v6(0x0064_ff9b_0001 << 80, 48, RangeUse::WrapsIpv4),
+    v6(0x2001 << 112, 32, RangeUse::WrapsIpv4),
+    v6(0x2002 << 112, 16, RangeUse::WrapsIpv4),
+    v6(0xfe80 << 112, 10, RangeUse::LinkLocal),
     // Site-local, deprecated.
-    ReservedRange::special(v6(0xfec0, 0, 10), RangeUse::Reserved),
-    ReservedRange::special(v6(0xff00, 0, 8), RangeUse::Multicast),
+    v6(0xfec0 << 112, 10, RangeUse::Reserved),
+    v6(0xff00 << 112, 8, RangeUse::Multicast),
     // Of EC2, Google Cloud and Scaleway, inside the private range.
-    ReservedRange::special(one(0xfd00_0ec2_0000_0000_0000_0000_0000_0254), RangeUse::Metadata),
-    ReservedRange::special(one(0xfd20_00ce_0000_0000_0000_0000_0000_0254), RangeUse::Metadata),
-    ReservedRange::special(one(0xfd00_0042_0000_0000_0000_0000_0000_0042), RangeUse::Metadata),
+    v6(0xfd00_0ec2_0000_0000_0000_0000_0000_0254, 128, RangeUse::Metadata),
+    v6(0xfd20_00ce_0000_0000_0000_0000_0000_0254, 128, RangeUse::Metadata),
+    v6(0xfd00_0042_0000_0000_0000_0000_0000_0042, 128, RangeUse::Metadata),
 ];
-
-/// One IPv4 address.
-const fn one_v4(a: u8, b: u8, c: u8, d: u8) -> IpNet {
-    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), 32))
-}
-
-/// One IPv6 address.
-const fn one(address: u128) -> IpNet {
-    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from_bits(address), 128))
-}

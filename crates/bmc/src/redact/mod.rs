@@ -28,10 +28,7 @@ impl Redactor {
     /// Knows the password as it is, and as HTTP Basic sends it.
     pub(super) fn new(credentials: &Credentials) -> Self {
         Self {
-            secrets: vec![
-                Zeroizing::new(credentials.password().to_owned()),
-                basic_token(credentials),
-            ],
+            secrets: vec![credentials.password.clone(), basic_token(credentials)],
         }
     }
 
@@ -49,12 +46,8 @@ impl Redactor {
 
     /// Whether the text holds a secret, plain or in disguise.
     pub(super) fn spots(&self, text: &str) -> bool {
-        let plain = |secret: &Zeroizing<String>| text.contains(secret.as_str());
-        self.secrets.iter().any(plain) || self.spots_disguised(text)
-    }
-
-    fn spots_disguised(&self, text: &str) -> bool {
-        self.secrets.iter().any(|secret| disguise::hides(text, secret))
+        let mut secrets = self.secrets.iter();
+        secrets.any(|secret| text.contains(secret.as_str()) || disguise::hides(text, secret))
     }
 
     /// Redacts, makes printable and shortens, in this order: a secret cut in half by the
@@ -69,11 +62,9 @@ impl Redactor {
         let piece = longest.unwrap_or_default().saturating_mul(SEARCHED.1);
         let mut text: String = text.chars().take(piece.max(SEARCHED.0)).collect();
         for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), MARK);
-            }
+            text = text.replace(secret.as_str(), MARK);
         }
-        if self.spots_disguised(&text) {
+        if self.secrets.iter().any(|secret| disguise::hides(&text, secret)) {
             MARK.clone_into(&mut text);
         }
         let printable = |character: char| if character.is_control() { ' ' } else { character };
@@ -83,6 +74,6 @@ impl Redactor {
 
 /// The credentials as HTTP Basic carries them (RFC 7617), without the scheme.
 pub(super) fn basic_token(credentials: &Credentials) -> Zeroizing<String> {
-    let pair = Zeroizing::new(format!("{}:{}", credentials.username(), credentials.password()));
+    let pair = Zeroizing::new(format!("{}:{}", *credentials.username, *credentials.password));
     Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(pair.as_bytes()))
 }

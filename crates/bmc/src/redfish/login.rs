@@ -1,13 +1,13 @@
 //! Who we are to the BMC (DSP0266, "Redfish session login authentication" and "HTTP Basic").
 //!
-//! BMCs lock accounts and client addresses after a few wrong logins, and the next try prolongs it.
-//! So a rejection is kept: this conversation never offers the same credentials again.
+//! BMCs lock accounts and client addresses after a few wrong logins. So this conversation never offers
+//! credentials again that were rejected.
 
 use http::{HeaderName, HeaderValue, Method, header};
 use hyper::body::Bytes;
 use zeroize::Zeroizing;
 
-use super::messages::Messages;
+use super::select::ROOT;
 use super::wire::{Answer, Call};
 use super::{Redfish, read_failure, resource};
 use crate::AuthMethod;
@@ -26,27 +26,17 @@ pub(super) fn is_session(path: &ResourcePath) -> bool {
     !path.contains(['?', '%']) && segments.next().is_some() && segments.next() == Some("Sessions")
 }
 
-/// Readable without a login (DSP0266, "Resources that do not require authentication").
-const SERVICE_ROOT: &str = "/redfish/v1/";
-
 /// How we stand with the BMC.
 pub(super) enum LoginState {
     /// Not logged in yet, or not any more.
     New,
-    /// Credentials go with every request.
+    /// Credentials go with every request. `accepted`: one was answered, and a refusal is not about the login.
     Basic {
-        /// One of them was answered: a refusal from then on is not about the login.
         accepted: bool,
     },
-    /// A token does.
     Session(Session),
-    /// The BMC rejected the credentials.
-    Rejected {
-        /// HTTP status.
-        status: u16,
-        /// What it said.
-        text: String,
-    },
+    /// The BMC rejected the credentials, with this error.
+    Rejected(BmcError),
 }
 
 /// A session on the BMC.
@@ -56,7 +46,6 @@ pub(super) struct Session {
     pub(super) path: Option<ResourcePath>,
 }
 
-/// `Session`, as it is asked for.
 #[derive(serde::Serialize)]
 struct LoginBody<'a> {
     #[serde(rename = "Password")]
@@ -77,15 +66,9 @@ enum Attempt {
 impl Redfish {
     /// Logs in if that has not happened yet.
     pub(super) async fn log_in(&mut self) -> Result<(), BmcError> {
-        match &self.standing {
-            LoginState::Basic { .. } | LoginState::Session(_) => return Ok(()),
-            LoginState::Rejected { status, text } => {
-                return Err(BmcError::AuthenticationRejected {
-                    status: *status,
-                    text: text.clone(),
-                });
-            }
-            LoginState::New => {}
+        self.not_rejected()?;
+        if matches!(self.standing, LoginState::Basic { .. } | LoginState::Session(_)) {
+            return Ok(());
         }
         let may_fall_back = match self.auth {
             AuthMethod::Basic => {
@@ -98,8 +81,7 @@ impl Redfish {
         for (index, place) in SESSIONS.into_iter().enumerate() {
             let attempt = match self.open_session(&ResourcePath::fixed(place)).await {
                 // A service without sessions may demand Basic before it looks at the path at all
-                // (sushy-emulator). Its root, read without credentials, tells that from a wrong
-                // password, which is not offered a second time.
+                // (sushy-emulator). Its root tells that from a wrong password, which is not offered again.
                 Err(BmcError::AuthenticationRejected { status: 401, .. })
                     if may_fall_back && self.has_no_sessions().await =>
                 {
@@ -139,46 +121,27 @@ impl Redfish {
 
     /// Whether the service root says that there are no sessions. Sends no credentials.
     async fn has_no_sessions(&mut self) -> bool {
-        let call = Call {
-            method: Method::GET,
-            path: &ResourcePath::fixed(SERVICE_ROOT),
-            authorization: None,
-            body: None,
-            not_after: None,
-        };
+        let root = ResourcePath::fixed(ROOT);
+        let call = Call::new(Method::GET, &root, None);
         let Ok(answer) = self.wire.exchange(&call).await else {
             return false;
         };
-        let root = answer
-            .body
-            .as_ref()
-            .ok()
-            .and_then(|body| resource::decode::<resource::Root>(body).ok());
-        answer.status.is_success()
-            && root.is_some_and(|root| root.systems.is_some() && !root.offers_sessions())
+        let root = resource::decode::<resource::Root>(answer.bytes());
+        answer.status.is_success() && root.is_ok_and(|root| root.systems.is_some() && !root.offers_sessions())
     }
 
     /// One POST, never repeated: it carries the password, and may have created a session.
     async fn open_session(&mut self, place: &ResourcePath) -> Result<Attempt, BmcError> {
-        let body = self.login_body()?;
         let call = Call {
-            method: Method::POST,
-            path: place,
-            authorization: None,
-            body: Some(body),
-            not_after: None,
+            body: Some(self.login_body()?),
+            ..Call::new(Method::POST, place, None)
         };
         let answer = self.wire.exchange(&call).await.map_err(read_failure)?;
-        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
         if answer.status.is_success() {
-            return match self.session_of(&answer) {
-                Some(session) => Ok(Attempt::Open(session)),
-                None => Err(BmcError::NotRedfish {
-                    found: "a login without X-Auth-Token".to_owned(),
-                }),
-            };
+            let session = self.session_of(&answer).map(Attempt::Open);
+            return session.ok_or_else(|| BmcError::NotRedfish("a login without X-Auth-Token".to_owned()));
         }
-        let status = answer.status.as_u16();
+        let (status, said) = (answer.status.as_u16(), answer.said());
         if matches!(status, 404 | 405) {
             Ok(Attempt::NoSuchPlace)
         } else if said.says_sessions_full() {
@@ -190,17 +153,15 @@ impl Redfish {
         }
     }
 
-    /// What a session is asked for with, without a copy of the password that nobody wipes: a vector that
-    /// grows would leave one.
+    /// What a session is asked for with. A vector that grows would leave a copy of the password that nobody wipes.
     fn login_body(&self) -> Result<Bytes, BmcError> {
-        let [password, username] = [self.credentials.password(), self.credentials.username()];
+        let (password, username) = (&*self.credentials.password, &*self.credentials.username);
         // JSON writes a byte as six at most.
         let letters = password.len().saturating_add(username.len());
         let mut body = Zeroizing::new(Vec::with_capacity(letters.saturating_mul(6).saturating_add(40)));
         let login = LoginBody { password, username };
-        serde_json::to_writer(&mut *body, &login).map_err(|error| BmcError::NotRedfish {
-            found: format!("a login that cannot be written ({error})"),
-        })?;
+        serde_json::to_writer(&mut *body, &login)
+            .map_err(|error| BmcError::NotRedfish(format!("a login that cannot be written ({error})")))?;
         Ok(Bytes::from_owner(body))
     }
 
@@ -210,34 +171,34 @@ impl Redfish {
             return None;
         }
         let location = answer
-            .headers
-            .get(header::LOCATION)
-            .and_then(|location| location.to_str().ok());
+            .location()
+            .and_then(|location| self.wire.own_path(location));
         // The body repeats the place, for BMCs whose Location names an address of their own.
-        let body: Option<resource::Reference> = answer
-            .body
-            .as_ref()
-            .ok()
-            .and_then(|body| resource::decode(body).ok());
-        let path = location
-            .and_then(|location| self.wire.own_path(location))
-            .or_else(|| self.wire.own_path(body?.id.as_deref()?));
+        let in_body = || {
+            let body: resource::Reference = resource::decode(answer.bytes()).ok()?;
+            self.wire.own_path(body.id.as_deref()?)
+        };
         Some(Session {
             token: Zeroizing::new(token.to_owned()),
-            path,
+            path: location.or_else(in_body),
         })
     }
 
     /// Notes that the BMC does not want these credentials.
     pub(super) fn reject(&mut self, answer: &Answer) -> BmcError {
-        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
-        let status = answer.status.as_u16();
-        let text = said.text(&self.redactor);
-        self.standing = LoginState::Rejected {
-            status,
-            text: text.clone(),
+        let rejection = BmcError::AuthenticationRejected {
+            status: answer.status.as_u16(),
+            text: answer.said().text(&self.redactor),
         };
-        BmcError::AuthenticationRejected { status, text }
+        self.standing = LoginState::Rejected(rejection.clone());
+        rejection
+    }
+
+    pub(super) fn not_rejected(&self) -> Result<(), BmcError> {
+        match &self.standing {
+            LoginState::Rejected(rejection) => Err(rejection.clone()),
+            LoginState::New | LoginState::Basic { .. } | LoginState::Session(_) => Ok(()),
+        }
     }
 
     /// Forgets a session that the BMC does not take any more. Some say so in error: it is deleted once
@@ -254,17 +215,14 @@ impl Redfish {
         let (name, text) = match &self.standing {
             LoginState::Basic { .. } => {
                 let token = basic_token(&self.credentials);
-                (
-                    header::AUTHORIZATION,
-                    Zeroizing::new(format!("Basic {}", token.as_str())),
-                )
+                let text = Zeroizing::new(format!("Basic {}", token.as_str()));
+                (header::AUTHORIZATION, text)
             }
             LoginState::Session(session) => (HeaderName::from_static("x-auth-token"), session.token.clone()),
-            LoginState::New | LoginState::Rejected { .. } => return Ok(None),
+            LoginState::New | LoginState::Rejected(_) => return Ok(None),
         };
-        let mut value = HeaderValue::from_str(&text).map_err(|_| BmcError::NotRedfish {
-            found: "an unusable X-Auth-Token".to_owned(),
-        })?;
+        let mut value = HeaderValue::from_str(&text)
+            .map_err(|_| BmcError::NotRedfish("an unusable X-Auth-Token".to_owned()))?;
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }

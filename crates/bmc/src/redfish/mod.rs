@@ -1,8 +1,7 @@
 //! Redfish (DMTF DSP0266 and DSP0268), as far as power control needs it.
 //!
-//! Requests of a whole remediation: GET system, POST ForceOff, GET, GET, POST On, GET. Nothing is
-//! asked that the address already says; a session adds its login and logout. A BMC that answers with a task
-//! is asked for it while the power is not what it was told.
+//! Requests of a whole remediation: GET system, POST ForceOff, GET, GET, POST On, GET; a session adds its login
+//! and logout. A BMC that answers with a task is asked for it while the power is not what was commanded.
 
 mod command;
 mod login;
@@ -15,23 +14,20 @@ mod task;
 mod tests;
 mod wire;
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use http::{Method, StatusCode};
-use hyper::body::Bytes;
-use tokio::time::timeout;
 
 pub use self::reading::{ReadBody, read_body};
 
 use self::login::LoginState;
-use self::messages::Messages;
 use self::resource::ResetAction;
 use self::task::Followed;
 use self::wire::{Answer, Call, SendFailure, Wire};
 use super::address::{ResourcePath, Transport};
 use super::credentials::Credentials;
 use super::error::BmcError;
+use super::inspection::Scope;
 use super::redact::Redactor;
 use super::tls::ClientSide;
 use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, PowerRead};
@@ -62,22 +58,11 @@ struct Control {
     reset: Option<ResetAction>,
 }
 
-impl fmt::Debug for Redfish {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Redfish")
-            .field("system", &self.system)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Redfish {
     /// Resolves and checks addresses and builds the TLS side. Sends nothing to the BMC.
     pub(super) async fn prepare(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        let peers = target
-            .allowed
-            .resolve(&target.address.host, target.address.port)
-            .await?;
+        let address = &target.address;
+        let peers = target.allowed.resolve(&address.host, address.port).await?;
         let tls = match target.address.transport {
             Transport::Https => Some(ClientSide::new(&target.trust).await?),
             Transport::Http => None,
@@ -102,27 +87,39 @@ impl Redfish {
         &self.wire.peers
     }
 
-    /// Reads the system, and how the task of the last command stands while the power is not what that
-    /// wanted.
-    pub(super) async fn read(&mut self) -> Result<PowerRead, BmcError> {
-        let mut reading = self.read_power().await?;
-        self.tell_failure(&mut reading).await;
-        Ok(reading)
-    }
-
-    /// Reads the system, after logging in and choosing it if that has not happened yet.
-    async fn read_power(&mut self) -> Result<PowerRead, BmcError> {
+    /// Reads the system, and what can be commanded or how the task of the last command stands.
+    pub(super) async fn inspect(&mut self, scope: Scope) -> Result<Inspection, BmcError> {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
-        let limit = self.deadlines.operation;
-        let (reading, control) =
-            timeout(limit, self.read_now())
-                .await
-                .map_err(|_| BmcError::NoAnswer {
-                    cause: format!("reading it took longer than {limit:?}"),
-                })??;
+        let deadlines = self.deadlines;
+        let (mut reading, control) = deadlines.for_reading(self.read_now()).await?;
+        let reset = control.reset.clone();
         self.control = Some(control);
-        Ok(reading)
+        let offers = match scope {
+            Scope::Power => {
+                self.tell_failure(&mut reading).await;
+                None
+            }
+            Scope::Everything => {
+                let reset = reset.ok_or(BmcError::MissingResetTarget)?;
+                match reset.inline() {
+                    Some(inline) => Some(inline.to_vec()),
+                    None => self.offered(&reset).await,
+                }
+            }
+        };
+        let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
+        let protection = self.wire.protection.clone();
+        Ok(Inspection {
+            reading,
+            login: match &self.standing {
+                LoginState::Session(_) => Login::Session,
+                LoginState::New | LoginState::Basic { .. } | LoginState::Rejected(_) => Login::Basic,
+            },
+            tls_version: protection.as_ref().map(|protection| protection.version),
+            certificate: protection.and_then(|protection| protection.certificate),
+            offers: offers.map(|offers| offers.into_iter().map(word).collect()),
+        })
     }
 
     async fn read_now(&mut self) -> Result<(PowerRead, Control), BmcError> {
@@ -136,42 +133,15 @@ impl Redfish {
         Ok(reading)
     }
 
-    /// Reads the system, and what its reset action offers.
-    pub(super) async fn inspect(&mut self) -> Result<Inspection, BmcError> {
-        let reading = self.read_power().await?;
-        let reset = self.control.as_ref().and_then(|control| control.reset.clone());
-        let offers = match reset {
-            None => return Err(BmcError::MissingResetTarget),
-            Some(reset) => match reset.offered.clone().filter(|offered| !offered.is_empty()) {
-                Some(inline) => Some(inline),
-                None => self.offered(&reset).await,
-            },
-        };
-        let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
-        let protection = self.wire.protection.clone();
-        Ok(Inspection {
-            reading,
-            login: match &self.standing {
-                LoginState::Session(_) => Login::Session,
-                LoginState::New | LoginState::Basic { .. } | LoginState::Rejected { .. } => Login::Basic,
-            },
-            tls_version: protection.as_ref().map(|protection| protection.version),
-            certificate: protection.and_then(|protection| protection.certificate),
-            offers: offers.map(|offers| offers.into_iter().map(word).collect()),
-        })
-    }
-
     /// The place of the session we are in, to be journalled: none that carries a secret, or that a successor
     /// could not tell from another resource.
     fn session_path(&self) -> Option<String> {
-        match &self.standing {
-            LoginState::Session(session) => {
-                let path = session.path.as_ref().filter(|path| login::is_session(path));
-                let path = path.map(ToString::to_string);
-                path.filter(|path| path.len() <= LONGEST_SESSION && !self.redactor.spots(path))
-            }
-            LoginState::New | LoginState::Basic { .. } | LoginState::Rejected { .. } => None,
-        }
+        let LoginState::Session(session) = &self.standing else {
+            return None;
+        };
+        let path = session.path.as_ref().filter(|path| login::is_session(path))?;
+        let path = path.to_string();
+        (path.len() <= LONGEST_SESSION && !self.redactor.spots(&path)).then_some(path)
     }
 
     /// Ends the session, if there is one. Answers whether there was one.
@@ -179,12 +149,13 @@ impl Redfish {
         let LoginState::Session(session) = &self.standing else {
             return Ok(false);
         };
-        let Some(path) = session.path.clone() else {
-            return Err(BmcError::ForeignReference {
-                what: "session",
-                problem: "has no usable location, so that it stays until it times out".to_owned(),
-            });
+        let lost = || {
+            foreign(
+                "session",
+                "has no usable location, so that it stays until it times out",
+            )
         };
+        let path = session.path.clone().ok_or_else(lost)?;
         // 401 and 404: it has ended by itself.
         self.delete(&path).await?;
         Ok(true)
@@ -195,25 +166,14 @@ impl Redfish {
     pub(super) async fn end_session(&mut self, path: &str) -> Result<bool, BmcError> {
         let path = own("session", Some(path))?;
         if !login::is_session(&path) {
-            return Err(BmcError::ForeignReference {
-                what: "session",
-                problem: "is in no collection of sessions".to_owned(),
-            });
+            return Err(foreign("session", "is in no collection of sessions"));
         }
         self.log_in().await?;
         Ok(self.delete(&path).await?.is_success())
     }
 
-    pub(super) async fn delete(&mut self, path: &ResourcePath) -> Result<StatusCode, BmcError> {
-        let authorization = self.authorization()?;
-        let call = Call {
-            method: Method::DELETE,
-            path,
-            authorization,
-            body: None,
-            not_after: None,
-        };
-        let answer = self.exchange_again(&call).await?;
+    async fn delete(&mut self, path: &ResourcePath) -> Result<StatusCode, BmcError> {
+        let answer = self.send_again(Method::DELETE, path).await?;
         if answer.status.is_success() || matches!(answer.status.as_u16(), 401 | 404) {
             Ok(answer.status)
         } else {
@@ -225,11 +185,11 @@ impl Redfish {
     /// rejected renewal, are final.
     async fn get(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
         self.log_in().await?;
-        let mut answer = self.fetch(path).await?;
+        let mut answer = self.send_again(Method::GET, path).await?;
         if answer.status.as_u16() == 401 && matches!(self.standing, LoginState::Session(_)) {
             self.forget_session();
             self.log_in().await?;
-            answer = self.fetch(path).await?;
+            answer = self.send_again(Method::GET, path).await?;
         }
         let status = answer.status.as_u16();
         if status == 401 || status == 403 && matches!(self.standing, LoginState::Basic { accepted: false }) {
@@ -241,69 +201,49 @@ impl Redfish {
         if let Err(failure) = &answer.body {
             return Err(failure.clone());
         }
-        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
-        if said.denies_success() {
-            Err(self.complaint(&answer))
-        } else {
-            // The root answers whoever asks (DSP0266, "Resources that do not require authentication").
-            if let LoginState::Basic { accepted } = &mut self.standing {
-                *accepted |= path.as_str() != select::ROOT;
-            }
-            Ok(answer)
+        if answer.said().denies_success() {
+            return Err(self.complaint(&answer));
         }
-    }
-
-    /// GET, once more if a kept connection turns out to be dead.
-    async fn fetch(&mut self, path: &ResourcePath) -> Result<Answer, BmcError> {
-        let authorization = self.authorization()?;
-        let call = Call {
-            method: Method::GET,
-            path,
-            authorization,
-            body: None,
-            not_after: None,
-        };
-        self.exchange_again(&call).await
+        // The root answers whoever asks (DSP0266, "Resources that do not require authentication").
+        if let LoginState::Basic { accepted } = &mut self.standing {
+            *accepted |= path.as_str() != select::ROOT;
+        }
+        Ok(answer)
     }
 
     /// Sends a request that changes nothing when it is sent twice, once more if a kept connection turns
     /// out to be dead. Never a POST.
-    async fn exchange_again(&mut self, call: &Call<'_>) -> Result<Answer, BmcError> {
-        match self.wire.exchange(call).await {
-            Ok(answer) => Ok(answer),
-            Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) => {
-                self.wire.exchange(call).await.map_err(read_failure)
-            }
-            Err(failure) => Err(read_failure(failure)),
+    async fn send_again(&mut self, method: Method, path: &ResourcePath) -> Result<Answer, BmcError> {
+        let call = Call::new(method, path, self.authorization()?);
+        let mut answer = self.wire.exchange(&call).await;
+        if answer.as_ref().is_err_and(SendFailure::is_of_a_kept_connection) {
+            answer = self.wire.exchange(&call).await;
         }
+        answer.map_err(read_failure)
     }
 
     /// Reads a resource out of an answer to [`Self::get`].
     fn decode<Resource: serde::de::DeserializeOwned>(answer: &Answer) -> Result<Resource, BmcError> {
-        let body = answer.body.as_deref().unwrap_or_default();
-        resource::decode(body).map_err(|found| BmcError::NotRedfish {
-            found: found.to_owned(),
-        })
+        resource::decode(answer.bytes()).map_err(|found| BmcError::NotRedfish(found.to_owned()))
     }
 
     /// The error that an answer other than success amounts to.
     fn complaint(&self, answer: &Answer) -> BmcError {
         let status = answer.status.as_u16();
         if answer.status.is_redirection() {
-            let location = answer.headers.get(http::header::LOCATION);
-            let to = match location.and_then(|location| location.to_str().ok()) {
+            let to = match answer.location() {
                 Some(location) if self.wire.own_path(location).is_some() => {
                     self.redactor.shorten(location, 100)
                 }
                 Some(_) => "another place".to_owned(),
                 None => "nowhere".to_owned(),
             };
-            return BmcError::Redirected { status, to };
+            return BmcError::Redirected(status, to);
         }
-        let said = Messages::of(answer.body.as_deref().unwrap_or_default());
+        let said = answer.said();
         let text = said.text(&self.redactor);
         if status == 403 {
-            return BmcError::Forbidden { text };
+            return BmcError::Forbidden(text);
         }
         BmcError::Http {
             status,
@@ -318,28 +258,17 @@ impl Redfish {
 fn read_failure(failure: SendFailure) -> BmcError {
     match failure {
         SendFailure::NotSent { error, .. } => error,
-        SendFailure::Broken { cause, .. } | SendFailure::TimedOut { cause } => BmcError::NoAnswer { cause },
-        SendFailure::Garbage { cause } => BmcError::NotRedfish {
-            found: format!("no HTTP ({cause})"),
-        },
+        SendFailure::Broken { cause, .. } | SendFailure::TimedOut(cause) => BmcError::NoAnswer(cause),
+        SendFailure::Garbage(cause) => BmcError::NotRedfish(format!("no HTTP ({cause})")),
     }
 }
 
 /// A reference made by the BMC, if it is a path on the BMC itself.
 fn own(what: &'static str, reference: Option<&str>) -> Result<ResourcePath, BmcError> {
-    let Some(reference) = reference else {
-        return Err(BmcError::ForeignReference {
-            what,
-            problem: "is missing".to_owned(),
-        });
-    };
-    ResourcePath::parse(reference).map_err(|problem| BmcError::ForeignReference {
-        what,
-        problem: problem.to_string(),
-    })
+    let reference = reference.ok_or_else(|| foreign(what, "is missing"))?;
+    ResourcePath::parse(reference).map_err(|problem| foreign(what, &problem.to_string()))
 }
 
-/// A body for a POST, wiped when the last copy of ours is dropped.
-fn wiped(bytes: Vec<u8>) -> Bytes {
-    Bytes::from_owner(zeroize::Zeroizing::new(bytes))
+fn foreign(what: &'static str, problem: &str) -> BmcError {
+    BmcError::ForeignReference(what, problem.to_owned())
 }

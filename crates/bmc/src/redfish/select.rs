@@ -1,8 +1,7 @@
 //! Which of a BMC's systems is meant, and reading it.
 //!
-//! Some BMCs list several: blades, decoys such as OpenBMC's `hypervisor` or NVIDIA's
-//! `HGX_Baseboard_0`. Taking the first or last one powers off somebody else's host
-//! (fence-agents `fence_redfish` and NVIDIA/libredfish did), so anything but proof refuses.
+//! Some BMCs list several: blades, decoys such as OpenBMC's `hypervisor` or NVIDIA's `HGX_Baseboard_0`. Taking
+//! the first or last one powers off somebody else's host (fence-agents `fence_redfish` and NVIDIA/libredfish did).
 
 use super::resource::{Chassis, Collection, Root, System};
 use super::{Control, Redfish, own};
@@ -12,6 +11,7 @@ use crate::{PowerRead, Protocol};
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 
+/// Readable without a login (DSP0266, "Resources that do not require authentication").
 pub(super) const ROOT: &str = "/redfish/v1/";
 const SYSTEMS: &str = "/redfish/v1/Systems";
 /// More members than this are not searched.
@@ -28,32 +28,30 @@ impl Redfish {
         let answer = match self.get(path).await {
             Err(BmcError::Http {
                 status: 404, text, ..
-            }) => return Err(self.no_system(path, format!("HTTP 404: {text}"))),
+            }) => {
+                return Err(self.no_system(path, format!("HTTP 404: {text}")));
+            }
             other => other?,
         };
         let system: System = Self::decode(&answer)?;
-        if let Some(kind) = system
-            .kind
-            .as_deref()
-            .filter(|kind| !kind.starts_with("#ComputerSystem."))
-        {
+        let kind = system.kind.as_deref();
+        if let Some(kind) = kind.filter(|kind| !kind.starts_with("#ComputerSystem.")) {
             // A chassis has a PowerState too, and it is not the host's.
             let kind = self.redactor.shorten(kind, MAX_WORD);
             return Err(self.no_system(path, format!("it is a {kind}")));
         }
-        let power = PowerState::from_literal(system.power_state.as_deref());
-        let contradiction = match witness(&system).filter(|_| power == PowerState::Off) {
-            Some(chassis) => self.contradiction(&chassis, path).await?,
-            None => None,
-        };
+        let mut power = PowerState::from_literal(system.power_state.as_deref());
+        let mut contradiction = None;
+        if let Some(chassis) = witness(&system).filter(|_| power == PowerState::Off) {
+            contradiction = self.contradiction(&chassis, path).await?;
+        }
+        if contradiction.is_some() {
+            power = PowerState::Unknown;
+        }
         let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
         let reading = PowerRead {
             protocol: Protocol::Redfish,
-            power: if contradiction.is_some() {
-                PowerState::Unknown
-            } else {
-                power
-            },
+            power,
             literal: contradiction.or_else(|| word(&system.power_state)),
             uuid: word(&system.uuid),
             serial: word(&system.serial),
@@ -64,11 +62,9 @@ impl Redfish {
             began: answer.began,
             ended: answer.ended,
         };
+        let uuid = system.uuid.as_deref();
         let control = Control {
-            uuid: system
-                .uuid
-                .as_deref()
-                .and_then(|uuid| SystemUuid::parse(uuid).ok()),
+            uuid: uuid.and_then(|uuid| SystemUuid::parse(uuid).ok()),
             reset: system.actions.and_then(|actions| actions.reset),
         };
         Ok((reading, control))
@@ -84,9 +80,8 @@ impl Redfish {
 
     /// What the chassis says against a system that says Off; `None` when it agrees or is no witness.
     ///
-    /// OpenBMC's `PowerState` follows what it knows of the host's software, and a state that it does not
-    /// know reads Off; the power of the chassis is separate (openbmc/bmcweb
-    /// `redfish-core/lib/systems.hpp` and `chassis.hpp`).
+    /// OpenBMC's `PowerState` follows the host's software, and an unknown state reads Off; the power of the chassis
+    /// is separate (openbmc/bmcweb `redfish-core/lib/systems.hpp` and `chassis.hpp`).
     async fn contradiction(
         &mut self,
         chassis: &str,
@@ -95,7 +90,7 @@ impl Redfish {
         let path = own("chassis", Some(chassis))?;
         let answer = match self.get(&path).await {
             // What is not to be seen is no witness, and no reason to believe either.
-            Err(error @ (BmcError::Http { .. } | BmcError::Forbidden { .. })) if !error.is_transient() => {
+            Err(error @ (BmcError::Http { .. } | BmcError::Forbidden(_))) if !error.is_transient() => {
                 return Ok(Some("Off, but its chassis cannot be read".to_owned()));
             }
             answer => answer?,
@@ -122,8 +117,7 @@ impl Redfish {
         })
     }
 
-    /// Finds the system when the address names none. The reading that decided is handed back, so
-    /// that nothing is read twice.
+    /// Finds the system when the address names none, and hands back the reading that decided.
     pub(super) async fn select(&mut self) -> Result<(ResourcePath, (PowerRead, Control)), BmcError> {
         let members = self.members().await?;
         if let [only] = members.as_slice() {
@@ -135,22 +129,18 @@ impl Redfish {
             members: members.len(),
             matching,
         };
-        let Some(expected) = self.expected.clone() else {
-            return Err(ambiguous(0));
-        };
-        if members.len() > MAX_MEMBERS {
-            return Err(ambiguous(0));
-        }
+        let expected = self.expected.clone().filter(|_| members.len() <= MAX_MEMBERS);
+        let expected = expected.ok_or_else(|| ambiguous(0))?;
+        let agrees = |uuid: &SystemUuid| expected.matches(uuid).is_some();
         let mut found = Vec::new();
         for member in members.iter().flatten() {
             let path = own("system", Some(member))?;
             match self.read_system(&path).await {
-                Ok(reading) if agrees(&expected, reading.1.uuid.as_ref()) => found.push((path, reading)),
+                Ok(reading) if reading.1.uuid.as_ref().is_some_and(agrees) => found.push((path, reading)),
                 // A decoy may answer 503 while the host is off (NVIDIA/infra-controller issue
                 // 5418) or deny access. It cannot be the match; the match proves itself.
                 Ok(_)
-                | Err(BmcError::Http { .. } | BmcError::NoSuchSystem { .. } | BmcError::Forbidden { .. }) => {
-                }
+                | Err(BmcError::Http { .. } | BmcError::NoSuchSystem { .. } | BmcError::Forbidden(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -174,24 +164,18 @@ impl Redfish {
         };
         let collection: Collection = Self::decode(&answer)?;
         let goes_on = collection.goes_on();
-        let mut members: Vec<Option<String>> = collection
-            .members
-            .unwrap_or_default()
-            .into_iter()
-            .map(|member| member?.id)
-            .collect();
+        let members = collection.members.unwrap_or_default().into_iter();
+        let mut members: Vec<Option<String>> = members.map(|member| member?.id).collect();
         if goes_on {
-            // What is not listed counts as one more member that cannot be read, so that "the only
-            // one" is never concluded from an incomplete list.
+            // "The only one" is never concluded from an incomplete list.
             members.push(None);
         }
         Ok(members)
     }
 }
 
-/// The chassis to be asked besides a system that says Off. It costs a request for each such reading, so
-/// only services with the mark of OpenBMC are asked: reset types behind `@Redfish.ActionInfo` and not
-/// inline (ibm-openbmc/dev issue 3211), and one chassis linked.
+/// The chassis to be asked besides a system that says Off, with one request more: only of services with the mark
+/// of OpenBMC, reset types behind `@Redfish.ActionInfo` (ibm-openbmc/dev issue 3211), and one chassis linked.
 fn witness(system: &System) -> Option<String> {
     let reset = system.actions.as_ref()?.reset.as_ref()?;
     if reset.offered.is_some() || reset.action_info.is_none() {
@@ -210,8 +194,4 @@ fn path_of(reference: &str) -> Option<&str> {
         None => reference,
     };
     path.starts_with('/').then(|| path.trim_end_matches('/'))
-}
-
-fn agrees(expected: &SystemUuid, found: Option<&SystemUuid>) -> bool {
-    found.is_some_and(|found| expected.matches(found).is_some())
 }

@@ -1,14 +1,12 @@
-//! Tasks (DSP0266, "Asynchronous operations"): what became of a command that was accepted and not yet
-//! carried out when it was answered.
+//! Tasks (DSP0266, "Asynchronous operations"): what became of a command after it was accepted.
 //!
-//! A task proves no power state: only readings do. Some never end, some are gone as soon as they have ended
+//! A task proves no power state. Some never end, some are gone as soon as they have ended
 //! (ironcore-dev/metal-operator issue 668), and some BMCs accept without one. So a task is asked only while
-//! the power is not what the command wanted, and all that is taken from it is that the command failed, and
-//! why. Whatever else it says, or does not say, means nothing.
+//! the power is not what the command wanted, and all that is taken from it is that the command failed, and why.
 
 use std::time::Duration;
 
-use http::{StatusCode, header};
+use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -17,6 +15,7 @@ use super::messages::Messages;
 use super::wire::Answer;
 use super::{Redfish, resource};
 use crate::address::ResourcePath;
+use crate::error::BmcError;
 use crate::redact::Redactor;
 use crate::{PowerRead, Verb};
 use remediator_core::power::PowerState;
@@ -82,23 +81,18 @@ impl Task {
     }
 }
 
-/// How the task stands that is in the answer to a command, if one is.
+/// How the task in a body stands, if there is one.
 pub(super) fn in_answer(body: &[u8], redactor: &Redactor) -> Option<Course> {
     Some(Task::of(body)?.course(redactor))
 }
 
-/// What an answer of a task monitor means. While the task runs it is 202, then what the operation itself
-/// would have been answered; some BMCs name the task itself in place of its monitor, and that is 200 whatever
-/// its state.
+/// What an answer of a task monitor means: 202 while the task runs, then what the operation itself would have
+/// been answered; or 200 with the task itself, which some BMCs name in place of its monitor.
 pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Course {
     let said = Messages::of(body);
     let failed = || {
-        let text = format!(
-            "its task monitor answered HTTP {}: {}",
-            status.as_u16(),
-            said.text(redactor)
-        );
-        Course::Failed(redactor.clean(&text))
+        let (status, said) = (status.as_u16(), said.text(redactor));
+        Course::Failed(redactor.clean(&format!("its task monitor answered HTTP {status}: {said}")))
     };
     if status.is_success() {
         return match in_answer(body, redactor) {
@@ -114,7 +108,7 @@ pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Co
         300..=399 | 401 | 403..=406 | 410 => Course::Over,
         408 | 425 | 429 | 502..=504 => Course::Running,
         _ if said.says_not_ready() => Course::Running,
-        _ if said.is_error() && !said.says_already() => failed(),
+        _ if said.is_error && !said.says_already() => failed(),
         500..=599 => Course::Running,
         _ => Course::Over,
     }
@@ -123,19 +117,14 @@ pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Co
 impl Redfish {
     /// Remembers where the task of a command that was just accepted is asked for.
     pub(super) fn follow(&mut self, command: Verb, answer: &Answer) {
-        let task = answer.body.as_deref().ok().and_then(Task::of);
-        let running = task
-            .as_ref()
-            .is_some_and(|task| task.course(&self.redactor) == Course::Running);
+        let task = Task::of(answer.bytes());
+        let is_running = |task: &Task| task.course(&self.redactor) == Course::Running;
+        let running = task.as_ref().is_some_and(is_running);
         if answer.status != StatusCode::ACCEPTED && !running {
             return;
         }
-        let location = answer.headers.get(header::LOCATION);
-        let location = location
-            .and_then(|location| location.to_str().ok())
-            .map(str::to_owned);
         let of_body = task.and_then(|task| task.monitor.or(task.id));
-        let named = [location, of_body];
+        let named = [answer.location(), of_body.as_deref()];
         let monitor = named.iter().flatten().find_map(|place| self.wire.own_path(place));
         if monitor.is_none() && named.iter().any(Option::is_some) {
             tracing::debug!(%command, "the task of a command is named at no plain path on the BMC and is not followed");
@@ -154,7 +143,11 @@ impl Redfish {
         let Some(mut followed) = self.followed.take() else {
             return;
         };
-        if reading.power == followed.wanted() {
+        let wanted = match followed.command {
+            Verb::PowerOff => PowerState::Off,
+            Verb::PowerOn => PowerState::On,
+        };
+        if reading.power == wanted {
             return;
         }
         let due = followed.not_before.is_none_or(|at| at <= Instant::now());
@@ -175,29 +168,17 @@ impl Redfish {
     /// readings, which decide.
     async fn ask(&mut self, path: &ResourcePath, followed: &mut Followed) -> Course {
         let limit = self.deadlines.request;
-        let answer = match timeout(limit, self.fetch(path)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
+        let answer = timeout(limit, self.send_again(Method::GET, path)).await;
+        let late = |_| Err(BmcError::NoAnswer(format!("nothing came within {limit:?}")));
+        let answer = match answer.unwrap_or_else(late) {
+            Ok(answer) => answer,
+            Err(error) => {
                 tracing::debug!(%error, "the task of a command cannot be asked for");
-                return Course::Over;
-            }
-            Err(_) => {
-                tracing::debug!(?limit, "asking for the task of a command took too long");
                 return Course::Over;
             }
         };
         followed.not_before = not_before(&answer);
-        let body = answer.body.as_deref().unwrap_or_default();
-        course(answer.status, body, &self.redactor)
-    }
-}
-
-impl Followed {
-    fn wanted(&self) -> PowerState {
-        match self.command {
-            Verb::PowerOff => PowerState::Off,
-            Verb::PowerOn => PowerState::On,
-        }
+        course(answer.status, answer.bytes(), &self.redactor)
     }
 }
 

@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
+use super::signature::FOR_SHORT_RSA;
 use super::verifier::{AcceptAny, Chained, PinnedLeaf};
 use super::{ServerTrust, TlsFailure};
 use crate::error::BmcError;
@@ -33,14 +34,11 @@ pub(crate) struct ClientSide {
 }
 
 impl ClientSide {
-    /// Builds it: TLS 1.2 or later, ring, HTTP/1.1 only.
-    ///
-    /// # Errors
-    /// [`BmcError::TrustUnusable`] when the PEM holds no certificate, no fingerprint is given, or the
-    /// system has no roots.
+    /// Builds it: TLS 1.2 or later, ring, HTTP/1.1 only; or [`BmcError::TrustUnusable`].
     pub(crate) async fn new(trust: &ServerTrust) -> Result<Self, BmcError> {
         // Passed explicitly: whether a process-wide default exists is not our business here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let algorithms = provider.signature_verification_algorithms;
         let mut pkcs1 = None;
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
             ServerTrust::CertificateAuthority(pem) => webpki(roots_of(pem)?, &provider)?,
@@ -49,11 +47,19 @@ impl ClientSide {
                 return Err(unusable(&"no fingerprint is given"));
             }
             ServerTrust::Fingerprints(pins) => {
-                let asking = Arc::new(PinnedLeaf::asking_for_pkcs1(pins.clone(), &provider));
-                pkcs1 = Some(config(&provider, &[&TLS12], asking)?);
-                Arc::new(PinnedLeaf::new(pins.clone(), &provider))
+                let pinned = |schemes| {
+                    let pins = pins.clone();
+                    Arc::new(PinnedLeaf {
+                        pins,
+                        algorithms,
+                        schemes,
+                    })
+                };
+                // What is accepted is the same.
+                pkcs1 = Some(config(&provider, &[&TLS12], pinned(FOR_SHORT_RSA.to_vec()))?);
+                pinned(algorithms.supported_schemes())
             }
-            ServerTrust::Unverified => Arc::new(AcceptAny::new(&provider)),
+            ServerTrust::Unverified => Arc::new(AcceptAny(algorithms)),
         };
         let full = config(&provider, &[&TLS13, &TLS12], verifier)?;
         Ok(Self { full, pkcs1 })
@@ -61,10 +67,7 @@ impl ClientSide {
 
     /// How to make an offer.
     pub(crate) fn config(&self, offer: Offer) -> Arc<ClientConfig> {
-        let pkcs1 = match offer {
-            Offer::Full => None,
-            Offer::Pkcs1 => self.pkcs1.as_ref(),
-        };
+        let pkcs1 = self.pkcs1.as_ref().filter(|_| offer == Offer::Pkcs1);
         Arc::clone(pkcs1.unwrap_or(&self.full))
     }
 
@@ -72,7 +75,7 @@ impl ClientSide {
     pub(crate) fn instead(&self, offer: Offer, failure: &TlsFailure) -> Option<Offer> {
         self.pkcs1.as_ref()?;
         match (offer, failure) {
-            (Offer::Full, TlsFailure::RsaKeyNeedsTls12 { .. }) => Some(Offer::Pkcs1),
+            (Offer::Full, TlsFailure::RsaKeyNeedsTls12(_)) => Some(Offer::Pkcs1),
             // The BMC may have got another key since.
             (Offer::Pkcs1, failure) if !failure.is_about_trust() => Some(Offer::Full),
             (Offer::Full | Offer::Pkcs1, _) => None,
@@ -113,10 +116,9 @@ fn roots_of(pem: &str) -> Result<RootCertStore, BmcError> {
         roots.add(certificate).map_err(|error| unreadable(&error))?;
     }
     if roots.is_empty() {
-        Err(unreadable(&"it holds no CERTIFICATE block"))
-    } else {
-        Ok(roots)
+        return Err(unreadable(&"it holds no CERTIFICATE block"));
     }
+    Ok(roots)
 }
 
 async fn system_roots() -> Result<RootCertStore, BmcError> {
@@ -128,34 +130,11 @@ async fn system_roots() -> Result<RootCertStore, BmcError> {
     // Stores hold oddities that webpki refuses; those certificates are simply not trusted.
     let (added, _ignored) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
-        Err(unusable(&"the system has no root certificates"))
-    } else {
-        Ok(roots)
+        return Err(unusable(&"the system has no root certificates"));
     }
+    Ok(roots)
 }
 
 fn unusable(cause: &dyn fmt::Display) -> BmcError {
-    BmcError::TrustUnusable {
-        cause: cause.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn unusable_trust_is_an_error() {
-        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for trust in [
-            ServerTrust::CertificateAuthority(String::new()),
-            ServerTrust::CertificateAuthority(broken.to_owned()),
-            ServerTrust::Fingerprints(vec![]),
-        ] {
-            let Err(error) = ClientSide::new(&trust).await else {
-                panic!("{trust:?}")
-            };
-            assert_eq!(error.reason(), "BmcTrustUnusable", "{error}");
-        }
-    }
+    BmcError::TrustUnusable(cause.to_string())
 }

@@ -1,6 +1,5 @@
 //! Who a BMC has to prove to be before it gets credentials.
 
-mod certificate;
 mod client;
 mod failure;
 mod leaf;
@@ -14,10 +13,9 @@ use std::str::FromStr;
 
 use rustls::pki_types::CertificateDer;
 
-pub use certificate::PresentedCertificate;
 pub(super) use client::{ClientSide, Offer};
 pub use failure::TlsFailure;
-pub use leaf::read_certificate;
+pub use leaf::{PresentedCertificate, read_certificate};
 
 /// How the certificate of a BMC is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +23,8 @@ pub enum ServerTrust {
     /// It chains to one of these certificates (PEM, one or more) and has the host's name or
     /// address as subject alternative name.
     CertificateAuthority(String),
-    /// Its SHA-256 is one of these; name, dates and issuer do not matter. Several allow a
-    /// certificate to be exchanged. This is the mode for the self-signed certificates that BMCs
-    /// are delivered with.
+    /// Its SHA-256 is one of these; name, dates and issuer do not matter. For the self-signed certificates that
+    /// BMCs are delivered with; several allow a certificate to be exchanged.
     Fingerprints(Vec<Fingerprint>),
     /// As [`Self::CertificateAuthority`], with the operating system's roots.
     SystemRoots,
@@ -69,27 +66,16 @@ impl FromStr for Fingerprint {
             95 if text.split(':').all(|byte| byte.len() == 2) => text.replace(':', ""),
             _ => return Err(BadFingerprint),
         };
-        let mut digits = digits.chars().map(|digit| digit.to_digit(16));
-        let mut bytes = [0_u8; 32];
-        for byte in &mut bytes {
-            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
-                return Err(BadFingerprint);
-            };
-            *byte = u8::try_from((high << 4) | low).map_err(|_| BadFingerprint)?;
-        }
+        let bytes = crate::credentials::hexadecimal(&digits).ok_or(BadFingerprint)?;
+        let bytes = bytes.as_slice().try_into().map_err(|_| BadFingerprint)?;
         Ok(Self(bytes))
     }
 }
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            if index > 0 {
-                formatter.write_str(":")?;
-            }
-            write!(formatter, "{byte:02X}")?;
-        }
-        Ok(())
+        let bytes = self.0.map(|byte| format!("{byte:02X}"));
+        formatter.write_str(&bytes.join(":"))
     }
 }
 

@@ -1,8 +1,7 @@
 //! Whether a peer holds the key of a certificate that webpki may refuse to read.
 //!
-//! webpki verifies handshake signatures by certificates of version 3 only, and by RSA keys of 2048 bits or
-//! more. BMCs are delivered with others. This takes the key alone, and is for certificates that were pinned
-//! before: nothing but their fingerprint says that the key is the BMC's.
+//! webpki verifies handshake signatures by certificates of version 3 only, and by RSA keys of 2048 bits or more.
+//! This takes the key alone, and is for pinned certificates: only their fingerprint says that the key is the BMC's.
 
 use std::sync::Arc;
 
@@ -33,8 +32,7 @@ const SHORT_RSA_BITS: usize = 1024;
 /// Verifies the signature of a TLS 1.2 handshake (RFC 5246, section 7.4.3).
 ///
 /// # Errors
-/// [`CertificateError::BadSignature`] if the peer does not hold the key. [`TlsFailure`], within, when that
-/// cannot be found out.
+/// [`CertificateError::BadSignature`] if the peer does not hold the key; [`TlsFailure`] if nobody can tell.
 pub(super) fn verify_tls12(
     message: &[u8],
     key: &PublicKey<'_>,
@@ -61,9 +59,6 @@ pub(super) fn verify_tls12(
 }
 
 /// Verifies the signature of a TLS 1.3 handshake (RFC 8446, section 4.4.3).
-///
-/// # Errors
-/// As [`verify_tls12`].
 pub(super) fn verify_tls13(
     message: &[u8],
     key: &PublicKey<'_>,
@@ -75,16 +70,11 @@ pub(super) fn verify_tls13(
         return Err(cannot_verify(bits));
     }
     let spki = SubjectPublicKeyInfoDer::from(key.spki);
-    verify_tls13_signature_with_raw_key(message, &spki, signed, algorithms).map_err(|error| {
-        if let Error::InvalidCertificate(
-            CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
-        ) = error
-        {
-            not_for_this_key()
-        } else {
-            error
-        }
-    })
+    use CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext as OtherKindOfKey;
+    match verify_tls13_signature_with_raw_key(message, &spki, signed, algorithms) {
+        Err(Error::InvalidCertificate(OtherKindOfKey { .. })) => Err(not_for_this_key()),
+        verified => verified,
+    }
 }
 
 fn verify_short_rsa(
@@ -116,16 +106,16 @@ pub(super) fn short_rsa(key: &PublicKey<'_>) -> Option<usize> {
 
 fn cannot_verify(bits: usize) -> Error {
     refused(if bits < SHORT_RSA_BITS {
-        TlsFailure::RsaKeyTooShort { bits }
+        TlsFailure::RsaKeyTooShort(bits)
     } else {
-        TlsFailure::RsaKeyNeedsTls12 { bits }
+        TlsFailure::RsaKeyNeedsTls12(bits)
     })
 }
 
 fn not_for_this_key() -> Error {
-    refused(TlsFailure::UnusableKey {
-        detail: "it is of another kind than the signature that the BMC made".to_owned(),
-    })
+    refused(TlsFailure::UnusableKey(
+        "it is of another kind than the signature that the BMC made".to_owned(),
+    ))
 }
 
 /// A refusal of ours, through rustls.

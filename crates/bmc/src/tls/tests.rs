@@ -24,3 +24,18 @@ fn fingerprints_are_read_in_every_usual_form() {
         assert_eq!(text.parse::<Fingerprint>(), Err(BadFingerprint), "{text}");
     }
 }
+
+#[tokio::test]
+async fn unusable_trust_is_an_error() {
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for trust in [
+        ServerTrust::CertificateAuthority(String::new()),
+        ServerTrust::CertificateAuthority(broken.to_owned()),
+        ServerTrust::Fingerprints(vec![]),
+    ] {
+        let Err(error) = ClientSide::new(&trust).await else {
+            panic!("{trust:?}")
+        };
+        assert_eq!(error.reason(), "BmcTrustUnusable", "{error}");
+    }
+}

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::leaf::{Leaf, PublicKey};
-use super::signature::{FOR_SHORT_RSA, refused, short_rsa, verify_tls12, verify_tls13};
+use super::signature::{refused, short_rsa, verify_tls12, verify_tls13};
 use super::{Fingerprint, TlsFailure};
 
 /// Accepts what webpki accepts, and nothing else. Where webpki refuses, says more.
@@ -62,55 +62,32 @@ fn in_detail(error: Error, certificate: &CertificateDer<'_>, otherwise: &TlsFail
     let Error::InvalidCertificate(CertificateError::BadSignature) = error else {
         return error;
     };
-    let key = Leaf::read(certificate).and_then(|leaf| leaf.key());
+    let key = Leaf::read(certificate).and_then(|leaf| PublicKey::read(leaf.spki));
     match key.ok().and_then(|key| short_rsa(&key)) {
-        Some(bits) => refused(TlsFailure::RsaKeyTooShort { bits }),
+        Some(bits) => refused(TlsFailure::RsaKeyTooShort(bits)),
         None => refused(otherwise.clone()),
     }
 }
 
-/// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key.
-///
-/// Without the second half a pin is worthless: certificates are public, anybody can present one.
+/// Accepts a leaf certificate by its fingerprint, and proof that the peer holds its key: certificates are public.
 #[derive(Debug)]
 pub(super) struct PinnedLeaf {
-    pins: Vec<Fingerprint>,
-    algorithms: WebPkiSupportedAlgorithms,
-    /// What the peer may sign with.
-    schemes: Vec<SignatureScheme>,
+    pub(super) pins: Vec<Fingerprint>,
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
+    /// What the peer is asked to sign with.
+    pub(super) schemes: Vec<SignatureScheme>,
 }
 
 impl PinnedLeaf {
-    pub(super) fn new(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
-        let algorithms = provider.signature_verification_algorithms;
-        Self {
-            pins,
-            algorithms,
-            schemes: algorithms.supported_schemes(),
-        }
-    }
-
-    /// Asks for signatures that a short RSA key can be verified with. What it accepts is the same.
-    pub(super) fn asking_for_pkcs1(pins: Vec<Fingerprint>, provider: &Arc<CryptoProvider>) -> Self {
-        Self {
-            schemes: FOR_SHORT_RSA.to_vec(),
-            ..Self::new(pins, provider)
-        }
-    }
-
     /// The key of a certificate, if that is pinned: of no other certificate is a field worth reading.
     fn pinned_key<'a>(&self, certificate: &'a CertificateDer<'_>) -> Result<PublicKey<'a>, Error> {
         let seen = Fingerprint::of(certificate);
         if !self.pins.contains(&seen) {
-            return Err(refused(TlsFailure::FingerprintMismatch { seen }));
+            return Err(refused(TlsFailure::FingerprintMismatch(seen)));
         }
         Leaf::read(certificate)
-            .and_then(|leaf| leaf.key())
-            .map_err(|error| {
-                refused(TlsFailure::UnusableKey {
-                    detail: format!("it cannot be read: {error}"),
-                })
-            })
+            .and_then(|leaf| PublicKey::read(leaf.spki))
+            .map_err(|error| refused(TlsFailure::UnusableKey(format!("it cannot be read: {error}"))))
     }
 }
 
@@ -153,17 +130,7 @@ impl ServerCertVerifier for PinnedLeaf {
 /// Accepts anything, signatures included: without trust in the certificate they prove nothing,
 /// and RSA-1024 or X.509 v1 certificates of old BMCs would fail there.
 #[derive(Debug)]
-pub(super) struct AcceptAny {
-    schemes: Vec<SignatureScheme>,
-}
-
-impl AcceptAny {
-    pub(super) fn new(provider: &Arc<CryptoProvider>) -> Self {
-        Self {
-            schemes: provider.signature_verification_algorithms.supported_schemes(),
-        }
-    }
-}
+pub(super) struct AcceptAny(pub(super) WebPkiSupportedAlgorithms);
 
 impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
@@ -196,6 +163,6 @@ impl ServerCertVerifier for AcceptAny {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes.clone()
+        self.0.supported_schemes()
     }
 }

@@ -1,17 +1,13 @@
 //! Who may begin. Whether a host may be power-cycled is a matter of [`super::eligibility`]; here it is decided between
 //! remediations, over all of them at once, so that no two ever work on one host, Node or Machine.
 //!
-//! A remediation that has begun holds what it works on, and so does one that was admitted. One that only waits holds
-//! nothing: it asks when everything else about it was examined and found in order, and whoever may not go on asks no
-//! more.
+//! A remediation that has begun, or was admitted, holds what it works on. One that waits holds nothing, and asks when
+//! nothing else forbids it to begin.
 
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
 mod tests;
-mod unreadable;
-
-pub use unreadable::Unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,7 +30,7 @@ pub enum Key {
         /// Name.
         name: String,
     },
-    /// A Machine, whatever API it is of: two of one name in a namespace are told apart by nobody who reads.
+    /// A Machine, whatever API it is of.
     Machine {
         /// Namespace.
         namespace: String,
@@ -54,26 +50,21 @@ pub enum Stage {
     BetweenAttempts,
     /// It acts, or may still have to give a host its power back.
     Begun,
-    /// It has failed at what it had begun, and was not merely taken back.
-    Failed {
-        /// When.
-        at: Timestamp,
-    },
+    /// It has failed at this time at what it had begun, and was not merely taken back.
+    Failed(Timestamp),
     /// It has ended otherwise.
     Over,
 }
 
 impl Stage {
-    /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted. A
-    /// NodeHealthCheck whose time is over asks the next of its ladder, which may be ours again.
+    /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted.
     pub fn of(journal: &Journal, is_taken_back: bool) -> Self {
         if journal.phase.is_final() {
             let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
             let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
-            return match journal.phase_started {
-                Some(at) if has_failed && !is_withdrawn && !is_taken_back => Self::Failed { at },
-                Some(_) | None => Self::Over,
-            };
+            let failed = has_failed && !is_withdrawn && !is_taken_back;
+            let ended = journal.phase_started.filter(|_| failed);
+            return ended.map_or(Self::Over, Self::Failed);
         }
         if journal.phase != Phase::Pending || journal.may_have_left_off() {
             Self::Begun
@@ -124,16 +115,15 @@ impl Remediation {
             (Stage::Admitted, _) => true,
             (Stage::BetweenAttempts, Stage::Begun | Stage::Admitted) => false,
             (Stage::BetweenAttempts, Stage::BetweenAttempts) => !is_elder,
-            (Stage::BetweenAttempts, Stage::Waiting | Stage::Failed { .. } | Stage::Over) => true,
-            (Stage::Waiting | Stage::Failed { .. } | Stage::Over, _) => false,
+            (Stage::BetweenAttempts, Stage::Waiting | Stage::Failed(_) | Stage::Over) => true,
+            (Stage::Waiting | Stage::Failed(_) | Stage::Over, _) => false,
         }
     }
 
-    /// Whether another one has failed while this one waited for it: requests for one host are one, and what has failed
-    /// is not begun anew for one that waited meanwhile.
+    /// Whether another one has failed while this one waited for it: requests for one host at once are one request.
     fn failed_with(&self, other: &Self) -> bool {
         match (self.stage, other.stage, self.created) {
-            (Stage::Waiting, Stage::Failed { at }, Some(created)) => at >= created,
+            (Stage::Waiting, Stage::Failed(at), Some(created)) => at >= created,
             _ => false,
         }
     }
@@ -141,11 +131,8 @@ impl Remediation {
 
 impl fmt::Display for Remediation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "PowerCycleRemediation {}/{}",
-            self.namespace, self.name
-        )
+        let Self { namespace, name, .. } = self;
+        write!(formatter, "PowerCycleRemediation {namespace}/{name}")
     }
 }
 
@@ -157,110 +144,107 @@ pub enum Reply {
     NotAsked,
     /// It may begin.
     Admitted,
-    /// It may not, and who or what holds it up. [`Reason::Quarantined`]: it is not to begin at all.
-    Held(Obstacle),
+    /// It may not, and why. [`Reason::Quarantined`]: it is not to begin at all.
+    Denied(Obstacle),
 }
 
 impl Reply {
-    /// What holds it up.
-    pub fn held(&self) -> Option<&Obstacle> {
+    /// Why it may not begin.
+    pub fn denied(&self) -> Option<&Obstacle> {
         match self {
-            Self::Held(obstacle) => Some(obstacle),
+            Self::Denied(obstacle) => Some(obstacle),
             Self::NotAsked | Self::Admitted => None,
         }
     }
 }
 
-/// Who may begin, by UID.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Admission {
-    replies: BTreeMap<String, Reply>,
+/// What each remediation is told, by UID.
+pub type Replies = BTreeMap<String, Reply>;
+
+/// A remediation that cannot be read, perhaps of a later version. It may be at work on any Machine of its namespace, or
+/// on a Node without one, unless its owner says that it is about another Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// The Machine that owns it, if one does.
+    pub machine: Option<String>,
 }
 
-impl Admission {
-    /// What a remediation is told; nothing where it was not among them.
-    pub fn of(&self, uid: &str) -> Reply {
-        self.replies.get(uid).cloned().unwrap_or_default()
+impl Unreadable {
+    /// Whether it may be at work on this Machine, or on a Node without one.
+    pub fn may_be_about(&self, namespace: &str, machine: Option<&str>) -> bool {
+        self.namespace == namespace && (self.machine.is_none() || self.machine.as_deref() == machine)
     }
 
-    /// Several, of different remediations, as one.
-    #[cfg(test)]
-    pub(crate) fn all_of(several: impl Iterator<Item = Self>) -> Self {
-        let replies = several.flat_map(|one| one.replies).collect();
-        Self { replies }
-    }
-
-    /// What one is told, and nobody else.
-    #[cfg(test)]
-    pub(crate) fn only(mut self, uid: &str) -> Self {
-        self.replies.retain(|of, _| of == uid);
-        self
-    }
-
-    /// All replies, by UID.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Reply)> {
-        self.replies.iter().map(|(uid, reply)| (uid.as_str(), reply))
+    /// What it means for whatever else is to be done there.
+    pub fn obstacle(&self, machine: Option<&str>) -> Obstacle {
+        let at = machine.map_or_else(|| "this Node".to_owned(), |machine| format!("Machine {machine}"));
+        let of = format!("PowerCycleRemediation {}/{}", self.namespace, self.name);
+        let detail = format!("{of} cannot be read, so it may be at work on {at}");
+        Obstacle::new(Reason::JournalUnreadable, detail)
     }
 }
 
-/// Decides who may begin, over all remediations at once: who is between attempts before who has begun nothing, and the
-/// elder first. The order of the input makes no difference.
-pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Admission {
-    let mut ordered: Vec<&Remediation> = remediations.iter().collect();
-    ordered.sort_by_key(|one| one.age());
-    let by_key = by_key(&ordered);
-    let (first, then): (Vec<_>, Vec<_>) = ordered
-        .iter()
-        .copied()
-        .partition(|one| one.stage != Stage::Waiting);
-    let mut admission = Admission::default();
-    let mut admitted = Holders::default();
-    for one in first.into_iter().chain(then) {
-        let obstacle = unreadable::obstacle(unreadable, one)
-            .or_else(|| beside(one, &by_key))
-            .or_else(|| admitted.of(one).map(at_work));
-        let wants = one.asks || one.stage == Stage::Admitted;
-        let reply = match obstacle {
-            Some(obstacle) => Reply::Held(obstacle),
-            None if wants => {
-                admitted.take(one);
-                Reply::Admitted
-            }
-            None => Reply::NotAsked,
-        };
-        admission.replies.insert(one.uid.clone(), reply);
-    }
-    admission
-}
-
-/// Who else works on what a remediation is about, where that has ended and its Machine is to be escalated: what they
-/// do may still help.
-pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obstacle> {
-    let works = |other: &&Remediation| {
-        let at_work = matches!(
-            other.stage,
-            Stage::Begun | Stage::BetweenAttempts | Stage::Admitted
-        );
-        at_work && own.shares_a_key(other)
-    };
-    others
-        .iter()
-        .filter(works)
-        .min_by_key(|other| other.age())
-        .map(at_work)
-}
-
-/// Who has each key, the elder first.
-type ByKey<'a> = BTreeMap<&'a Key, Vec<&'a Remediation>>;
-
-fn by_key<'a>(ordered: &[&'a Remediation]) -> ByKey<'a> {
+/// Decides who may begin: who is between attempts before who has begun nothing, and the elder first.
+pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies {
     let mut by_key = ByKey::new();
-    for one in ordered {
+    for one in remediations {
         for key in &one.keys {
             by_key.entry(key).or_default().push(one);
         }
     }
-    by_key
+    let mut ordered: Vec<&Remediation> = remediations.iter().collect();
+    ordered.sort_by_key(|one| (one.stage == Stage::Waiting, one.age()));
+    let mut admitted: BTreeMap<&Key, &Remediation> = BTreeMap::new();
+    let mut replies = Replies::new();
+    for one in ordered {
+        let holders = one.keys.iter().filter_map(|key| admitted.get(key));
+        let obstacle = may_be_at_work(unreadable, one)
+            .or_else(|| beside(one, &by_key))
+            .or_else(|| {
+                holders
+                    .min_by_key(|other| other.age())
+                    .map(|other| at_work(other))
+            });
+        let reply = match obstacle {
+            Some(obstacle) => Reply::Denied(obstacle),
+            None if one.asks || one.stage == Stage::Admitted => {
+                admitted.extend(one.keys.iter().map(|key| (key, one)));
+                Reply::Admitted
+            }
+            None => Reply::NotAsked,
+        };
+        replies.insert(one.uid.clone(), reply);
+    }
+    replies
+}
+
+/// Who else works on what a remediation is about that is to be escalated: what they do may still help.
+pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obstacle> {
+    let is_at_work = |other: &&Remediation| match other.stage {
+        Stage::Begun | Stage::BetweenAttempts | Stage::Admitted => own.shares_a_key(other),
+        Stage::Waiting | Stage::Failed(_) | Stage::Over => false,
+    };
+    let at_work_beside = others.iter().filter(is_at_work);
+    at_work_beside.min_by_key(|other| other.age()).map(at_work)
+}
+
+/// Who has each key.
+type ByKey<'a> = BTreeMap<&'a Key, Vec<&'a Remediation>>;
+
+/// The first unreadable one that may be at work where this one wants to be.
+fn may_be_at_work(unreadable: &[Unreadable], one: &Remediation) -> Option<Obstacle> {
+    let machine = one.keys.iter().find_map(|key| match key {
+        Key::Machine { name, .. } => Some(name.as_str()),
+        Key::Bmc(_) | Key::Node { .. } => None,
+    });
+    let others = unreadable.iter();
+    let may_be = others.filter(|other| other.may_be_about(&one.namespace, machine));
+    let first = may_be.min_by(|one, other| one.name.cmp(&other.name))?;
+    Some(first.obstacle(machine))
 }
 
 /// What the others have begun, or have failed at, that stands in its way.
@@ -275,23 +259,6 @@ fn beside(one: &Remediation, by_key: &ByKey<'_>) -> Option<Obstacle> {
         .min_by_key(|other| other.age())
         .map(|other| failed_meanwhile(other))
         .or_else(|| first.min_by_key(|other| other.age()).map(|other| at_work(other)))
-}
-
-/// Who was admitted a moment ago.
-#[derive(Default)]
-struct Holders<'a> {
-    by_key: BTreeMap<&'a Key, &'a Remediation>,
-}
-
-impl<'a> Holders<'a> {
-    fn take(&mut self, one: &'a Remediation) {
-        self.by_key.extend(one.keys.iter().map(|key| (key, one)));
-    }
-
-    fn of(&self, one: &Remediation) -> Option<&'a Remediation> {
-        let holders = one.keys.iter().filter_map(|key| self.by_key.get(key));
-        holders.min_by_key(|other| other.age()).copied()
-    }
 }
 
 fn at_work(other: &Remediation) -> Obstacle {

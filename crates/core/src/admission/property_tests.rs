@@ -31,7 +31,7 @@ fn stage() -> impl Strategy<Value = Stage> {
         1 => Just(Stage::BetweenAttempts),
         1 => Just(Stage::Admitted),
         1 => Just(Stage::Begun),
-        1 => (0..6_i64).prop_map(|second| Stage::Failed { at: at(second) }),
+        1 => (0..6_i64).prop_map(|second| Stage::Failed(at(second))),
         1 => Just(Stage::Over),
     ]
 }
@@ -69,8 +69,8 @@ fn remediations() -> impl Strategy<Value = Vec<Remediation>> {
     })
 }
 
-fn may_work<'a>(all: &'a [Remediation], admission: &Admission) -> Vec<&'a Remediation> {
-    let works = |one: &&Remediation| one.stage == Stage::Begun || admission.of(&one.uid) == Reply::Admitted;
+fn may_work<'a>(all: &'a [Remediation], admission: &Replies) -> Vec<&'a Remediation> {
+    let works = |one: &&Remediation| one.stage == Stage::Begun || admission[&one.uid] == Reply::Admitted;
     all.iter().filter(works).collect()
 }
 
@@ -100,7 +100,7 @@ proptest! {
         let before = admit(&all, &[]);
         let others: Vec<Remediation> = all.iter().filter(|one| one.uid != leaving.uid).cloned().collect();
         let after = admit(&others, &[]);
-        let held_nothing = leaving.stage == Stage::Waiting && before.of(&leaving.uid) != Reply::Admitted;
+        let held_nothing = leaving.stage == Stage::Waiting && before[&leaving.uid] != Reply::Admitted;
         // Whom it held up may go before one that is younger, but displaces none that works.
         for one in may_work(&others, &before) {
             let works = one.stage == Stage::Begun || one.stage == Stage::Admitted;
@@ -127,7 +127,7 @@ proptest! {
         });
         let (before, after) = (admit(&all, &[]), admit(&with_one_more, &[]));
         for one in all.iter().filter(|one| one.stage == Stage::Admitted) {
-            prop_assert_eq!(before.of(&one.uid), after.of(&one.uid));
+            prop_assert_eq!(before.get(&one.uid), after.get(&one.uid));
         }
     }
 
@@ -136,7 +136,7 @@ proptest! {
         let admission = admit(&all, &[]);
         for one in all.iter().filter(|one| one.asks && one.stage == Stage::Waiting) {
             let alone = all.iter().all(|other| !one.shares_a_key(other));
-            prop_assert!(!alone || admission.of(&one.uid) == Reply::Admitted, "{one:?}");
+            prop_assert!(!alone || admission[&one.uid] == Reply::Admitted, "{one:?}");
         }
     }
 
@@ -146,7 +146,7 @@ proptest! {
         let asking: Vec<Remediation> = all.iter().filter(|one| !silent(one)).cloned().collect();
         let (with, without) = (admit(&all, &[]), admit(&asking, &[]));
         for one in &asking {
-            prop_assert_eq!(with.of(&one.uid), without.of(&one.uid));
+            prop_assert_eq!(with.get(&one.uid), without.get(&one.uid));
         }
     }
 }

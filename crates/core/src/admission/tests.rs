@@ -43,8 +43,8 @@ fn asking(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
 
 /// Who is held up, and by whom; the others that ask are admitted.
 fn held(all: &[Remediation], uid: &str) -> Option<(Reason, String)> {
-    match admit(all, &[]).of(uid) {
-        Reply::Held(obstacle) => {
+    match &admit(all, &[])[uid] {
+        Reply::Denied(obstacle) => {
             let by = obstacle.detail.split(' ').nth(1).unwrap_or_default();
             Some((obstacle.reason, by.trim_start_matches("a/").to_owned()))
         }
@@ -70,7 +70,7 @@ fn who_is_between_attempts_is_waited_for_as_who_makes_one_is_also_after_a_restar
                 one("other", older, other, &host),
                 asking("own", younger, own, &host),
             ];
-            let found = admit(&all, &[]).of("own") != Reply::Admitted;
+            let found = admit(&all, &[])["own"] != Reply::Admitted;
             assert_eq!(found, expected, "{other:?} {own:?}");
         }
     }
@@ -85,7 +85,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
     let host = [node("1")];
     let waiting = |uid, created| asking(uid, created, Stage::Waiting, &host);
     let all = [waiting("c", 1), waiting("b", 1), waiting("a", 2)];
-    assert_eq!(admit(&all, &[]).of("b"), Reply::Admitted);
+    assert_eq!(admit(&all, &[])["b"], Reply::Admitted);
     for held_up in ["a", "c"] {
         assert_eq!(
             held(&all, held_up),
@@ -96,7 +96,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
         waiting("elder", 0),
         asking("between", 1, Stage::BetweenAttempts, &host),
     ];
-    assert_eq!(admit(&begun, &[]).of("between"), Reply::Admitted);
+    assert_eq!(admit(&begun, &[])["between"], Reply::Admitted);
 }
 
 #[test]
@@ -129,11 +129,7 @@ fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
             assert_eq!(found, expected, "{phase:?} {reason:?} {created}");
             let begun = asking("own", created, Stage::BetweenAttempts, &[node("1")]);
             let all = [all[0].clone(), begun];
-            assert_eq!(
-                admit(&all, &[]).of("own"),
-                Reply::Admitted,
-                "what has begun goes on"
-            );
+            assert_eq!(admit(&all, &[])["own"], Reply::Admitted, "what has begun goes on");
         }
     }
 }
@@ -199,7 +195,7 @@ fn nodes_of_one_name_in_two_clusters_are_two() {
         asking("red", 0, Stage::Waiting, &[of("red")]),
     ];
     for uid in ["blue", "red"] {
-        assert_eq!(admit(&all, &[]).of(uid), Reply::Admitted);
+        assert_eq!(admit(&all, &[])[uid], Reply::Admitted);
     }
 }
 
@@ -219,21 +215,21 @@ fn one_that_cannot_be_read_may_be_at_work_on_anything_that_it_may_be_about() {
         (unreadable("b", None), vec![machine("a/1")], false),
     ] {
         let own = asking("own", 0, Stage::Waiting, &keys);
-        let reply = admit(&[own], std::slice::from_ref(&other)).of("own");
-        let reason = reply.held().map(|obstacle| obstacle.reason);
+        let replies = admit(&[own], std::slice::from_ref(&other));
+        let reason = replies["own"].denied().map(|obstacle| obstacle.reason);
         assert_eq!(reason, holds.then_some(Reason::JournalUnreadable), "{other:?}");
     }
 }
 
 #[test]
 fn an_escalation_waits_for_whoever_works_there() {
-    let own = one("own", 0, Stage::Failed { at: at(9) }, &[node("1")]);
+    let own = one("own", 0, Stage::Failed(at(9)), &[node("1")]);
     for (stage, works) in [
         (Stage::Waiting, false),
         (Stage::Admitted, true),
         (Stage::BetweenAttempts, true),
         (Stage::Begun, true),
-        (Stage::Failed { at: at(1) }, false),
+        (Stage::Failed(at(1)), false),
         (Stage::Over, false),
     ] {
         let all = [own.clone(), one("other", 1, stage, &[node("1")])];

@@ -21,7 +21,7 @@ pub use without_node::{node_of_host_objection, stated_uuid};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Facts, Host, Lookup, Machine, Node, Obstacle, Origin, Policy, World};
+use crate::facts::{Facts, Host, Lookup, Machine, Node, Objects, Obstacle, Origin, Policy};
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
 use crate::journal::{Journal, NoNode};
@@ -129,8 +129,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The candidate of a remediation, with what one look has found of the world.
-    pub fn of(journal: &Journal, facts: &'a Facts, world: &'a World) -> Self {
+    /// The candidate of a remediation, with the objects that were read.
+    pub fn of(journal: &Journal, facts: &'a Facts, objects: &'a Objects) -> Self {
         let signal = match facts.origin {
             _ if facts.told_to_stop => Signal::Stopped,
             Origin::Annotation => Signal::OnMachine {
@@ -146,15 +146,15 @@ impl<'a> Candidate<'a> {
                 node: facts.named_node.as_deref(),
             },
             begun_with_node: journal.begun().is_some_and(|subject| !subject.had_no_node()),
-            policy: Input::Given(&world.policy),
-            machine: world.machine.as_ref(),
-            node: &world.node,
-            node_cluster: world.node_cluster.as_ref(),
-            cluster: Input::Given(&world.cluster),
-            health_checks: &world.health_checks,
+            policy: Input::Given(&objects.policy),
+            machine: objects.machine.as_ref(),
+            node: &objects.node,
+            node_cluster: objects.node_cluster.as_ref(),
+            cluster: Input::Given(&objects.cluster),
+            health_checks: &objects.health_checks,
             // Of what has ended no host is resolved, and its escalation needs none.
             host: Input::NotGiven,
-            node_of_host: Input::Given(&world.node_of_host),
+            node_of_host: Input::Given(&objects.node_of_host),
             power_cycles: Input::NotGiven,
         }
     }

@@ -1,8 +1,12 @@
 //! Everything a decision may be based on, as plain data.
 
 mod objects;
+#[cfg(test)]
+mod tests;
 
 pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
+
+use std::fmt;
 
 use jiff::Timestamp;
 
@@ -56,8 +60,7 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Bytes of a detail that are kept. It may quote the API server of a workload cluster, which anybody may run,
-/// and goes into the journal, which has to fit into its object.
+/// Bytes of a detail that are kept: it may quote anybody's API server, and the journal has to fit into its object.
 const LONGEST_DETAIL: usize = 4096;
 
 /// Why something cannot go on, with the detail a person needs.
@@ -87,6 +90,12 @@ impl Obstacle {
     }
 }
 
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.reason.as_str(), self.detail)
+    }
+}
+
 /// The facts of one remediation at one moment.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -98,32 +107,27 @@ pub struct Facts {
     pub created: Timestamp,
     /// Whether the remediation object is being deleted.
     pub deletion_requested: bool,
-    /// Whether the health checker that made the request has told it to stop: its time is over, and the next
-    /// remediator of its ladder may be at work already.
+    /// Whether NodeHealthCheck has told it to stop; the next remediator of its ladder may be at work already.
     pub told_to_stop: bool,
     /// Whether our finalizer is on the remediation object.
     pub has_finalizer: bool,
     /// The UID that the Machine must have, when the remediation was made for a certain one.
     pub expected_machine_uid: Option<String>,
-    /// The Node that the request names, where it names one. It has to be the Machine's, if there is a
-    /// Machine; where Nodes have none, the Node alone is the subject.
+    /// The Node that the request names; where there is a Machine, it has to be that of the Machine.
     pub named_node: Option<String>,
     /// This process's right to act.
     pub leadership: Leadership,
     /// Machine, Node, health checks and policy as the caches have them.
-    pub world: World,
+    pub objects: Objects,
     /// The same, read live, the last time that was asked for.
     pub live_check: Option<LiveCheck>,
     /// The host behind the Machine, or why it cannot be named.
     pub host: Result<Host, Obstacle>,
-    /// Whether it may begin as far as other remediations are concerned. Where it is held up nothing is begun, and a
-    /// host that we may have left off is seen to all the same. Only asked while an attempt has to begin or an
-    /// escalation is open.
+    /// Whether it may begin beside the others; only known while an attempt has to begin or an escalation is open.
     pub admission: Reply,
     /// In whose names the Lease of medik8s may be held on the Node.
     pub lease_holders: Holders,
-    /// Whether nobody agreed by such Leases when this process last read that, for whatever Node. It spares a
-    /// read; the live check before a power-off reads it anew.
+    /// Whether nobody used such Leases when this process last read one. It spares a read; the live check reads anew.
     pub leases_were_unused: bool,
     /// Whether the server knows the out-of-service taint (Kubernetes 1.28 and newer).
     pub out_of_service_supported: bool,
@@ -161,16 +165,15 @@ impl Leadership {
 
 /// Machine, Node, health checks and policy.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct Objects {
     /// The administrator's limits.
     pub policy: Lookup<Policy>,
     /// The Machine.
     pub machine: Lookup<Machine>,
     /// Its Node.
     pub node: Lookup<Node>,
-    /// The Node of the same cluster that has the system UUID of the host, or otherwise is the Machine's, whatever
-    /// `status.nodeRef` says. It is looked for where the Machine has no Node, or had none when the attempt began;
-    /// else it is not known.
+    /// The Node that has the system UUID of the host, or otherwise is the Machine's, whatever `status.nodeRef`
+    /// says. Only known where the Machine has no Node, or had none when the attempt began.
     pub node_of_host: Lookup<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
@@ -181,7 +184,7 @@ pub struct World {
     pub health_checks: Vec<Lookup<HealthCheck>>,
 }
 
-impl World {
+impl Objects {
     /// The Node that reports if the host is not off: where there was none, the one that has joined since.
     pub fn may_report(&self, subject: &Subject) -> Option<&Node> {
         let node = if subject.had_no_node() {
@@ -192,22 +195,26 @@ impl World {
         node.present()
     }
 
-    /// resourceVersions of Machine and Node, as far as they can be read.
-    pub fn versions(&self) -> (Option<String>, Option<String>) {
-        let machine = self.machine.present();
-        let machine = machine.map(|machine| machine.resource_version.clone());
-        let node = self.node.present().map(|node| node.resource_version.clone());
-        (machine, node)
+    /// The versions of what can be read.
+    pub fn versions(&self) -> Versions {
+        let (machine, node) = (self.machine.present(), self.node.present());
+        (
+            machine.map(|machine| machine.resource_version.clone()),
+            node.map(|node| node.resource_version.clone()),
+        )
     }
 }
 
-/// A live read of the world.
+/// resourceVersions of Machine and Node.
+pub type Versions = (Option<String>, Option<String>);
+
+/// A live read of everything that a power-off depends on.
 #[derive(Clone, Debug)]
 pub struct LiveCheck {
     /// When it was begun; everything in it is at least as new.
     pub began: Timestamp,
     /// What was read.
-    pub world: World,
+    pub objects: Objects,
     /// What the Node last reported.
     pub report: NodeReport,
     /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.
@@ -234,23 +241,4 @@ pub struct Host {
     pub stated_uuid: Option<SystemUuid>,
     /// Whether the object behind `reference` has a place for it: a BareMetalHost has none.
     pub can_state_uuid: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LONGEST_DETAIL, Obstacle};
-    use crate::phase::Reason;
-
-    #[test]
-    fn a_detail_is_kept_short_enough_for_a_journal() {
-        for (detail, expected) in [
-            ("short.".to_owned(), "short".to_owned()),
-            (
-                "\u{e9}".repeat(LONGEST_DETAIL),
-                "\u{e9}".repeat(LONGEST_DETAIL / 2) + " ...",
-            ),
-        ] {
-            assert_eq!(Obstacle::new(Reason::NodeUnreadable, detail).detail, expected);
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::after;
 use crate::health::target::MachineState;
 use crate::machine_api::MachineApi;
 
@@ -69,8 +70,8 @@ pub struct Node {
     pub out_of_service: OutOfService,
     /// Newest `lastHeartbeatTime`, which only the kubelet writes. Compared for change only.
     pub heartbeat: Option<Timestamp>,
-    /// Since when this process has seen its Ready at Unknown without a change, by its watch: the node
-    /// lifecycle controller gave it up, and its kubelet has not objected. No clock of the Node counts.
+    /// Since when this process has watched its Ready stay Unknown: the node lifecycle controller gave it up, and
+    /// its kubelet has not objected. No clock of the Node counts.
     pub lost_since: Option<Timestamp>,
 }
 
@@ -92,6 +93,13 @@ pub enum OutOfService {
     Ours(String),
     /// Put there by somebody else; never removed by us.
     Foreign,
+}
+
+impl OutOfService {
+    /// Whether we put the taint there.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Self::Ours(_))
+    }
 }
 
 /// One Node condition.
@@ -122,10 +130,16 @@ impl NodeReport {
         self.lease_renewed != other.lease_renewed || self.heartbeat != other.heartbeat
     }
 
+    /// How long its Lease holds: where it does not say, as long as by default.
+    pub fn lease_duration(&self) -> SignedDuration {
+        self.lease_duration.unwrap_or(SignedDuration::from_secs(40))
+    }
+
     /// Whether the Lease is still valid by its own words.
     pub fn lease_is_fresh(&self, now: Timestamp) -> bool {
-        let duration = self.lease_duration.unwrap_or(SignedDuration::from_secs(40));
-        self.lease_renewed
-            .is_some_and(|renewed| renewed.saturating_add(duration).is_ok_and(|end| end > now))
+        let end = self
+            .lease_renewed
+            .map(|renewed| after(renewed, self.lease_duration()));
+        end.is_some_and(|end| end > now)
     }
 }

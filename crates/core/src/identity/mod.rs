@@ -18,76 +18,40 @@ pub enum UnusableUuid {
     Placeholder,
 }
 
-/// How two system UUIDs agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UuidMatch {
-    /// Byte for byte.
-    Same,
-    /// With the first three groups byte-swapped (SMBIOS before 2.6 against after).
-    ByteSwapped,
-}
-
-impl fmt::Display for UuidMatch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Same => "same byte order",
-            Self::ByteSwapped => "SMBIOS byte order swapped",
-        })
-    }
-}
-
-/// Placeholders seen in the field: the AMI/Supermicro default and the counting pattern of
-/// unprogrammed boards.
-const PLACEHOLDERS: [[u8; 16]; 4] = [
-    [0x00; 16],
-    [0xff; 16],
-    // 03000200-0400-0500-0006-000700080009
-    [
-        0x03, 0x00, 0x02, 0x00, 0x04, 0x00, 0x05, 0x00, 0x00, 0x06, 0x00, 0x07, 0x00, 0x08, 0x00, 0x09,
-    ],
-    // 00020003-0004-0005-0006-000700080009, the same with the first groups swapped
-    [
-        0x00, 0x02, 0x00, 0x03, 0x00, 0x04, 0x00, 0x05, 0x00, 0x06, 0x00, 0x07, 0x00, 0x08, 0x00, 0x09,
-    ],
+/// Placeholders seen in the field: nothing was written, and the AMI/Supermicro default, the counting pattern of
+/// unprogrammed boards, in both byte orders.
+const PLACEHOLDERS: [u128; 4] = [
+    u128::MIN,
+    u128::MAX,
+    0x0300_0200_0400_0500_0006_0007_0008_0009,
+    0x0002_0003_0004_0005_0006_0007_0008_0009,
 ];
 
 impl SystemUuid {
-    /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case.
-    ///
-    /// # Errors
-    /// [`UnusableUuid`] when the text is malformed or a known placeholder, which counts as absent.
+    /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case. A placeholder counts as absent.
     pub fn parse(text: &str) -> Result<Self, UnusableUuid> {
         let text = text.trim();
-        let grouped = text.contains('-');
-        if grouped && text.split('-').map(str::len).ne([8, 4, 4, 4, 12]) {
+        let groups = text.split('-').map(str::len);
+        if text.contains('-') && groups.ne([8, 4, 4, 4, 12]) {
             return Err(UnusableUuid::Malformed);
         }
-        let mut digits = text
-            .chars()
-            .filter(|character| *character != '-')
-            .map(|character| character.to_digit(16));
-        let mut bytes = [0_u8; 16];
-        for byte in &mut bytes {
-            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else {
-                return Err(UnusableUuid::Malformed);
-            };
-            *byte = u8::try_from((high << 4) | low).map_err(|_| UnusableUuid::Malformed)?;
-        }
-        if digits.next().is_some() {
+        let digits = text.replace('-', "");
+        if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(UnusableUuid::Malformed);
         }
-        if PLACEHOLDERS.contains(&bytes) {
+        let number = u128::from_str_radix(&digits, 16).map_err(|_| UnusableUuid::Malformed)?;
+        if PLACEHOLDERS.contains(&number) {
             return Err(UnusableUuid::Placeholder);
         }
-        Ok(Self(bytes))
+        Ok(Self(number.to_be_bytes()))
     }
 
-    /// Compares in both SMBIOS byte orders. `None` means: another host.
-    pub fn matches(&self, other: &Self) -> Option<UuidMatch> {
+    /// In which byte order another one is the same (SMBIOS 2.6 swapped the first three groups), unless it is another.
+    pub fn matches(&self, other: &Self) -> Option<&'static str> {
         if self == other {
-            Some(UuidMatch::Same)
+            Some("same byte order")
         } else if self.byte_swapped() == *other {
-            Some(UuidMatch::ByteSwapped)
+            Some("SMBIOS byte order swapped")
         } else {
             None
         }
@@ -136,63 +100,44 @@ pub struct ProvenIdentity {
 /// says) and with one that an administrator stated, in both SMBIOS byte orders.
 ///
 /// # Errors
-/// [`Reason::IdentityMismatch`] when one of them is another, [`Reason::IdentityUnproven`] when there is
-/// nothing to compare.
+/// [`Reason::IdentityMismatch`] when one is another, [`Reason::IdentityUnproven`] with nothing to compare.
 pub fn prove(
     said: Option<&str>,
     system: &str,
     (node, of_node): (&str, Option<&str>),
     stated: Option<&SystemUuid>,
 ) -> Result<ProvenIdentity, Obstacle> {
-    let of_bmc = prove_stated(said, system, stated)?;
-    match (of_node.and_then(|uuid| SystemUuid::parse(uuid).ok()), stated) {
-        (Some(of_node), _) => match of_node.matches(&of_bmc) {
-            Some(how) => Ok(ProvenIdentity {
-                uuid: of_bmc,
-                how: format!("Node systemUUID, {how}"),
-            }),
-            None => Err(Obstacle::new(
-                Reason::IdentityMismatch,
-                format!("the BMC says system UUID {of_bmc}, and Node {node} has {of_node}"),
-            )),
+    let uuid = prove_stated(said, system, stated)?;
+    let how = match (of_node.and_then(|uuid| SystemUuid::parse(uuid).ok()), stated) {
+        (Some(of_node), _) => match of_node.matches(&uuid) {
+            Some(how) => format!("Node systemUUID, {how}"),
+            None => {
+                let detail = format!("the BMC says system UUID {uuid}, and Node {node} has {of_node}");
+                return Err(Obstacle::new(Reason::IdentityMismatch, detail));
+            }
         },
-        (None, Some(_)) => Ok(ProvenIdentity {
-            uuid: of_bmc,
-            how: "spec.systemUUID of the host".to_owned(),
-        }),
-        (None, None) => Err(Obstacle::new(
-            Reason::IdentityUnproven,
-            format!("Node {node} has no usable system UUID to compare with the BMC's {of_bmc}"),
-        )),
-    }
+        (None, Some(_)) => "spec.systemUUID of the host".to_owned(),
+        (None, None) => {
+            let detail = format!("Node {node} has no usable system UUID to compare with the BMC's {uuid}");
+            return Err(Obstacle::new(Reason::IdentityUnproven, detail));
+        }
+    };
+    Ok(ProvenIdentity { uuid, how })
 }
 
-/// Matches the system UUID that a BMC gave for `system` with the one that a person stated for the host, in both
-/// SMBIOS byte orders: the only proof there is without a Node.
-///
-/// # Errors
-/// [`Reason::IdentityMismatch`] when it is another, [`Reason::IdentityUnproven`] when the BMC gives none that
-/// can be used.
+/// The same with the one that a person stated for the host: the only proof there is without a Node.
 pub fn prove_by_statement(
     said: Option<&str>,
     system: &str,
     stated: &SystemUuid,
 ) -> Result<ProvenIdentity, Obstacle> {
     let uuid = prove_stated(said, system, Some(stated))?;
-    let order = stated
-        .matches(&uuid)
-        .map_or_else(String::new, |how| how.to_string());
-    Ok(ProvenIdentity {
-        uuid,
-        how: format!("spec.systemUUID of the host, {order}"),
-    })
+    let order = stated.matches(&uuid).unwrap_or_default();
+    let how = format!("spec.systemUUID of the host, {order}");
+    Ok(ProvenIdentity { uuid, how })
 }
 
 /// Reads the system UUID that a BMC gave for `system`, and compares it with one that was stated, if one was.
-///
-/// # Errors
-/// [`Reason::IdentityUnproven`] when the BMC gives none that can be used, [`Reason::IdentityMismatch`] when
-/// another was stated.
 pub fn prove_stated(
     said: Option<&str>,
     system: &str,

@@ -17,7 +17,9 @@ pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
 
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
+use super::observed::IntentKey;
 use super::phase::{Phase, Reason};
+use crate::keep_newest;
 
 /// The journal of one remediation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -189,8 +191,7 @@ pub struct Escalating {
 }
 
 impl Verb {
-    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: what it asks for does not depend on the
-    /// present state, so that one that is repeated by accident does no harm.
+    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: one that is repeated by accident does no harm.
     pub fn reset_type(self) -> &'static str {
         match self {
             Self::PowerOff => "ForceOff",
@@ -267,9 +268,7 @@ pub struct TimelineEntry {
 const TIMELINE_LIMIT: usize = 60;
 
 impl Journal {
-    /// Enters a phase: sets its start and deadline and writes it into the timeline. A failure that was put off
-    /// is so no more, and what was noted of the phase before is over. What kind of end it is, is written down for
-    /// whatever is said of it later.
+    /// Enters a phase, which ends what was noted of the one before, and writes it into the timeline.
     pub fn enter(&mut self, phase: Phase, reason: Reason, now: Timestamp, deadline: Option<Timestamp>) {
         self.phase = phase;
         self.phase_started = Some(now);
@@ -292,8 +291,7 @@ impl Journal {
             reason: reason.as_str().to_owned(),
             bmc_fallback: self.bmc_fallback.clone(),
         });
-        let surplus = self.timeline.len().saturating_sub(TIMELINE_LIMIT);
-        self.timeline.drain(..surplus);
+        keep_newest(&mut self.timeline, TIMELINE_LIMIT);
     }
 
     /// Says why the remediation stands where it stands, without leaving the phase.
@@ -302,19 +300,30 @@ impl Journal {
         self.message = message.into();
     }
 
+    /// The same with an obstacle, and what to do about it.
+    pub fn because_of(&mut self, obstacle: &Obstacle) {
+        self.because(obstacle.reason, obstacle.for_people());
+    }
+
     /// Whether this is the reason why it stands there.
     pub fn is_because(&self, reason: Reason) -> bool {
         self.reason == reason.as_str()
     }
 
+    /// Which intent it holds.
+    pub fn intent_key(&self) -> Option<IntentKey> {
+        self.intent.as_ref().map(|intent| IntentKey {
+            verb: intent.verb,
+            attempt: self.attempt,
+            sends: intent.sends,
+        })
+    }
+
     /// The intent, where it is not the one that stood in the journal before, with perhaps another date.
-    pub fn new_intent(&self, before: &Self) -> Option<&Intent> {
-        let which = |journal: &Self| {
-            let intent = journal.intent.as_ref()?;
-            Some((intent.verb, journal.attempt, intent.sends, intent.not_after))
-        };
-        let intent = self.intent.as_ref();
-        intent.filter(|_| which(self) != which(before))
+    pub fn new_intent(&self, before: &Self) -> Option<IntentKey> {
+        let not_after = |journal: &Self| journal.intent.as_ref().map(|intent| intent.not_after);
+        let is_same = self.intent_key() == before.intent_key() && not_after(self) == not_after(before);
+        self.intent_key().filter(|_| !is_same)
     }
 
     /// Whom an attempt was begun for. Before that, the Machine may still be given another Node.

@@ -12,7 +12,7 @@ use super::facts::Obstacle;
 use super::journal::{HostAtBmc, Verb};
 use super::observed::{IntentKey, Observed, PowerRead, Sent};
 use super::phase::Reason;
-use super::power::{PowerState, Protocol};
+use super::power::PowerState;
 use super::power_command::{CommandAnswer, CommandError, Delivery, Pace};
 use super::proof::{self, OffProof};
 
@@ -26,9 +26,7 @@ const FAILURES_TOLERATED: u32 = 10;
 #[derive(Clone, Debug)]
 pub struct Manual {
     verb: Verb,
-    system: String,
-    protocol: Protocol,
-    system_uuid: String,
+    first: PowerRead,
     begun: Timestamp,
     deadline: Timestamp,
     sends: i32,
@@ -55,9 +53,7 @@ impl Manual {
     pub fn new(verb: Verb, first: &PowerRead, now: Timestamp, deadline: Timestamp) -> Self {
         Self {
             verb,
-            system: first.system.clone(),
-            protocol: first.protocol,
-            system_uuid: first.uuid.clone().unwrap_or_default(),
+            first: first.clone(),
             begun: now,
             deadline,
             sends: 0,
@@ -68,9 +64,9 @@ impl Manual {
 
     fn host(&self) -> HostAtBmc<'_> {
         HostAtBmc {
-            system: &self.system,
-            protocol: Some(self.protocol),
-            system_uuid: &self.system_uuid,
+            system: &self.first.system,
+            protocol: Some(self.first.protocol),
+            system_uuid: self.first.uuid.as_deref().unwrap_or_default(),
         }
     }
 
@@ -102,9 +98,8 @@ impl Manual {
     /// What to do now.
     pub fn next(&self, now: Timestamp) -> Next {
         let delivery = self.delivery();
-        let since = match &delivery {
-            Delivery::Unsent => return Next::Send,
-            Delivery::Acknowledged(at) | Delivery::Refused(at, _) | Delivery::Unknown(at, _) => *at,
+        let Some(since) = delivery.since() else {
+            return Next::Send;
         };
         let last = self.observed.last_read();
         if let Some(detail) = last.and_then(|read| proof::wrong_host(read, self.host())) {
@@ -136,7 +131,7 @@ impl Manual {
         match (self.verb, delivery) {
             (Verb::PowerOff, Delivery::Acknowledged(at)) => matches!(
                 proof::off(&self.observed.reads, *at, self.host(), now),
-                OffProof::Proven { .. }
+                OffProof::Proven(_)
             ),
             (Verb::PowerOff, Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..)) => false,
             (Verb::PowerOn, _) => {

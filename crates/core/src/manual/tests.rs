@@ -1,4 +1,5 @@
 use super::*;
+use crate::power::Protocol;
 use crate::power_command::Refusal;
 
 type Answer = Result<CommandAnswer, CommandError>;

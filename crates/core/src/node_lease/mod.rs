@@ -1,7 +1,6 @@
 //! The Lease of a Node by which the actors of medik8s agree on who works on it.
 //!
-//! Where the namespace [`NAMESPACE`] exists, whoever means to disrupt a Node holds the Lease named by
-//! [`name`] there first, and deletes it when done.
+//! Where [`NAMESPACE`] exists, whoever means to disrupt a Node holds its Lease there first, and deletes it when done.
 //!
 //! Sources: medik8s/common `pkg/lease/manager.go`; medik8s/node-healthcheck-operator
 //! `internal/controller/resources/lease.go`.
@@ -16,8 +15,7 @@ use super::phase::Reason;
 /// Namespace of these Leases. Source: `defaultLeaseNs` of `manager.go`.
 pub const NAMESPACE: &str = "medik8s-leases";
 
-/// By how much the clocks of one cluster may differ. Somebody whose clock is ahead has renewed in our future,
-/// which medik8s takes for invalid; so much of it we wait for.
+/// By how much a clock may be ahead of ours. medik8s takes a Lease that was renewed in the future for invalid.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
 /// Name of the Lease of a Node. Source: `generateLeaseName` of `manager.go`.
@@ -37,18 +35,10 @@ pub enum NodeLease {
 }
 
 impl NodeLease {
-    /// Whether it is there and stays for as long as the Node of this UID.
-    pub fn goes_with(&self, node_uid: &str) -> bool {
+    /// The Lease, if there is one.
+    pub fn there(&self) -> Option<&Lease> {
         match self {
-            Self::There(lease) => lease.goes_with(node_uid),
-            Self::Unused | Self::Free => false,
-        }
-    }
-
-    /// When it runs out by itself, if there is one and it says so.
-    pub fn end(&self) -> Option<Timestamp> {
-        match self {
-            Self::There(lease) => lease.end(),
+            Self::There(lease) => Some(lease),
             Self::Unused | Self::Free => None,
         }
     }
@@ -89,8 +79,7 @@ impl Lease {
         (end >= now && self.renewed? <= latest).then_some(end)
     }
 
-    /// Whether it stays for as long as the Node of this UID. That of a Node which was deleted is deleted, too,
-    /// even when the next one of its name is there already.
+    /// Whether it is deleted with the Node of this UID, also when the next one of its name is there already.
     pub fn goes_with(&self, node_uid: &str) -> bool {
         self.node_uid.as_deref() == Some(node_uid)
     }
@@ -106,8 +95,7 @@ impl Lease {
 pub struct Holders {
     /// Held: it names the remediation, so that a successor of this process knows it.
     pub own: String,
-    /// That of the health checker which made the request and holds the Lease for whom it asks. What it
-    /// holds is not ours to take, renew or release.
+    /// The health checker that made the request. What it holds is not ours to take, renew or release.
     pub producer: Option<String>,
 }
 
@@ -118,11 +106,6 @@ impl Holders {
             own: format!("baremetal-remediator-{uid}"),
             producer,
         }
-    }
-
-    fn include(&self, lease: &Lease) -> bool {
-        let producer = self.producer.as_deref();
-        lease.is_of(&self.own) || producer.is_some_and(|producer| lease.is_of(producer))
     }
 }
 
@@ -137,10 +120,7 @@ pub enum Acquisition {
     Due,
 }
 
-/// How the Lease stands for whoever needs it until `needed`.
-///
-/// # Errors
-/// The obstacle, while somebody else holds it.
+/// What whoever needs the Lease until `needed` has to do; an error while somebody else holds it.
 pub fn acquisition(
     node: &str,
     lease: &NodeLease,
@@ -153,40 +133,37 @@ pub fn acquisition(
         NodeLease::Free => return Ok(Acquisition::Due),
         NodeLease::There(lease) => lease,
     };
+    let is_of_producer = || {
+        holders
+            .producer
+            .as_deref()
+            .is_some_and(|producer| lease.is_of(producer))
+    };
     match lease.valid_until(now) {
         None => Ok(Acquisition::Due),
         Some(until) if lease.is_of(&holders.own) && until >= needed => Ok(Acquisition::Held),
         Some(_) if lease.is_of(&holders.own) => Ok(Acquisition::Due),
-        Some(_) if holders.include(lease) => Ok(Acquisition::NotNeeded),
-        Some(until) => Err(held_by_another(node, lease, until)),
+        Some(_) if is_of_producer() => Ok(Acquisition::NotNeeded),
+        Some(until) => {
+            let holder = lease.holder.as_deref().unwrap_or("somebody without a name");
+            let detail = format!(
+                "{holder} works on Node {node}: it holds the Lease {} in namespace {NAMESPACE} until {until:.0}",
+                name(node)
+            );
+            Err(Obstacle::new(Reason::NodeLeaseHeld, detail))
+        }
     }
 }
 
-/// What of the Lease, read live, speaks against a power-off now.
-pub fn objection(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Option<Obstacle> {
-    let lost = |how: &str| {
-        let detail = format!("the Lease {} in namespace {NAMESPACE} {how}", name(node));
-        Some(Obstacle::new(Reason::Accepted, detail))
+/// Whether the Lease, read live, lets the host be powered off now: not if it is gone, has run out or is another's.
+pub fn confirm(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp) -> Result<(), Obstacle> {
+    let lost = match acquisition(node, lease, holders, now, now)? {
+        Acquisition::NotNeeded | Acquisition::Held => return Ok(()),
+        Acquisition::Due if lease.there().is_none() => "is not there",
+        Acquisition::Due => "has run out",
     };
-    let lease = match lease {
-        NodeLease::Unused => return None,
-        NodeLease::Free => return lost("is not there"),
-        NodeLease::There(lease) => lease,
-    };
-    match lease.valid_until(now) {
-        None => lost("has run out"),
-        Some(_) if holders.include(lease) => None,
-        Some(until) => Some(held_by_another(node, lease, until)),
-    }
-}
-
-fn held_by_another(node: &str, lease: &Lease, until: Timestamp) -> Obstacle {
-    let holder = lease.holder.as_deref().unwrap_or("somebody without a name");
-    let detail = format!(
-        "{holder} works on Node {node}: it holds the Lease {} in namespace {NAMESPACE} until {until:.0}",
-        name(node)
-    );
-    Obstacle::new(Reason::NodeLeaseHeld, detail)
+    let detail = format!("the Lease {} in namespace {NAMESPACE} {lost}", name(node));
+    Err(Obstacle::new(Reason::Accepted, detail))
 }
 
 /// A Lease as it has to be written to be ours.
@@ -214,16 +191,13 @@ impl LeaseWrite {
     /// Takes a Lease that is free or has run out, or renews ours. Another holder's is acquired anew, and that
     /// is counted, as by `requestLease` of `manager.go`.
     pub fn of(
-        node: (&str, &str),
+        (node, node_uid): (&str, &str),
         lease: &NodeLease,
         holders: &Holders,
         duration: SignedDuration,
         now: Timestamp,
     ) -> Self {
-        let there = match lease {
-            NodeLease::Unused | NodeLease::Free => None,
-            NodeLease::There(lease) => Some(lease),
-        };
+        let there = lease.there();
         let ours = there.filter(|lease| lease.is_of(&holders.own));
         let kept = ours.and_then(|lease| lease.acquired);
         let transitions = there.map_or(0, |lease| {
@@ -231,8 +205,8 @@ impl LeaseWrite {
             lease.transitions.saturating_add(change)
         });
         Self {
-            node: node.0.to_owned(),
-            node_uid: node.1.to_owned(),
+            node: node.to_owned(),
+            node_uid: node_uid.to_owned(),
             holder: holders.own.clone(),
             acquired: kept.unwrap_or(now),
             renewed: now,

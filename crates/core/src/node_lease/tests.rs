@@ -120,7 +120,7 @@ fn who_holds_it_and_until_when_is_said() {
     let held = NodeLease::There(lease("node-maintenance", -30, 3_600));
     for obstacle in [
         acquisition("worker-1", &held, &holders(), at(600), at(0)).unwrap_err(),
-        objection("worker-1", &held, &holders(), at(0)).unwrap(),
+        confirm("worker-1", &held, &holders(), at(0)).unwrap_err(),
     ] {
         assert_eq!(obstacle.reason, Reason::NodeLeaseHeld);
         let until = format!("{:.0}", at(3_570));
@@ -147,8 +147,8 @@ fn only_what_is_held_for_us_at_this_moment_lets_a_power_off_pass() {
             false,
         ),
     ] {
-        let objection = objection("worker-1", &lease, &holders(), at(0));
-        assert_eq!(objection.is_none(), passes, "{what}");
+        let confirmed = confirm("worker-1", &lease, &holders(), at(0));
+        assert_eq!(confirmed.is_ok(), passes, "{what}");
     }
 }
 

@@ -14,6 +14,7 @@ use super::observed::{Observed, PowerRead, Sent};
 use super::phase::Reason;
 use super::power::PowerState;
 use super::proof;
+use crate::after;
 
 /// How long a host may go on saying the old state after a command that may have been carried out,
 /// before the command is sent again. sushy-emulator takes up to 11 s, Cray EX about 7 s to power off.
@@ -23,8 +24,7 @@ pub const SETTLE: SignedDuration = SignedDuration::from_secs(20);
 /// for up to a minute after power-off (ironic `ironic/conf/redfish.py`).
 pub const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Power-offs sent in one attempt; after that only reads, until the deadline. A power-on has no such limit:
-/// nothing stops it.
+/// Power-offs sent in one attempt; after that only reads, until the deadline. Nothing limits power-ons.
 pub const POWER_OFFS_LIMIT: i32 = 12;
 
 /// A definite answer to a power command. None of them proves a power state: that is read.
@@ -80,8 +80,7 @@ pub enum Delivery {
     Acknowledged(Timestamp),
     /// Definitely not carried out; why, and when that was known.
     Refused(Timestamp, Obstacle),
-    /// Perhaps carried out: no answer came, the BMC failed over it, or a predecessor journalled it. Why, when
-    /// this process sent it.
+    /// Perhaps carried out: no answer came, the BMC failed over it (why), or a predecessor journalled it.
     Unknown(Timestamp, Option<Obstacle>),
 }
 
@@ -93,19 +92,14 @@ impl Sent {
                 Delivery::Acknowledged(self.at)
             }
             // What a BMC did before it failed inside is not known.
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Failed,
-                text,
-                ..
-            }) => {
-                let failed = Obstacle::new(Reason::BmcCommandFailed, text.as_str());
-                Delivery::Unknown(self.at, Some(failed))
-            }
-            Ok(CommandAnswer::Refused {
-                class: Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded,
-                text,
-                ..
-            }) => Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text.as_str())),
+            Ok(CommandAnswer::Refused { class, text, .. }) => match class {
+                Refusal::Failed => {
+                    Delivery::Unknown(self.at, Some(Obstacle::new(Reason::BmcCommandFailed, text)))
+                }
+                Refusal::Busy | Refusal::Unsupported | Refusal::SessionEnded => {
+                    Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text))
+                }
+            },
             Err(error) if error.may_have_been_executed => {
                 Delivery::Unknown(self.at, Some(error.obstacle.clone()))
             }
@@ -113,8 +107,7 @@ impl Sent {
         }
     }
 
-    /// Takes an acknowledgement back that a later read belies: as when a BMC answers that it failed, nobody
-    /// knows what it did before that.
+    /// Takes back an acknowledgement, where a later read says that the command failed after all.
     pub(super) fn note_read(&mut self, read: &PowerRead) {
         if let (Some(why), Delivery::Acknowledged(at)) = (&read.command_failure, self.delivery())
             && at <= read.began
@@ -129,10 +122,8 @@ impl Sent {
 }
 
 impl Delivery {
-    /// Whether the command is to be sent again, on the power state that was read since it was sent.
-    ///
-    /// `came_on`: the host went off and came on again since the first power-off. Somebody powers it, and
-    /// another power-off would be a second outage.
+    /// Whether the command is to be sent again, on the power state that was read since it was sent. `came_on`: the
+    /// host went off and came on again, so somebody powers it, and another power-off would be a second outage.
     pub fn is_sent_again(
         &self,
         verb: Verb,
@@ -141,26 +132,20 @@ impl Delivery {
         sends: i32,
         now: Timestamp,
     ) -> bool {
-        let due = self.resend_time().is_some_and(|due| due <= now);
+        let pause = match self {
+            Self::Refused(..) => REFUSED_PAUSE,
+            Self::Unsent | Self::Acknowledged(_) | Self::Unknown(..) => SETTLE,
+        };
+        let due = self.since().is_some_and(|since| after(since, pause) <= now);
         match verb {
             Verb::PowerOff if sends >= POWER_OFFS_LIMIT => false,
-            Verb::PowerOff => match (self, power) {
-                (Self::Unsent, _) => false,
-                (Self::Refused(..), _) => due && !came_on,
+            Verb::PowerOff => match self {
+                Self::Unsent => false,
+                Self::Refused(..) => due && !came_on,
                 // Off proves nothing without an acknowledgement. `ForceOff` changes nothing on a host that
                 // is off, and its answer is the acknowledgement.
-                (Self::Unknown(..), Some(PowerState::Off)) => true,
-                (Self::Acknowledged(_) | Self::Unknown(..), Some(PowerState::On)) => due && !came_on,
-                (
-                    Self::Acknowledged(_) | Self::Unknown(..),
-                    Some(
-                        PowerState::Off
-                        | PowerState::PoweringOn
-                        | PowerState::PoweringOff
-                        | PowerState::Unknown,
-                    )
-                    | None,
-                ) => false,
+                Self::Unknown(..) if power == Some(PowerState::Off) => true,
+                Self::Acknowledged(_) | Self::Unknown(..) => due && !came_on && power == Some(PowerState::On),
             },
             Verb::PowerOn => match power {
                 Some(PowerState::Off | PowerState::PoweringOff | PowerState::Unknown) => due,
@@ -169,14 +154,12 @@ impl Delivery {
         }
     }
 
-    /// When a command that was not carried out, or perhaps was, may be sent again.
-    fn resend_time(&self) -> Option<Timestamp> {
-        let (at, pause) = match self {
-            Self::Unsent => return None,
-            Self::Acknowledged(at) | Self::Unknown(at, _) => (at, SETTLE),
-            Self::Refused(at, _) => (at, REFUSED_PAUSE),
-        };
-        at.saturating_add(pause).ok()
+    /// When its answer came or was given up; none where nothing was sent.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Unsent => None,
+            Self::Acknowledged(at) | Self::Refused(at, _) | Self::Unknown(at, _) => Some(*at),
+        }
     }
 }
 
@@ -200,8 +183,7 @@ impl Default for Pace {
 
 impl Observed {
     /// When the power state is to be read. `begun` is when it began to be waited for, `since` when the last
-    /// command was sent. Intervals grow with the reads since the beginning, not only since the last command:
-    /// 1, 1, 1.6, 2.6, 4.1 ... s; the read that confirms an Off comes after one second.
+    /// command was sent. Intervals grow with the reads since the beginning: 1, 1, 1.6, 2.6, 4.1 ... s.
     pub fn read_at(&self, begun: Timestamp, since: Timestamp, pace: Pace) -> Timestamp {
         if let Some(retry) = self.failed_read_retry(pace) {
             return retry;
@@ -209,12 +191,11 @@ impl Observed {
         let of_this = self.reads.iter().filter(|read| read.began >= begun);
         // Whatever the journal's times are, reads are never hurried.
         let from = self.last_read().map_or(since, |read| read.began.max(since));
-        let newest = of_this.clone().next_back().map(|read| read.power);
-        match newest {
-            Some(PowerState::Off) => after(from, pace.off),
-            Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
-            | None => after(from, interval(of_this.count()).min(pace.longest)),
+        let newest = of_this.clone().next_back();
+        if newest.is_some_and(|read| read.power == PowerState::Off) {
+            return after(from, pace.off);
         }
+        after(from, interval(of_this.count()).min(pace.longest))
     }
 
     /// When a BMC that did not answer is asked again.
@@ -231,8 +212,8 @@ impl Observed {
 
     /// The same, unless another host gave it.
     pub fn right_read_since(&self, host: HostAtBmc<'_>, since: Timestamp) -> Option<&PowerRead> {
-        self.last_read_since(since)
-            .filter(|read| proof::wrong_host(read, host).is_none())
+        let read = self.last_read_since(since);
+        read.filter(|read| proof::wrong_host(read, host).is_none())
     }
 
     /// Whether the reads begun at or after a time show that the host went off and came on again.
@@ -250,9 +231,4 @@ fn interval(done: usize) -> SignedDuration {
         1_000, 1_000, 1_600, 2_560, 4_100, 6_550, 10_490, 16_780, 26_840, 42_950,
     ];
     SignedDuration::from_millis(GROWTH.get(done).copied().unwrap_or(60_000))
-}
-
-/// A time and a pause; far in the future when that cannot be told.
-fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
-    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -10,7 +10,10 @@ use crate::journal::Journal;
 /// by it. The record (`timeline`, `failedAttempts`) stays as it was written.
 pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
     if journal.phase.is_final() {
-        bring_back_escalation(journal, now);
+        if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {
+            escalation.decided = escalation.decided.min(now);
+            escalation.held_up_since = escalation.held_up_since.min(now);
+        }
         return;
     }
     if let Some(started) = journal.phase_started.filter(|started| *started > now) {
@@ -32,12 +35,5 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
         release.decided = release.decided.min(now);
         release.finished = release.finished.map(|time| time.min(now));
         release.withdrawn = release.withdrawn.map(|time| time.min(now));
-    }
-}
-
-fn bring_back_escalation(journal: &mut Journal, now: Timestamp) {
-    if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {
-        escalation.decided = escalation.decided.min(now);
-        escalation.held_up_since = escalation.held_up_since.min(now);
     }
 }

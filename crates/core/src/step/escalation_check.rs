@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 
 use super::Step;
-use crate::eligibility::{self, Candidate, Eligible, Ineligible, Obstacles, Rule, contradiction};
-use crate::facts::{LiveCheck, Lookup, Machine, Obstacle, World};
+use crate::eligibility::{self, Candidate, Eligible, Ineligible, Rule, contradiction};
+use crate::facts::{LiveCheck, Lookup, Machine, Objects, Obstacle};
 use crate::journal::{EscalationKind, Subject};
 use crate::node_lease;
 use crate::phase::Reason;
@@ -15,11 +15,9 @@ use crate::phase::Reason;
 const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
 const OWNER_REMEDIATED: &str = "OwnerRemediated";
 
-/// What a live check says about an escalation.
-pub(super) enum EscalationCheck<'a> {
-    /// It is to be carried out.
-    Due(&'a Machine),
-    /// Something stands in the way, perhaps until a known time.
+/// Why an escalation is not carried out now.
+pub(super) enum NotEscalated {
+    /// Something forbids it, perhaps until a known time.
     Waits(Obstacle, Option<Timestamp>),
     /// There is nothing left to do; how the Machine stands.
     Done(String),
@@ -27,77 +25,76 @@ pub(super) enum EscalationCheck<'a> {
     Barred(String),
 }
 
+impl From<Obstacle> for NotEscalated {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::Waits(obstacle, None)
+    }
+}
+
 impl Step<'_> {
-    /// What is due, by a live check that is young.
-    pub(super) fn escalation_check<'a>(
+    /// The Machine that is to be replaced, by a live check that is young.
+    pub(super) fn check_escalation<'a>(
         &self,
         kind: EscalationKind,
         subject: &Subject,
         live: &'a LiveCheck,
-    ) -> EscalationCheck<'a> {
-        let facts = self.facts;
+    ) -> Result<&'a Machine, NotEscalated> {
         let name = subject.machine.as_deref().unwrap_or_default();
-        let machine = match &live.world.machine {
-            Lookup::Absent => return EscalationCheck::Done(format!("Machine {name} is gone")),
+        let done = |how: &str| Err(NotEscalated::Done(format!("Machine {name} {how}")));
+        let machine = match &live.objects.machine {
+            Lookup::Absent => return done("is gone"),
             Lookup::Unreadable(detail) => {
-                return EscalationCheck::Waits(
-                    Obstacle::new(Reason::MachineUnreadable, detail.clone()),
-                    None,
-                );
+                return Err(Obstacle::new(Reason::MachineUnreadable, detail).into());
             }
             Lookup::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
-                return EscalationCheck::Done(format!("Machine {name} was replaced"));
+                return done("was replaced");
             }
-            Lookup::Present(machine) if machine.state.deleting => {
-                return EscalationCheck::Done(format!("Machine {name} is being deleted"));
-            }
+            Lookup::Present(machine) if machine.state.deleting => return done("is being deleted"),
             Lookup::Present(machine) => machine,
         };
-        if let Some(why) = bar_of_machine(machine) {
-            return EscalationCheck::Barred(why);
+        machine_may_go(machine).map_err(NotEscalated::Barred)?;
+        // What the caches know since the live check counts, too.
+        for objects in [&self.facts.objects, &live.objects] {
+            self.is_still_unhealthy(machine, subject, objects, live)?;
         }
-        // What the caches know since the look counts, too.
-        for world in [&facts.world, &live.world] {
-            if let Err(escalation_check) = self.is_still_unhealthy(machine, subject, world, live) {
-                return escalation_check;
-            }
-        }
-        match self.objection_to_escalation(subject, live) {
-            Err(obstacle) => EscalationCheck::Waits(obstacle, None),
-            Ok(()) => match kind {
-                EscalationKind::MachineDeletion => EscalationCheck::Due(machine),
-                EscalationKind::MachineOwner => owner_is_asked(machine),
-            },
+        self.nobody_else_is_at_work(subject, live)?;
+        match kind {
+            EscalationKind::MachineDeletion => Ok(machine),
+            EscalationKind::MachineOwner => owner_has_to_be_asked(machine).map(|()| machine),
         }
     }
 
-    fn is_still_unhealthy<'a>(
+    fn is_still_unhealthy(
         &self,
         machine: &Machine,
         subject: &Subject,
-        world: &World,
+        objects: &Objects,
         live: &LiveCheck,
-    ) -> Result<(), EscalationCheck<'a>> {
-        match eligibility::examine(&Candidate::of(&self.journal, self.facts, world), self.now) {
-            Err(obstacles) if is_gone(machine, subject, world) => not_for_its_node(machine, obstacles),
-            Err(obstacles) => Err(held_up(machine, obstacles.into_first())),
+    ) -> Result<(), NotEscalated> {
+        match eligibility::examine(&Candidate::of(&self.journal, self.facts, objects), self.now) {
+            // That the Node is gone forbids nothing alone: who asks still has to.
+            Err(obstacles)
+                if is_gone(machine, subject, objects) && obstacles.first().rule == Rule::NodeBelongs =>
+            {
+                let against = obstacles.against_asking();
+                against.map_or(Ok(()), |one| Err(one.obstacle.clone().into()))
+            }
+            Err(obstacles) => Err(not_escalated(machine, obstacles.into_first())),
             Ok(Eligible::WithoutNode { .. }) => Ok(()),
             // It was not there when Off was proven, so what it has run since is not known to be off.
-            Ok(Eligible::Unhealthy { node, .. }) if subject.had_no_node() => Err(EscalationCheck::Barred(
+            Ok(Eligible::Unhealthy { node, .. }) if subject.had_no_node() => Err(NotEscalated::Barred(
                 format!("Node {} has joined since Off was proven", node.name),
             )),
             Ok(Eligible::Unhealthy {
                 node, silence_only, ..
-            }) => silence_only
-                .then(|| contradiction(node, &live.report, self.now))
-                .flatten()
-                .map_or(Ok(()), |obstacle| Err(EscalationCheck::Waits(obstacle, None))),
+            }) => contradiction(node, &live.report, self.now)
+                .filter(|_| silence_only)
+                .map_or(Ok(()), |obstacle| Err(obstacle.into())),
         }
     }
 
-    /// Who else is at work there.
-    fn objection_to_escalation(&self, subject: &Subject, live: &LiveCheck) -> Result<(), Obstacle> {
-        if let Some(another) = self.facts.admission.held() {
+    fn nobody_else_is_at_work(&self, subject: &Subject, live: &LiveCheck) -> Result<(), Obstacle> {
+        if let Some(another) = self.facts.admission.denied() {
             return Err(another.clone());
         }
         live.host.clone()?;
@@ -110,58 +107,41 @@ impl Step<'_> {
     }
 }
 
-/// What holds an escalation up, or forbids it.
-fn held_up<'a>(
-    machine: &Machine,
-    Ineligible {
-        rule,
-        obstacle,
-        until,
-    }: Ineligible,
-) -> EscalationCheck<'a> {
-    if rule == Rule::Unhealthy || obstacle.reason == Reason::Recovered {
+/// What the first rule that is broken means for an escalation.
+fn not_escalated(machine: &Machine, first: Ineligible) -> NotEscalated {
+    if first.rule == Rule::Unhealthy || first.obstacle.reason == Reason::Recovered {
         let node = machine.node_name.as_deref().unwrap_or_default();
-        EscalationCheck::Barred(format!("Node {node} is healthy again"))
-    } else if rule.ends() || rule == Rule::ControlPlane {
-        EscalationCheck::Barred(obstacle.detail)
+        NotEscalated::Barred(format!("Node {node} is healthy again"))
+    } else if first.rule.ends() || first.rule == Rule::ControlPlane {
+        NotEscalated::Barred(first.obstacle.detail)
     } else {
-        EscalationCheck::Waits(obstacle, until)
+        NotEscalated::Waits(first.obstacle, first.until)
     }
-}
-
-/// The same where the Node is gone, which alone forbids nothing: who asks still has to.
-fn not_for_its_node<'a>(machine: &Machine, obstacles: Obstacles) -> Result<(), EscalationCheck<'a>> {
-    if obstacles.first().rule != Rule::NodeBelongs {
-        return Err(held_up(machine, obstacles.into_first()));
-    }
-    let held_up = obstacles.against_asking();
-    held_up.map_or(Ok(()), |one| {
-        Err(EscalationCheck::Waits(one.obstacle.clone(), None))
-    })
 }
 
 /// Whether the Node that the attempts were about does not exist, and the Machine has no other.
-fn is_gone(machine: &Machine, subject: &Subject, world: &World) -> bool {
-    let same = subject
-        .there()
-        .is_some_and(|there| machine.node_name.as_ref() == Some(&there.name));
-    same && world.node == Lookup::Absent && world.node_cluster.is_none()
+fn is_gone(machine: &Machine, subject: &Subject, objects: &Objects) -> bool {
+    let there = subject.there();
+    let same = there.is_some_and(|there| machine.node_name.as_ref() == Some(&there.name));
+    same && objects.node == Lookup::Absent && objects.node_cluster.is_none()
 }
 
 /// What about the Machine itself forbids it for good.
-pub(super) fn bar_of_machine(machine: &Machine) -> Option<String> {
+pub(super) fn machine_may_go(machine: &Machine) -> Result<(), String> {
     let name = &machine.name;
     if machine.control_plane {
-        return Some(format!("Machine {name} has the control-plane role"));
+        return Err(format!("Machine {name} has the control-plane role"));
     }
-    machine
-        .controller_owner
-        .is_none()
-        .then(|| format!("no controller owns Machine {name}, so nothing would replace it"))
+    if machine.controller_owner.is_none() {
+        return Err(format!(
+            "no controller owns Machine {name}, so nothing would replace it"
+        ));
+    }
+    Ok(())
 }
 
-/// Whether the owner of an unhealthy Machine is asked to replace it, or has to be.
-fn owner_is_asked(machine: &Machine) -> EscalationCheck<'_> {
+/// Whether the owner of an unhealthy Machine is to be asked to replace it, and was not yet.
+fn owner_has_to_be_asked(machine: &Machine) -> Result<(), NotEscalated> {
     let is_false = |kind: &str| {
         let mut conditions = machine.state.conditions.iter();
         conditions.any(|condition| condition.kind == kind && condition.status == "False")
@@ -169,11 +149,13 @@ fn owner_is_asked(machine: &Machine) -> EscalationCheck<'_> {
     let name = &machine.name;
     if !is_false(HEALTH_CHECK_SUCCEEDED) {
         let detail = format!("the condition {HEALTH_CHECK_SUCCEEDED} of Machine {name} is not False");
-        return EscalationCheck::Waits(Obstacle::new(Reason::MachineNotMarkedUnhealthy, detail), None);
+        return Err(Obstacle::new(Reason::MachineNotMarkedUnhealthy, detail).into());
     }
     if is_false(OWNER_REMEDIATED) {
         let owner = machine.controller_owner.as_deref().unwrap_or("the owner");
-        return EscalationCheck::Done(format!("{owner} is asked to replace Machine {name}"));
+        return Err(NotEscalated::Done(format!(
+            "{owner} is asked to replace Machine {name}"
+        )));
     }
-    EscalationCheck::Due(machine)
+    Ok(())
 }

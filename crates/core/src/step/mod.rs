@@ -4,7 +4,6 @@
 //! says what to write down, at most one thing to do, and when to look again.
 
 mod approaching;
-mod belonging;
 mod booting;
 mod clearing;
 mod clock;
@@ -23,16 +22,16 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod trigger;
-mod unseen;
 mod without_node;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::decision::{Act, Decision, Effect, Observation};
-use super::facts::{Facts, Obstacle};
+use super::facts::{Facts, LiveCheck, Obstacle};
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
+use super::{after, doubling};
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -48,160 +47,145 @@ const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Decides the next step of a remediation.
 pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
-    let without_stranger = belonging::without_strangers_node(journal, facts);
+    let without_stranger = subject::without_strangers_node(journal, facts);
     let facts = without_stranger.as_ref().unwrap_or(facts);
-    let step = Step {
+    let mut step = Step {
         facts,
+        // A host that is off is brought back whatever became of the spec; nothing new is begun then.
+        strategy: &facts.strategy.clone().unwrap_or_default(),
         now,
         journal: journal.clone(),
     };
-    // A host that is off is brought back whatever became of the spec; nothing new is begun then.
-    let strategy = facts.strategy.clone().unwrap_or_default();
-    let mut decision = step.decide(&strategy);
-    tell_fallback(&mut decision.journal, journal, facts);
-    let mut decision = node_lease::keep(decision, facts, &strategy, now);
+    let (Ok(next) | Err(next)) = step.decide();
+    step.tell_fallback(journal);
+    let (act, look_again) = match step.keep_node_lease(next) {
+        Next::Act(act) => (Some(*act), None),
+        Next::Rest(until) => (None, until),
+    };
     let session = facts.observed.last_read().and_then(|read| read.session.as_ref());
     // Noted with whatever is written anyway: a write of its own would cost more than a session that ends
     // by itself.
-    if decision.journal != *journal && session.is_some() {
-        decision.journal.bmc_session = session.cloned();
+    if step.journal != *journal && session.is_some() {
+        step.journal.bmc_session = session.cloned();
     }
-    decision
-}
-
-/// Why the BMC is spoken to over IPMI although its address names Redfish, while it answers.
-fn fallback(facts: &Facts) -> Option<&str> {
-    let observed = &facts.observed;
-    let answered = observed.last_read().filter(|_| observed.read_failure.is_none());
-    answered?.fallback.as_deref()
-}
-
-/// Tells of it behind what a step says. What says the same as before, with that, stays as it was.
-fn tell_fallback(journal: &mut Journal, before: &Journal, facts: &Facts) {
-    // What was waited for before anything was begun is quoted there, with all that was said of it.
-    let quoted = journal.is_because(Reason::PendingDeadlineExceeded);
-    let Some(why) = journal.bmc_fallback.as_deref().filter(|_| !quoted) else {
-        return;
-    };
-    if journal.message == before.message {
-        return;
-    }
-    let told = format!("{} ({why})", journal.message);
-    if told == before.message || fallback(facts).is_some() {
-        journal.message = told;
+    Decision {
+        journal: step.journal,
+        act,
+        look_again,
     }
 }
 
-/// A step in the making.
+/// How a step ends, beside what it writes down. As an error: it ends early.
+enum Next {
+    /// Nothing to do, until this time.
+    Rest(Option<Timestamp>),
+    Act(Box<Act>),
+}
+
+impl Next {
+    fn observe(observation: Observation) -> Self {
+        Self::Act(Box::new(Act::Observe(observation)))
+    }
+
+    fn perform(effect: Effect) -> Self {
+        Self::Act(Box::new(Act::Effect(effect)))
+    }
+
+    /// Rests no longer than until then.
+    fn or_at(self, time: Timestamp) -> Self {
+        match self {
+            Self::Rest(until) => Self::Rest(Some(until.map_or(time, |until| until.min(time)))),
+            Self::Act(_) => self,
+        }
+    }
+}
+
 struct Step<'a> {
     facts: &'a Facts,
+    strategy: &'a Strategy,
     now: Timestamp,
     journal: Journal,
 }
 
-impl Step<'_> {
-    fn decide(mut self, strategy: &Strategy) -> Decision {
-        if self.leads() {
-            clock::bring_back(&mut self.journal, self.now);
-        }
-        if self.journal.phase.is_final() {
-            return self.ended();
-        }
+impl<'a> Step<'a> {
+    fn decide(&mut self) -> Result<Next, Next> {
         if !self.leads() {
-            return self.rest(None);
+            return Ok(Next::Rest(None));
+        }
+        clock::bring_back(&mut self.journal, self.now);
+        if self.journal.phase.is_final() {
+            return Ok(self.ended());
         }
         if let Some(retry) = self.write_retry(WRITE_RETRY) {
-            return self.rest(Some(retry));
+            return Ok(Next::Rest(Some(retry)));
         }
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
         }
-        if self.journal.deadline.is_none() && !self.nothing_under_way() {
-            return self.journal_unreadable("a phase that needs a deadline without one");
+        let is_under_way = !matches!(self.journal.phase, Phase::Pending | Phase::Holding);
+        if self.journal.deadline.is_none() && is_under_way {
+            return Ok(self.journal_unreadable("a phase that needs a deadline without one"));
         }
         match self.journal.phase {
-            Phase::Pending | Phase::Holding => self.pending(strategy),
-            Phase::PoweringOff => self.powering_off(strategy),
-            Phase::Fencing => self.fencing(strategy),
-            Phase::PoweringOn => self.powering_on(strategy),
-            Phase::Booting => self.booting(strategy),
-            Phase::Succeeded | Phase::Cancelled | Phase::Failed => self.ended(),
+            Phase::Pending | Phase::Holding => self.pending(),
+            Phase::PoweringOff => Ok(self.powering_off()),
+            Phase::Fencing => self.fencing(),
+            Phase::PoweringOn => Ok(self.powering_on()),
+            Phase::Booting => self.booting(),
+            Phase::Succeeded | Phase::Cancelled | Phase::Failed => Ok(self.ended()),
         }
     }
 
-    /// Whether this process may act.
     fn leads(&self) -> bool {
         self.facts.leadership.leads(self.now)
-    }
-
-    /// Whether no attempt is under way.
-    fn nothing_under_way(&self) -> bool {
-        matches!(self.journal.phase, Phase::Pending | Phase::Holding)
     }
 
     /// When a refused API write may be tried again, while that is in the future.
     fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
         let failure = self.facts.observed.write_failure.as_ref()?;
         let retry = after(failure.at, pause);
-        let same_view = failure.decided_on == self.facts.world.versions();
+        let same_view = failure.decided_on == self.facts.objects.versions();
         (retry > self.now && same_view).then_some(retry)
     }
 
-    // --- the four kinds of answer ---
-
-    /// Nothing to do now.
-    fn rest(self, look_again: Option<Timestamp>) -> Decision {
-        Decision {
-            journal: self.journal,
-            act: None,
-            look_again,
+    /// A live check begun at or after `since` and no older than `age`. One that took too long to be that young
+    /// is not hurried: the API server is slow already.
+    fn live_check(
+        &self,
+        since: Timestamp,
+        age: SignedDuration,
+        pace: SignedDuration,
+    ) -> Result<&'a LiveCheck, Next> {
+        let live = self.facts.live_check.as_ref();
+        match live.filter(|live| live.began >= since) {
+            Some(live) if self.now.duration_since(live.began) <= age => Ok(live),
+            Some(live) => Err(self.observe_at(after(live.began, pace), Observation::LiveCheck)),
+            None => Err(Next::observe(Observation::LiveCheck)),
         }
     }
 
-    /// Something has to be looked at first.
-    fn observe(self, observation: Observation) -> Decision {
-        Decision {
-            journal: self.journal,
-            act: Some(Act::Observe(observation)),
-            look_again: None,
+    /// Reads at a time, which may have come.
+    fn observe_at(&self, at: Timestamp, observation: Observation) -> Next {
+        if at <= self.now {
+            return Next::observe(observation);
         }
+        self.rest_until(at)
     }
 
-    /// Something is done.
-    fn perform(self, effect: Effect) -> Decision {
-        Decision {
-            journal: self.journal,
-            act: Some(Act::Effect(effect)),
-            look_again: None,
-        }
-    }
-
-    /// Something stands in the way; it is named, and looked at again.
-    fn waiting(self, obstacle: &Obstacle) -> Decision {
-        self.waiting_until(obstacle, None)
-    }
-
-    /// The same, with the time of the next look.
-    fn waiting_until(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
-        self.journal.because(
-            obstacle.reason,
-            format!("{}. {}", obstacle.detail, obstacle.reason.advice()),
-        );
+    /// Names an obstacle, and looks at it again; at the given time, where there is one.
+    fn waiting_until(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+        self.journal.because_of(obstacle);
         self.journal
             .note_suspended(pending::is_waited_out(obstacle.reason), self.now);
-        let until = until.unwrap_or_else(|| self.soon(RECHECK));
-        self.rest_until(until)
+        self.rest_until(until.unwrap_or_else(|| self.soon(RECHECK)))
     }
 
     /// Nothing to do until a time, or until the deadline of the phase if that comes first.
-    fn rest_until(self, at: Timestamp) -> Decision {
+    fn rest_until(&self, at: Timestamp) -> Next {
         let deadline = self.journal.deadline.filter(|deadline| *deadline > self.now);
         let at = deadline.map_or(at, |deadline| deadline.min(at));
-        let at_once = self.soon(AT_ONCE);
-        self.rest(Some(at.max(at_once)))
+        Next::Rest(Some(at.max(self.soon(AT_ONCE))))
     }
-
-    // --- time ---
 
     fn soon(&self, pause: SignedDuration) -> Timestamp {
         after(self.now, pause)
@@ -216,30 +200,58 @@ impl Step<'_> {
     fn since(&self, start: Timestamp) -> String {
         seconds(self.now.duration_since(start))
     }
-}
 
-/// A time and a pause; far in the future when that cannot be told.
-fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
-    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
+    fn phase_took(&self) -> String {
+        let started = self.journal.phase_started;
+        started.map_or_else(String::new, |started| self.since(started))
+    }
+
+    /// Tells behind the message why the BMC is spoken to over IPMI although its address names Redfish, while it
+    /// answers. What says the same as before, with that, stays as it was.
+    fn tell_fallback(&mut self, before: &Journal) {
+        let journal = &mut self.journal;
+        // What was waited for before anything was begun is quoted there, with all that was said of it.
+        let quoted = journal.is_because(Reason::PendingDeadlineExceeded);
+        let Some(why) = journal.bmc_fallback.as_deref().filter(|_| !quoted) else {
+            return;
+        };
+        if journal.message == before.message {
+            return;
+        }
+        let observed = &self.facts.observed;
+        let answered = observed.last_read().filter(|_| observed.read_failure.is_none());
+        let message = format!("{} ({why})", journal.message);
+        if message == before.message || answered.is_some_and(|read| read.fallback.is_some()) {
+            journal.message = message;
+        }
+    }
+
+    /// Says in a phase that waits as usual that the API which the Node is in cannot be asked, and takes it back
+    /// when it can. Once for each time, for what exactly is wrong may change with every try. That it was not
+    /// asked yet is nothing to tell.
+    fn tell_unreachable_cluster(&mut self, usual: Reason, waiting: String) {
+        let unreachable = Reason::WorkloadClusterUnreachable;
+        match &self.facts.objects.node_cluster {
+            Some(obstacle) if obstacle.reason == unreachable && self.journal.is_because(usual) => {
+                let message = format!("{waiting}; {}", obstacle.for_people());
+                self.journal.because(unreachable, message);
+            }
+            None if self.journal.is_because(unreachable) => self.journal.because(usual, waiting),
+            Some(_) | None => return,
+        }
+        // The message that named them is gone.
+        if let Some(release) = &mut self.journal.release {
+            release.waiting_for.clear();
+        }
+    }
 }
 
 /// A duration as a person reads it in a story; none where a predecessor's clock was ahead.
 fn seconds(duration: SignedDuration) -> String {
-    let tenths = duration
-        .max(SignedDuration::ZERO)
-        .as_millis()
-        .checked_div(100)
-        .unwrap_or(0);
-    let (whole, tenth) = (
-        tenths.checked_div(10).unwrap_or(0),
-        tenths.checked_rem(10).unwrap_or(0),
-    );
+    let duration = duration.max(SignedDuration::ZERO);
+    let (whole, tenth) = (duration.as_secs(), duration.subsec_millis() / 100);
     if whole < 60 {
         return format!("{whole}.{tenth}s");
     }
-    format!(
-        "{}m{}s",
-        whole.checked_div(60).unwrap_or(0),
-        whole.checked_rem(60).unwrap_or(0)
-    )
+    format!("{}m{}s", whole / 60, whole % 60)
 }

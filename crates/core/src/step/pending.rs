@@ -1,19 +1,16 @@
 //! Pending and Holding: everything that forbids to act is found, named and waited for here.
 
-use std::ops::ControlFlow;
-
 use jiff::{SignedDuration, Timestamp};
 
-use super::subject::{self, Diagnosis};
-use super::{Step, after};
-use crate::decision::{Decision, Effect};
-use crate::eligibility::contradiction;
-use crate::facts::{Node, Obstacle};
+use super::subject::{self, NotDue};
+use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling};
+use crate::decision::Effect;
+use crate::eligibility::{Eligible, contradiction};
+use crate::facts::{LiveCheck, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, ReadFailure};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
-use crate::strategy::Strategy;
 
 /// Age at which an identity reading has to be taken anew.
 pub(super) const IDENTITY_AGE: SignedDuration = SignedDuration::from_secs(10);
@@ -23,131 +20,127 @@ const READ_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
 const READ_BACKOFF_CAP: SignedDuration = SignedDuration::from_mins(2);
 
 impl<'a> Step<'a> {
-    pub(super) fn pending(mut self, strategy: &Strategy) -> Decision {
-        if self.facts.deletion_requested {
-            return self.deleted_while_pending(strategy);
+    pub(super) fn pending(&mut self) -> Result<Next, Next> {
+        let facts = self.facts;
+        if facts.deletion_requested {
+            return self.deleted_while_pending();
         }
         if self.journal.attempt > 0 && self.came_back() {
-            return self.finish(strategy);
+            return Ok(self.finish());
         }
         if let Some(failing) = self.journal.failing.clone() {
-            return self.settle_and_fail(strategy, &failing);
+            return Ok(self.settle_and_fail(&failing));
         }
         if let Some(next) = self.journal.next_attempt
             && next > self.now
-            && !self.facts.told_to_stop
+            && !facts.told_to_stop
         {
-            return self.rest(Some(next));
+            return Ok(Next::Rest(Some(next)));
         }
-        let facts = self.facts;
-        let verdict = subject::examine(&self.journal, facts, &facts.world, self.now);
-        self.count_anew_after_a_pause(&verdict);
-        if let Err(obstacle) = &self.facts.strategy {
-            return self.obstructed(strategy, obstacle, None);
+        let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
+        self.count_anew_after_a_pause(due.as_ref().err());
+        if let Err(obstacle) = &facts.strategy {
+            return Ok(self.obstructed(obstacle, None));
         }
-        if !self.facts.has_finalizer {
-            return self.perform(Effect::AddFinalizer);
+        if !facts.has_finalizer {
+            return Ok(Next::perform(Effect::AddFinalizer));
         }
         // Who works on the host may be why its Node is as it is.
         if let Some(another) = self.another_that_works()
-            && matches!(&verdict, Diagnosis::Waits(obstacle, _) if !obstacle.reason.is_pause())
+            && matches!(&due, Err(NotDue::Waits(obstacle, _)) if !obstacle.reason.is_pause())
         {
-            return self.obstructed(strategy, another, None);
+            return Ok(self.obstructed(another, None));
         }
-        match verdict {
-            Diagnosis::Recovered => self.once_settled(strategy, |step| step.recovered(strategy)),
+        match due {
+            Err(NotDue::Recovered) => {
+                self.settle()?;
+                Ok(self.recovered())
+            }
             // It was us who removed the trigger, because the Node was healthy.
-            Diagnosis::Withdrawn(_)
+            Err(NotDue::Withdrawn(_))
                 if facts.observed.trigger_cleared.is_some() && self.journal.failed_attempts.is_empty() =>
             {
-                self.recovered(strategy)
+                Ok(self.recovered())
             }
-            Diagnosis::Withdrawn(obstacle) => self.once_settled(strategy, |step| step.withdrawn(&obstacle)),
-            Diagnosis::Waits(obstacle, until) => self.obstructed(strategy, &obstacle, until),
-            Diagnosis::Unhealthy {
+            Err(NotDue::Withdrawn(obstacle)) => {
+                self.settle()?;
+                Ok(self.withdrawn(&obstacle))
+            }
+            Err(NotDue::Waits(obstacle, until)) => Ok(self.obstructed(&obstacle, until)),
+            Ok(Eligible::Unhealthy {
                 machine,
                 node,
                 cause,
                 silence_only,
-            } => match self.standing_objection(node, silence_only) {
-                Some((obstacle, until)) => {
-                    self.once_settled(strategy, |step| step.held_up(strategy, &obstacle, Some(until)))
-                }
-                None => self.approach(strategy, machine, node, &cause),
-            },
-            Diagnosis::WithoutNode { machine, why, cause } => {
-                self.approach_without_node(strategy, (machine, why), &cause)
+            }) => {
+                let now = self.now;
+                self.heed_live_check(|live| contradiction(node, &live.report, now).filter(|_| silence_only))?;
+                self.approach(machine, node, &cause)
+            }
+            Ok(Eligible::WithoutNode { machine, why, cause }) => {
+                self.approach_without_node(machine, why, &cause)
             }
         }
     }
 
-    /// What the live check before a power-off found that only a live check can find. It stands for a
+    /// Waits for what the live check before a power-off found that only a live check can find. It stands for a
     /// while, so that the power-off is not journalled again and again only to be taken back.
-    fn standing_objection(&self, node: &Node, silence_only: bool) -> Option<(Obstacle, Timestamp)> {
-        let live = self.facts.live_check.as_ref()?;
-        let until = after(live.began, super::RECHECK);
-        if until <= self.now {
-            return None;
-        }
-        let by_host = live.host.clone().err();
-        let by_node = || {
-            silence_only
-                .then(|| contradiction(node, &live.report, self.now))
-                .flatten()
+    pub(super) fn heed_live_check(
+        &mut self,
+        find: impl FnOnce(&LiveCheck) -> Option<Obstacle>,
+    ) -> Result<(), Next> {
+        let live = self.facts.live_check.as_ref();
+        let live = live.filter(|live| after(live.began, RECHECK) > self.now);
+        let Some(live) = live else {
+            return Ok(());
         };
-        by_host.or_else(by_node).map(|obstacle| (obstacle, until))
+        let Some(obstacle) = live.host.clone().err().or_else(|| find(live)) else {
+            return Ok(());
+        };
+        self.settle()?;
+        Err(self.held_up(&obstacle, Some(after(live.began, RECHECK))))
     }
 
     /// Another remediation that is at work on the same host and has not failed at it.
     fn another_that_works(&self) -> Option<&'a Obstacle> {
-        let another = self.facts.admission.held();
+        let another = self.facts.admission.denied();
         another.filter(|another| another.reason == Reason::AnotherRemediationActive)
     }
 
     /// A new intent of ours, to be journalled before its command is sent.
     pub(super) fn intent(&self, verb: Verb, sends: i32) -> Intent {
-        let end = self.soon(super::INTENT_LIFETIME);
         let act_until = self.facts.leadership.act_until.unwrap_or(self.now);
         Intent {
             verb,
             sends,
             journalled: self.now,
-            not_after: end.min(act_until),
+            not_after: self.soon(INTENT_LIFETIME).min(act_until),
             epoch: self.facts.leadership.epoch,
         }
     }
 
     /// The newest read, while it is young enough.
-    pub(super) fn fresh_read(&self, age: SignedDuration) -> Option<&PowerRead> {
+    pub(super) fn fresh_read(&self, age: SignedDuration) -> Option<&'a PowerRead> {
         let read = self.facts.observed.last_read()?;
         (self.now.duration_since(read.ended) <= age).then_some(read)
     }
 
     /// Something forbids to begin; a host that we may have left off is seen to first.
-    pub(super) fn obstructed(
-        self,
-        strategy: &Strategy,
-        obstacle: &Obstacle,
-        until: Option<Timestamp>,
-    ) -> Decision {
-        self.once_settled(strategy, |step| match step.stand_aside() {
-            ControlFlow::Continue(step) => step.held_up(strategy, obstacle, until),
-            ControlFlow::Break(decision) => decision,
-        })
-    }
-
-    /// Goes on once no power-off of ours may stand any more, or when the time for an attempt to begin is over.
-    pub(super) fn once_settled(self, strategy: &Strategy, go_on: impl FnOnce(Self) -> Decision) -> Decision {
-        let limit = self.pending_deadline(strategy);
-        match self.settle_power(strategy, limit) {
-            ControlFlow::Continue(step) => go_on(step),
-            ControlFlow::Break(decision) => decision,
+    pub(super) fn obstructed(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+        match self.settle().and_then(|()| self.stand_aside()) {
+            Ok(()) => self.held_up(obstacle, until),
+            Err(next) => next,
         }
     }
 
+    /// Goes on once no power-off of ours may stand any more, or when the time for an attempt to begin is over.
+    pub(super) fn settle(&mut self) -> Result<(), Next> {
+        self.settle_power(self.pending_deadline())
+    }
+
     /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
-    fn count_anew_after_a_pause(&mut self, verdict: &Diagnosis<'_>) {
-        let still = matches!(verdict, Diagnosis::Waits(obstacle, _) if obstacle.reason.is_pause())
+    fn count_anew_after_a_pause(&mut self, why_not: Option<&NotDue>) {
+        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if obstacle.reason.is_pause())
             || self.another_that_works().is_some();
         if still || self.journal.suspended_since.is_none() {
             return;
@@ -159,18 +152,13 @@ impl<'a> Step<'a> {
     }
 
     /// Waits, unless waiting took too long.
-    pub(super) fn held_up(
-        mut self,
-        strategy: &Strategy,
-        obstacle: &Obstacle,
-        until: Option<Timestamp>,
-    ) -> Decision {
+    pub(super) fn held_up(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
         // A pause is a person's decision and not a failure, and another remediation has deadlines of its own,
         // however long that lasts, unless it would hide that we left a host off.
         let patient = is_waited_out(obstacle.reason) && !self.journal.may_have_left_off();
-        let deadline = self.pending_deadline(strategy);
+        let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
-            let detail = format!("{}: {}", obstacle.reason.as_str(), obstacle.detail);
+            let detail = obstacle.to_string();
             return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
         }
         self.begin_story();
@@ -179,43 +167,25 @@ impl<'a> Step<'a> {
     }
 
     /// Goes on before the deadline; after it, only to ask a BMC once more that was silent a while ago.
-    pub(super) fn within_deadline(
-        self,
-        strategy: &Strategy,
-        go_on: impl FnOnce(Self) -> Decision,
-    ) -> Decision {
-        let failed_long_ago = |failure: &ReadFailure| after(failure.at, super::RECHECK) <= self.now;
-        let unasked = self
-            .facts
-            .observed
-            .read_failure
-            .as_ref()
-            .is_some_and(failed_long_ago);
-        if unasked || self.now < self.pending_deadline(strategy) {
-            return go_on(self);
+    pub(super) fn within_deadline(&mut self) -> Result<(), Next> {
+        let failure = self.facts.observed.read_failure.as_ref();
+        let is_silent = failure.is_some_and(|failure| after(failure.at, RECHECK) <= self.now);
+        if is_silent || self.now < self.pending_deadline() {
+            return Ok(());
         }
-        self.once_settled(strategy, Self::never_begun)
-    }
-
-    /// The time to begin is over.
-    fn never_begun(self) -> Decision {
-        let detail = match &self.facts.observed.read_failure {
-            Some(failure) => format!(
-                "{}: {}",
-                failure.obstacle.reason.as_str(),
-                failure.obstacle.detail
-            ),
+        self.settle()?;
+        let detail = match failure {
+            Some(failure) => failure.obstacle.to_string(),
             None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
             None => format!("{}: {}", self.journal.reason, self.journal.message),
         };
-        self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail))
+        Err(self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail)))
     }
 
-    /// Until when an attempt may be held up. Going back to Pending after a live check does not put it
-    /// off.
-    pub(super) fn pending_deadline(&self, strategy: &Strategy) -> Timestamp {
+    /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
+    pub(super) fn pending_deadline(&self) -> Timestamp {
         let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
-        after(begun, strategy.deadlines.pending)
+        after(begun, self.strategy.deadlines.pending)
     }
 
     /// Writes the begin of the story when the first thing worth writing happens.
@@ -228,14 +198,10 @@ impl<'a> Step<'a> {
     }
 
     /// Back from a journalled but unsent power-off: something came up at the live check.
-    pub(super) fn back_to_pending(mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Decision {
+    pub(super) fn back_to_pending(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
-        let on = self
-            .facts
-            .observed
-            .last_read()
-            .is_some_and(|read| read.power == PowerState::On);
-        if on || self.journal.attempt == 0 {
+        let last = self.facts.observed.last_read();
+        if self.journal.attempt == 0 || last.is_some_and(|read| read.power == PowerState::On) {
             self.journal.intent = None;
         }
         self.enter(Phase::Pending, obstacle.reason, None);
@@ -243,19 +209,23 @@ impl<'a> Step<'a> {
     }
 
     /// The producer took the request back while nothing is under way.
-    fn deleted_while_pending(self, strategy: &Strategy) -> Decision {
+    fn deleted_while_pending(&mut self) -> Result<Next, Next> {
         if self.journal.attempt == 0 {
-            return self.let_go();
+            return Ok(self.let_go());
         }
-        self.once_settled(strategy, |step| step.leave(strategy))
+        self.settle()?;
+        Ok(self.leave())
+    }
+
+    /// When something that failed is tried again, while that is in the future.
+    pub(super) fn retry(&self, failure: &ReadFailure) -> Option<Timestamp> {
+        let retry = after(failure.at, read_backoff(failure.consecutive));
+        (retry > self.now).then_some(retry)
     }
 }
 
 pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
-    let doublings = consecutive.saturating_sub(1).min(10);
-    READ_BACKOFF
-        .saturating_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX))
-        .min(READ_BACKOFF_CAP)
+    doubling(READ_BACKOFF, consecutive, READ_BACKOFF_CAP)
 }
 
 /// Whether something that holds an attempt up does not count against the time that it may be held up.

@@ -2,44 +2,43 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Step;
-use crate::decision::{Decision, Observation};
+use super::{Next, Step};
+use crate::decision::Observation;
 use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
-use crate::observed::{IntentKey, PowerRead, Sent};
+use crate::observed::{PowerRead, Sent};
 use crate::phase::Reason;
 use crate::power_command::{Delivery, Pace};
 
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
 
-impl Step<'_> {
-    /// What became of a journalled command.
+pub(super) const CAME_ON: &str = "the host went off and came on again before Off was proven";
+
+impl<'a> Step<'a> {
+    /// What became of the journalled command.
     pub(super) fn delivery(&self, intent: &Intent) -> Delivery {
-        let key = IntentKey {
-            verb: intent.verb,
-            attempt: self.journal.attempt,
-            sends: intent.sends,
-        };
-        let observed = &self.facts.observed;
-        let of_this = |sent: &&Sent| sent.intent == key && sent.at >= intent.journalled;
+        let (key, observed) = (self.journal.intent_key(), &self.facts.observed);
+        let of_this = |sent: &&Sent| Some(sent.intent) == key && sent.at >= intent.journalled;
         match observed.sent.as_ref().filter(of_this) {
             Some(sent) => sent.delivery(),
-            None if observed.own_intent == Some(key) => Delivery::Unsent,
+            None if observed.own_intent == key => Delivery::Unsent,
             None => Delivery::Unknown(intent.journalled, None),
         }
     }
 
     /// Tells people that the BMC failed over a command, once it said so.
-    pub(super) fn tell_failure(&mut self, why: Option<&Obstacle>) {
-        if let Some(why) = why.filter(|why| why.reason == Reason::BmcCommandFailed) {
-            self.journal.because(why.reason, why.for_people());
-            self.note_complaint(why);
+    pub(super) fn tell_failure(&mut self, delivery: &Delivery) {
+        if let Delivery::Unknown(_, Some(why)) = delivery
+            && why.reason == Reason::BmcCommandFailed
+        {
+            self.tell_complaint(why);
         }
     }
 
-    /// Writes down what the BMC has against a command. That it could not be asked is no complaint of its own.
-    pub(super) fn note_complaint(&mut self, why: &Obstacle) {
+    /// Tells what the BMC has against a command. That it could not be asked is no complaint of its own.
+    fn tell_complaint(&mut self, why: &Obstacle) {
+        self.journal.because_of(why);
         if [Reason::BmcCommandFailed, Reason::BmcCommandRefused].contains(&why.reason) {
             self.journal.command_complaint = Some(why.detail.clone());
         }
@@ -52,31 +51,27 @@ impl Step<'_> {
     }
 
     /// Reads, and sends the power-off again only on what is read.
-    pub(super) fn poll_or_send_again(
-        mut self,
-        intent: &Intent,
-        since: Timestamp,
-        delivery: &Delivery,
-    ) -> Decision {
-        self.came_on_again();
-        if self.is_sent_again(intent, since, delivery) {
-            return self.journal_again(
-                intent.verb,
-                intent.sends.saturating_add(1),
-                Observation::LiveCheck,
-            );
+    pub(super) fn poll_or_send_again(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
+        let since = delivery.since().unwrap_or(intent.journalled);
+        let came_on = self.came_on_again();
+        let power = self.facts.observed.last_read_since(since).map(|read| read.power);
+        let subject = self.journal.subject.as_ref();
+        // An earlier version did not write down whether the host had come on again.
+        let is_sent_again = subject.is_some_and(|subject| subject.protocol.is_some())
+            && delivery.is_sent_again(intent.verb, power, came_on, intent.sends, self.now);
+        // What the reads say against the host is more than what the BMC says against the command.
+        if !came_on {
+            self.tell_failure(delivery);
+        }
+        if is_sent_again {
+            return self.journal_power_off_again(intent.sends.saturating_add(1));
+        }
+        if let Delivery::Refused(_, why) = delivery
+            && !came_on
+        {
+            self.tell_complaint(why);
         }
         self.poll(intent, since)
-    }
-
-    /// Whether a power-off is to be sent again.
-    pub(super) fn is_sent_again(&self, intent: &Intent, since: Timestamp, delivery: &Delivery) -> bool {
-        // An earlier version did not write down whether the host had come on again.
-        let subject = self.journal.subject.as_ref();
-        let is_known = subject.is_some_and(|subject| subject.protocol.is_some());
-        let came_on = self.journal.host_came_on.is_some();
-        let power = self.facts.observed.last_read_since(since).map(|read| read.power);
-        is_known && delivery.is_sent_again(intent.verb, power, came_on, intent.sends, self.now)
     }
 
     /// Whether the host went off in this attempt and came on: somebody powers it, and a second
@@ -84,34 +79,26 @@ impl Step<'_> {
     pub(super) fn came_on_again(&mut self) -> bool {
         let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
         if self.facts.observed.shows_host_came_on(begun) {
-            let detail = "the host went off and came on again before Off was proven";
-            let advice = Reason::HostCameOn.advice();
-            self.journal
-                .because(Reason::HostCameOn, format!("{detail}. {advice}"));
+            let came_on = Obstacle::new(Reason::HostCameOn, CAME_ON);
+            self.journal.because_of(&came_on);
             self.journal.host_came_on.get_or_insert(self.now);
         }
         self.journal.host_came_on.is_some()
     }
 
-    /// Journals the intent anew before its command may be sent (again).
-    pub(super) fn journal_again(mut self, verb: Verb, sends: i32, then: Observation) -> Decision {
-        self.journal.intent = Some(self.intent(verb, sends));
-        self.observe(then)
+    /// Journals the intent anew; its command may be sent (again) after a live check.
+    pub(super) fn journal_power_off_again(&mut self, sends: i32) -> Next {
+        self.journal.intent = Some(self.intent(Verb::PowerOff, sends));
+        Next::observe(Observation::LiveCheck)
     }
 
     /// The newest read begun at or after a time, unless another host gave it.
-    pub(super) fn right_read_since(&self, since: Timestamp) -> Option<&PowerRead> {
+    pub(super) fn right_read_since(&self, since: Timestamp) -> Option<&'a PowerRead> {
         let subject = self.journal.subject.as_ref()?;
         self.facts.observed.right_read_since(subject.at_bmc(), since)
     }
 
-    /// The newest read begun at or after a time.
-    pub(super) fn last_read_since(&self, since: Timestamp) -> Option<&PowerRead> {
-        self.facts.observed.last_read_since(since)
-    }
-
-    /// Reads the power state now or at its time.
-    pub(super) fn poll(self, intent: &Intent, since: Timestamp) -> Decision {
+    pub(super) fn poll(&self, intent: &Intent, since: Timestamp) -> Next {
         let since = since.max(intent.journalled);
         let begun = self.journal.phase_started.unwrap_or(since);
         let mut pace = Pace::default();
@@ -120,10 +107,6 @@ impl Step<'_> {
             pace.off = CONTRADICTED_SPACING;
         }
         let at = self.facts.observed.read_at(begun, since, pace);
-        if at <= self.now {
-            self.observe(Observation::Power)
-        } else {
-            self.rest_until(at)
-        }
+        self.observe_at(at, Observation::Power)
     }
 }

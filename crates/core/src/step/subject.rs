@@ -2,92 +2,73 @@
 
 use jiff::Timestamp;
 
-use crate::eligibility::{self, Candidate, Eligible, Ineligible, Input, Rule};
-use crate::facts::{Facts, Machine, Node, Obstacle, World};
-use crate::identity::{self, ProvenIdentity, SystemUuid};
-use crate::journal::{Journal, NoNode};
-use crate::observed::PowerRead;
+use crate::eligibility::{self, Candidate, Eligible, Input, Rule};
+use crate::facts::{Facts, Lookup, Node, Objects, Obstacle};
+use crate::identity::SystemUuid;
+use crate::journal::{Journal, Subject};
 use crate::phase::Reason;
 
-/// What the checks before a power-off found.
+/// Why nothing is powered off.
 #[derive(Debug)]
-pub(super) enum Diagnosis<'a> {
-    /// Unhealthy, and nothing forbids to act.
-    Unhealthy {
-        /// None where the Node has none.
-        machine: Option<&'a Machine>,
-        node: &'a Node,
-        /// Why, for the message.
-        cause: String,
-        /// Whether silence is the only cause.
-        silence_only: bool,
-    },
-    /// Unhealthy because it has no Node, and nothing that Kubernetes knows forbids to act.
-    WithoutNode {
-        machine: &'a Machine,
-        why: NoNode,
-        /// For the message.
-        cause: String,
-    },
+pub(super) enum NotDue {
     /// The Node is healthy.
     Recovered,
     /// The signal is gone for good.
     Withdrawn(Obstacle),
-    /// Something stands in the way, perhaps until a known time.
+    /// Something forbids it, perhaps until a known time.
     Waits(Obstacle, Option<Timestamp>),
+}
+
+impl From<Obstacle> for NotDue {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::Waits(obstacle, None)
+    }
 }
 
 /// Examines everything about policy, Machine, Node and health checks that a power-off depends on.
 pub(super) fn examine<'a>(
     journal: &Journal,
     facts: &'a Facts,
-    world: &'a World,
+    objects: &'a Objects,
     now: Timestamp,
-) -> Diagnosis<'a> {
+) -> Result<Eligible<'a>, NotDue> {
     let candidate = Candidate {
         host: Input::Given(&facts.host),
-        ..Candidate::of(journal, facts, world)
+        ..Candidate::of(journal, facts, objects)
     };
-    match eligibility::examine(&candidate, now) {
-        Ok(Eligible::Unhealthy {
-            machine,
-            node,
-            cause,
-            silence_only,
-        }) => Diagnosis::Unhealthy {
-            machine,
-            node,
-            cause,
-            silence_only,
-        },
-        Ok(Eligible::WithoutNode { machine, why, cause }) => Diagnosis::WithoutNode { machine, why, cause },
-        Err(obstacles) => refused(obstacles.into_first()),
-    }
+    eligibility::examine(&candidate, now).map_err(|obstacles| {
+        let first = obstacles.into_first();
+        if first.rule == Rule::Unhealthy || first.obstacle.reason == Reason::Recovered {
+            NotDue::Recovered
+        } else if first.rule.ends() {
+            NotDue::Withdrawn(first.obstacle)
+        } else {
+            NotDue::Waits(first.obstacle, first.until)
+        }
+    })
 }
 
-/// What the first obstacle means for a remediation.
-fn refused<'a>(
-    Ineligible {
-        rule,
-        obstacle,
-        until,
-    }: Ineligible,
-) -> Diagnosis<'a> {
-    if rule == Rule::Unhealthy || obstacle.reason == Reason::Recovered {
-        Diagnosis::Recovered
-    } else if rule.ends() {
-        Diagnosis::Withdrawn(obstacle)
-    } else {
-        Diagnosis::Waits(obstacle, until)
+/// The facts without a Node that has the name of the journalled one and is another host's, perhaps of another cluster,
+/// to which a changed kubeconfig leads: it is not ours to write to. `None`: there is no such Node.
+pub(super) fn without_strangers_node(journal: &Journal, facts: &Facts) -> Option<Facts> {
+    let subject = journal.begun()?;
+    let node = facts.objects.node.present()?;
+    // The same host may have registered anew.
+    let is_same = subject.there().is_some_and(|there| there.uid == node.uid);
+    if is_same || has_uuid_of(node, subject) {
+        return None;
     }
+    let (name, expected) = (&node.name, &subject.system_uuid);
+    let found = node.system_uuid.as_deref().unwrap_or("<absent>");
+    let mut without = facts.clone();
+    without.objects.node = Lookup::Unreadable(format!(
+        "Node {name} has systemUUID {found} now, and that of the host that was power-cycled is {expected}: it is \
+         another host's, perhaps in another cluster"
+    ));
+    Some(without)
 }
 
-/// Matches the identity that the BMC gave with the Node's, in both SMBIOS byte orders.
-pub(super) fn prove_identity(
-    read: &PowerRead,
-    node: &Node,
-    stated: Option<&SystemUuid>,
-) -> Result<ProvenIdentity, Obstacle> {
-    let of_node = (node.name.as_str(), node.system_uuid.as_deref());
-    identity::prove(read.uuid.as_deref(), &read.system, of_node, stated)
+pub(super) fn has_uuid_of(node: &Node, subject: &Subject) -> bool {
+    let of_node = node.system_uuid.as_deref().map(SystemUuid::parse);
+    of_node.is_some_and(|uuid| uuid.is_ok_and(|uuid| subject.is_host(&uuid)))
 }

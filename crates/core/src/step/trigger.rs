@@ -14,15 +14,19 @@ const COURTESY_TRIES: u32 = 3;
 
 impl Step<'_> {
     /// What removes the signal that a reboot has answered: the trigger, or a person's demand to remediate a Machine of
-    /// Cluster API, which its health check made a request of. Nobody else removes that either, and the Machine
-    /// stays unhealthy while it stands.
+    /// Cluster API, which nobody else removes, and with which it stays unhealthy.
     pub(super) fn clear_signal(&mut self) -> Result<Option<Effect>, Obstacle> {
         match self.facts.origin {
             Origin::Annotation => self.clear_trigger(),
-            Origin::Request if self.facts.deletion_requested || self.is_refused_courtesies() => Ok(None),
             Origin::Request => {
+                let failure = self.facts.observed.write_failure.as_ref();
+                let is_refused = failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES);
+                // What was asked for is done, and must neither fail nor wait because its health check cannot be told.
+                if self.facts.deletion_requested || is_refused {
+                    return Ok(None);
+                }
                 self.note_cleared();
-                let machine = self.facts.world.machine.present();
+                let machine = self.facts.objects.machine.present();
                 let demanded = machine.filter(|machine| machine.state.remediate && self.is_meant(machine));
                 let is_new = self.journal.trigger_cleared.is_none();
                 Ok(demanded.filter(|_| is_new).map(clearing))
@@ -36,39 +40,34 @@ impl Step<'_> {
         if self.facts.origin == Origin::Request || self.journal.trigger_cleared.is_some() {
             return Ok(None);
         }
-        match &self.facts.world.machine {
+        match &self.facts.objects.machine {
             Lookup::Present(machine) => Ok(self.trigger_of(machine)),
             Lookup::Absent => Ok(None),
             Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
         }
     }
 
-    /// What removes the trigger of a Machine whose Node is well although the remediation failed. Nobody else removes
-    /// it, and while it stands the Machine uses up a place of `maxUnhealthy`, which others may need. Also one that
-    /// was put since an earlier one was removed: none is begun for it, after a failure.
+    /// What removes the trigger of a Machine whose Node is well although the remediation failed, also a later one.
+    /// Nobody else removes it, and meanwhile the Machine uses up a place of `maxUnhealthy`, which others may need.
     pub(super) fn needless_trigger(&mut self) -> Option<Effect> {
         self.note_cleared();
         let is_released = self.journal.release.is_some() && !self.came_back_since_release();
         if self.facts.origin == Origin::Request || is_released {
             return None;
         }
-        let world = &self.facts.world;
-        let machine = world.machine.present()?;
+        let objects = &self.facts.objects;
+        let machine = objects.machine.present()?;
         let cleared = self.journal.trigger_cleared.as_deref();
-        if cleared.is_some_and(|cleared| !is_later(&machine.resource_version, cleared)) {
+        let version = |cleared| resource_version::compare(&machine.resource_version, cleared);
+        if cleared.is_some_and(|cleared| version(cleared) != Some(Ordering::Greater)) {
             return None;
         }
         // Another who answers it takes it for what it began with.
-        let candidate = Candidate::of_trigger(Lookup::Present(machine), &world.node, &world.health_checks);
+        let candidate =
+            Candidate::of_trigger(Lookup::Present(machine), &objects.node, &objects.health_checks);
         let examined = eligibility::examine(&candidate, self.now);
         let is_needless = examined.is_err_and(|obstacles| obstacles.is_needless());
         self.trigger_of(machine).filter(|_| is_needless)
-    }
-
-    /// What was asked for is done, and must neither fail nor wait because its health check cannot be told.
-    fn is_refused_courtesies(&self) -> bool {
-        let failure = self.facts.observed.write_failure.as_ref();
-        failure.is_some_and(|failure| failure.consecutive >= COURTESY_TRIES)
     }
 
     fn note_cleared(&mut self) {
@@ -96,8 +95,4 @@ fn clearing(machine: &Machine) -> Effect {
         machine: machine.name.clone(),
         uid: machine.uid.clone(),
     }
-}
-
-fn is_later(seen: &str, than: &str) -> bool {
-    resource_version::compare(seen, than) == Some(Ordering::Greater)
 }

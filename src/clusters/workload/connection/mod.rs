@@ -14,17 +14,16 @@ use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
 
 use crate::api_call::within;
-use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
-use crate::clusters::out_of_service::supports_out_of_service;
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
-use crate::watch::change_events::ChangeHandler;
+use crate::watch::change_events;
 use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
 use crate::watch::shared_cache::SharedCache;
-use crate::watch::watching::WATCH_TIMEOUT;
+use crate::watch::watching::{WATCH_TIMEOUT, narrowed};
 
 /// Key of the kubeconfig in its Secret.
 /// Source: cluster-api `util/secret/consts.go` (`KubeconfigDataName`).
@@ -36,25 +35,18 @@ const SECRET_RECHECK: Duration = Duration::from_secs(30);
 /// First pause after a connection that failed; doubles up to [`SECRET_RECHECK`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The pauses between connections to one cluster.
-struct Pauses {
-    next: Duration,
-}
+/// The pause between connections to one cluster. A server that answers and shows no Nodes is asked no more often than one
+/// that does not answer.
+struct Pause(Duration);
 
-impl Pauses {
-    fn new() -> Self {
-        Self { next: FIRST_PAUSE }
-    }
-
-    /// The pause after a connection that held for so long. A server that answers and shows no Nodes is
-    /// asked no more often than one that does not answer.
+impl Pause {
+    /// The pause after a connection that held for so long.
     fn after(&mut self, held: Duration) -> Duration {
         if held >= SECRET_RECHECK {
-            self.next = FIRST_PAUSE;
+            self.0 = FIRST_PAUSE;
         }
-        let pause = self.next;
-        self.next = pause.saturating_mul(2).min(SECRET_RECHECK);
-        pause
+        let next = self.0.saturating_mul(2).min(SECRET_RECHECK);
+        std::mem::replace(&mut self.0, next)
     }
 }
 
@@ -62,20 +54,13 @@ impl Pauses {
 pub(super) struct Keeper {
     pub(super) key: ClusterKey,
     pub(super) client: Client,
-    /// Outlives connections: a Node does not come back to life because a watch was begun anew.
+    /// Outlives connections: a Node that is lost stays so when a watch is begun anew.
     pub(super) lost_nodes: LostNodes,
-    /// Tells the health checker what matters to it, and outlives connections, too.
-    pub(super) wake: ChangeHandler<Node>,
     pub(super) shared: Weak<Shared>,
 }
 
-/// What the Secret held. Whatever else changes about it, such as its labels, says nothing about the connection.
-#[derive(PartialEq, Eq)]
-struct Credentials {
-    kubeconfig: String,
-}
-
-async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, String> {
+/// The kubeconfig of a cluster. Whatever else changes about its Secret says nothing about the connection.
+async fn credentials(client: &Client, key: &ClusterKey) -> Result<String, String> {
     let name = format!("{}-kubeconfig", key.name);
     let secrets = Api::<Secret>::namespaced(client.clone(), &key.namespace);
     let secret = within("reading the kubeconfig Secret", secrets.get_opt(&name)).await;
@@ -83,21 +68,18 @@ async fn credentials(client: &Client, key: &ClusterKey) -> Result<Credentials, S
     let secret = secret.ok_or_else(|| format!("there is no Secret {name}"))?;
     let value = secret.data.as_ref().and_then(|data| data.get(SECRET_KEY));
     let value = value.ok_or_else(|| format!("Secret {name} has no key {SECRET_KEY}"))?;
-    let kubeconfig = String::from_utf8(value.0.clone());
-    Ok(Credentials {
-        kubeconfig: kubeconfig.map_err(|_| format!("Secret {name} is not text"))?,
-    })
+    String::from_utf8(value.0.clone()).map_err(|_| format!("Secret {name} is not text"))
 }
 
-async fn client_for(credentials: &Credentials, key: &ClusterKey) -> Result<Client, String> {
-    let client = kubeconfig::client(&credentials.kubeconfig).await;
+async fn client_for(credentials: &str, key: &ClusterKey) -> Result<Client, String> {
+    let client = kubeconfig::client(credentials).await;
     client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
 }
 
 impl Keeper {
     /// Runs until nobody wants the cluster any more.
-    pub(super) async fn run(mut self) {
-        let mut pauses = Pauses::new();
+    pub(super) async fn run(self) {
+        let mut pause = Pause(FIRST_PAUSE);
         loop {
             let Some(shared) = self.shared.upgrade() else {
                 return;
@@ -116,12 +98,12 @@ impl Keeper {
                 }
                 Err(trouble) => self.troubled(&trouble),
             }
-            tokio::time::sleep(pauses.after(held)).await;
+            tokio::time::sleep(pause.after(held)).await;
         }
     }
 
     /// A client that the cluster answers.
-    async fn connect(&self) -> Result<(Credentials, (Client, bool)), String> {
+    async fn connect(&self) -> Result<(String, (Client, bool)), String> {
         let credentials = credentials(&self.client, &self.key).await?;
         let client = client_for(&credentials, &self.key).await?;
         let version = within("asking for the server's version", client.apiserver_version()).await;
@@ -131,17 +113,14 @@ impl Keeper {
     }
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
-    async fn watch(&mut self, credentials: &Credentials, (client, out_of_service_supported): (Client, bool)) {
-        let (store, _, mut cache) = SharedCache::new();
+    async fn watch(&self, credentials: &str, (client, out_of_service_supported): (Client, bool)) {
+        let (store, mut cache) = SharedCache::new();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
             .page_size(NODES_PAGE);
         let noting = self.lost_nodes.clone();
         let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
-            .modify(|node| match &mut node.0 {
-                Ok(node) => node.narrow(),
-                Err(invalid) => invalid.metadata.managed_fields = None,
-            })
+            .modify(|node| narrowed(node, Node::narrow))
             .inspect_ok(move |event| noting.note(event));
         let mut events = std::pin::pin!(events);
         let nodes = NodeCluster {
@@ -162,7 +141,11 @@ impl Keeper {
                         Some(Ok(event)) => cache.apply(event),
                         Some(Err(_)) | None => Vec::new(),
                     };
-                    self.is_too_much(&mut load, event.as_ref()) || self.noted(&nodes, event, &news)
+                    let is_too_much = matches!(&event, Some(Ok(event)) if load.is_exceeded_by(event));
+                    if is_too_much {
+                        self.troubled(&Load::why());
+                    }
+                    is_too_much || self.noted(&nodes, event, &news)
                 }
                 _ = recheck.tick() => self.is_over(credentials).await,
             };
@@ -172,35 +155,24 @@ impl Keeper {
         }
     }
 
-    /// Weighs what the watch says; answers whether that is more than may be kept.
-    fn is_too_much(&self, load: &mut Load, event: Option<&watcher::Result<Event<Guarded<Node>>>>) -> bool {
-        let too_much = matches!(event, Some(Ok(event)) if load.is_exceeded_by(event));
-        if too_much {
-            self.troubled(&Load::why());
-        }
-        too_much
-    }
-
     /// Notes what the watch says; answers whether it has to be begun anew.
     fn noted(
-        &mut self,
+        &self,
         nodes: &NodeCluster,
         event: Option<watcher::Result<Event<Guarded<Node>>>>,
         news: &[NodeChange<Node>],
     ) -> bool {
-        if let Some(Ok(event)) = &event {
-            self.wake.note(event);
-        }
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
+        change_events::publish(&shared.changes, Some(&self.key.namespace), news);
         match event {
             Some(Ok(Event::Init | Event::InitApply(_))) => false,
             Some(Ok(Event::InitDone)) => {
                 tracing::info!(cluster = %self.key, "workload cluster connected");
-                shared.note(&self.key, |state| {
-                    state.nodes = Some(nodes.clone());
-                    state.trouble = None;
+                shared.note(&self.key, |entry| {
+                    entry.nodes = Some(nodes.clone());
+                    entry.trouble = None;
                 });
                 false
             }
@@ -210,8 +182,7 @@ impl Keeper {
                 }
                 false
             }
-            // A watch that is resumed says nothing until something changes, so nobody would know that the
-            // cluster answers again: it is listed anew.
+            // A watch that is resumed is silent until something changes; a new list shows that the cluster answers.
             Some(Err(error)) => {
                 self.troubled(&crate::report::chain(&error));
                 true
@@ -221,7 +192,7 @@ impl Keeper {
     }
 
     /// Whether this connection has served its time.
-    async fn is_over(&self, held: &Credentials) -> bool {
+    async fn is_over(&self, held: &str) -> bool {
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
@@ -231,7 +202,7 @@ impl Keeper {
         unwanted
             || credentials(&self.client, &self.key)
                 .await
-                .is_ok_and(|now| now != *held)
+                .is_ok_and(|now| now != held)
     }
 
     fn troubled(&self, trouble: &str) {
@@ -242,7 +213,7 @@ impl Keeper {
             return;
         }
         tracing::warn!(cluster = %self.key, %trouble, "workload cluster cannot be asked; it is tried again");
-        shared.note(&self.key, |state| state.trouble = Some(trouble.to_owned()));
+        shared.note(&self.key, |entry| entry.trouble = Some(trouble.to_owned()));
     }
 }
 

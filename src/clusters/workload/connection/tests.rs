@@ -12,8 +12,8 @@ use crate::clusters::workload::{WorkloadClusters, bounded};
 
 #[test]
 fn pauses_grow_until_a_connection_has_held() {
-    let mut pauses = Pauses::new();
-    let mut after = |held| pauses.after(Duration::from_secs(held)).as_secs();
+    let mut pause = Pause(FIRST_PAUSE);
+    let mut after = |held| pause.after(Duration::from_secs(held)).as_secs();
     let grown: Vec<u64> = [0, 0, 1, 29, 0, 0].map(&mut after).to_vec();
     assert_eq!(grown, [2, 4, 8, 16, 30, 30]);
     assert_eq!([30, 0].map(after), [2, 4]);
@@ -32,10 +32,10 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         name: "blue".to_owned(),
     };
     let (changes, _) = tokio::sync::mpsc::unbounded_channel();
-    let wake = ChangeHandler::of_workload(&changes, &key.namespace);
     let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), changes);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
+        .0
         .entries()
         .get(&key)
         .map(|entry| entry.task.clone())
@@ -48,7 +48,6 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         key,
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
-        wake,
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)
@@ -97,12 +96,9 @@ async fn a_cluster_that_shows_nodes_without_end_is_given_up() {
         }
     })
     .await;
-    let (clusters, mut keeper) = wanted(pages.clone()).await;
-    let held = Credentials {
-        kubeconfig: String::new(),
-    };
+    let (clusters, keeper) = wanted(pages.clone()).await;
 
-    keeper.watch(&held, (pages, true)).await;
+    keeper.watch("", (pages, true)).await;
 
     assert!(clusters.0.is_troubled_by(&keeper.key, &Load::why()));
     let asked = asked.load(Ordering::Relaxed);

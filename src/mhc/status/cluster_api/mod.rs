@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use remediator_api::views::MachineHealthCheck;
-use remediator_api::views::cluster_api::{Kind, Version};
+use remediator_api::views::cluster_api::Version;
 use remediator_core::checker::pass::{Outcome, Status};
 use remediator_core::health::dialect::Dialect;
 use serde_json::{Map, Value, json};
@@ -32,11 +32,10 @@ pub(super) async fn write(
     outcome: &Outcome,
     now: Timestamp,
 ) -> Result<(), ShellError> {
-    let api = context.sources.cluster_api.api(
-        &context.sources.client,
-        Kind::MachineHealthCheck,
-        check.namespace().as_deref(),
-    );
+    let api = context
+        .sources
+        .cluster_api
+        .api::<MachineHealthCheck>(&context.sources.client, check.namespace().as_deref());
     // The passes end with the API.
     let Some(checks) = api else { return Ok(()) };
     // Else its watch will soon be begun anew, which wakes the checker.

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use kube::core::DynamicObject;
 use remediator_api::views::Machine;
-use remediator_api::views::cluster_api::{FromClusterApi as _, Kind, Version};
+use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
 use remediator_core::checker::succeeded::{Failure, MachineHealth};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::verdict::UnhealthyReason;
@@ -31,7 +31,7 @@ fn gone() -> MachineHealth {
 }
 
 fn machine(version: Version, status: &Value) -> Machine {
-    let resource = version.resource(Kind::Machine);
+    let resource = version.resource::<Machine>();
     let object: DynamicObject = serde_json::from_value(json!({
         "apiVersion": resource.api_version, "kind": resource.kind,
         "metadata": {"name": "blue-0", "namespace": "metal"},

@@ -25,18 +25,12 @@ fn ipv4(text: &str) -> Option<IpAddr> {
 }
 
 /// Reads a list of ranges that may be missing.
-///
-/// # Errors
-/// Names the one that cannot be read.
 pub fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
     let texts = Option::<Vec<String>>::deserialize(deserializer)?;
     texts.unwrap_or_default().iter().map(|text| read(text)).collect()
 }
 
 /// Reads one range.
-///
-/// # Errors
-/// Names it when it cannot be read.
 pub fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpNet, D::Error> {
     read(&String::deserialize(deserializer)?)
 }

@@ -1,16 +1,43 @@
 //! Cluster.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
+use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
 
 use super::machine::Condition;
-use super::readiness;
+use super::{Version, readiness};
+use crate::views::{LabelsKept, Machine, narrow};
 use remediator_core::facts::NodeCondition;
 use remediator_core::health::target::ClusterState;
 use remediator_core::machine_api::MachineApi;
+
+/// A Cluster by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterKey {
+    /// Its namespace, which is that of its Machines, too.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl ClusterKey {
+    /// The Cluster in which the Node of a Machine is; `None`: the daemon's own.
+    pub fn of(machine: &Machine) -> Option<Self> {
+        Some(Self {
+            name: machine.cluster()?.to_owned(),
+            namespace: machine.namespace()?,
+        })
+    }
+}
+
+impl fmt::Display for ClusterKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
 
 /// A Cluster.
 #[derive(Clone, Debug)]
@@ -22,23 +49,21 @@ pub struct Cluster {
 }
 
 /// What is read of a Cluster, in either version.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Wire {
-    #[serde(default)]
     spec: Spec,
-    #[serde(default)]
     status: Option<Status>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Spec {
-    #[serde(default)]
     paused: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Status {
-    #[serde(default)]
     conditions: Vec<Condition>,
 }
 
@@ -58,7 +83,7 @@ pub(super) fn read(metadata: ObjectMeta, wire: Wire) -> Cluster {
 impl Cluster {
     /// Drops what no decision reads.
     pub fn narrow(&mut self) {
-        crate::views::narrow(&mut self.metadata, &[], crate::views::LabelsKept::Only(&[]));
+        narrow(&mut self.metadata, &[], LabelsKept::Only(&[]));
     }
 }
 
@@ -76,7 +101,7 @@ impl Resource for Cluster {
     }
 
     fn version((): &()) -> Cow<'_, str> {
-        super::Version::V1Beta2.as_str().into()
+        Version::V1Beta2.as_str().into()
     }
 
     fn plural((): &()) -> Cow<'_, str> {

@@ -8,61 +8,36 @@ use serde_json::Value;
 use crate::go_duration::DurationText;
 use crate::views::machine_health_check::{
     ClusterApiHealthCheck, MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus,
-    TemplateReference, limit, raw,
+    TemplateReference, UnhealthyConditionView, limit, raw,
 };
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::rules::{RawCondition, RawRules};
 
-/// What is read of v1beta1.
+/// What is read of either version.
 #[derive(Debug, Deserialize)]
-pub(super) struct V1Beta1 {
-    spec: V1Beta1Spec,
-    #[serde(default)]
+pub(super) struct Wire<Spec> {
+    spec: Spec,
     status: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct V1Beta1Spec {
-    #[serde(default)]
+pub(super) struct V1Beta1 {
     cluster_name: Option<String>,
     selector: LabelSelector,
     #[serde(default)]
-    unhealthy_conditions: Vec<TimedCondition>,
+    unhealthy_conditions: Vec<UnhealthyConditionView>,
     #[serde(default)]
-    unhealthy_machine_conditions: Vec<TimedCondition>,
-    #[serde(default)]
+    unhealthy_machine_conditions: Vec<UnhealthyConditionView>,
     max_unhealthy: Option<Value>,
-    #[serde(default)]
     unhealthy_range: Option<String>,
-    #[serde(default)]
     node_startup_timeout: Option<DurationText>,
-    #[serde(default)]
     remediation_template: Option<TemplateReference>,
 }
 
 #[derive(Debug, Deserialize)]
-struct TimedCondition {
-    #[serde(default, rename = "type")]
-    kind: String,
-    #[serde(default)]
-    status: String,
-    #[serde(default)]
-    timeout: DurationText,
-}
-
-/// What is read of v1beta2.
-#[derive(Debug, Deserialize)]
-pub(super) struct V1Beta2 {
-    spec: V1Beta2Spec,
-    #[serde(default)]
-    status: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct V1Beta2Spec {
-    #[serde(default)]
+pub(super) struct V1Beta2 {
     cluster_name: Option<String>,
     selector: LabelSelector,
     #[serde(default)]
@@ -72,13 +47,10 @@ struct V1Beta2Spec {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Checks {
-    #[serde(default)]
     node_startup_timeout_seconds: Option<i64>,
-    #[serde(default)]
     unhealthy_node_conditions: Vec<SecondsCondition>,
-    #[serde(default)]
     unhealthy_machine_conditions: Vec<SecondsCondition>,
 }
 
@@ -94,52 +66,45 @@ struct SecondsCondition {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Remediation {
-    #[serde(default)]
     trigger_if: TriggerIf,
-    #[serde(default)]
     template_ref: Option<TemplateReference>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct TriggerIf {
-    #[serde(default)]
     unhealthy_less_than_or_equal_to: Option<Value>,
-    #[serde(default)]
     unhealthy_in_range: Option<String>,
 }
 
-pub(super) fn read_v1beta1(metadata: ObjectMeta, wire: V1Beta1) -> MachineHealthCheck {
+pub(super) fn read_v1beta1(metadata: ObjectMeta, wire: Wire<V1Beta1>) -> MachineHealthCheck {
     let spec = wire.spec;
-    let timed = |conditions: Vec<TimedCondition>| {
-        let raw = conditions.into_iter().map(|condition| RawCondition {
-            kind: condition.kind,
-            status: condition.status,
-            timeout: condition.timeout.read(),
-        });
-        raw.collect()
-    };
+    let timed =
+        |conditions: &[UnhealthyConditionView]| conditions.iter().map(UnhealthyConditionView::raw).collect();
     let rules = RawRules {
         selector: raw(&spec.selector),
-        cluster_name: spec.cluster_name.clone(),
-        node_conditions: timed(spec.unhealthy_conditions),
-        machine_conditions: timed(spec.unhealthy_machine_conditions),
+        cluster_name: spec.cluster_name,
+        node_conditions: timed(&spec.unhealthy_conditions),
+        machine_conditions: timed(&spec.unhealthy_machine_conditions),
         node_startup_timeout: spec.node_startup_timeout.as_ref().map(DurationText::read),
         max_unhealthy: spec.max_unhealthy.as_ref().map(limit),
         unhealthy_range: spec.unhealthy_range,
     };
-    check(
+    let check = ClusterApiHealthCheck {
+        dialect: Dialect::ClusterApiV1Beta1,
+        rules,
+    };
+    health_check(
         (metadata, wire.status),
         spec.selector,
-        Dialect::ClusterApiV1Beta1,
-        rules,
         spec.remediation_template,
+        check,
     )
 }
 
-pub(super) fn read_v1beta2(metadata: ObjectMeta, wire: V1Beta2) -> MachineHealthCheck {
+pub(super) fn read_v1beta2(metadata: ObjectMeta, wire: Wire<V1Beta2>) -> MachineHealthCheck {
     let spec = wire.spec;
     let timed = |conditions: Vec<SecondsCondition>| {
         let raw = conditions.into_iter().map(|condition| RawCondition {
@@ -153,29 +118,30 @@ pub(super) fn read_v1beta2(metadata: ObjectMeta, wire: V1Beta2) -> MachineHealth
     let startup = checks.node_startup_timeout_seconds;
     let rules = RawRules {
         selector: raw(&spec.selector),
-        cluster_name: spec.cluster_name.clone(),
+        cluster_name: spec.cluster_name,
         node_conditions: timed(checks.unhealthy_node_conditions),
         machine_conditions: timed(checks.unhealthy_machine_conditions),
         node_startup_timeout: startup.map(|seconds| Ok(SignedDuration::from_secs(seconds))),
         max_unhealthy: trigger.unhealthy_less_than_or_equal_to.as_ref().map(limit),
         unhealthy_range: trigger.unhealthy_in_range.filter(|range| !range.is_empty()),
     };
-    let template = spec.remediation.template_ref;
-    check(
+    let check = ClusterApiHealthCheck {
+        dialect: Dialect::ClusterApiV1Beta2,
+        rules,
+    };
+    health_check(
         (metadata, wire.status),
         spec.selector,
-        Dialect::ClusterApiV1Beta2,
-        rules,
-        template,
+        spec.remediation.template_ref,
+        check,
     )
 }
 
-fn check(
+fn health_check(
     (metadata, status): (ObjectMeta, Option<Value>),
     selector: LabelSelector,
-    dialect: Dialect,
-    rules: RawRules,
     remediation_template: Option<TemplateReference>,
+    check: ClusterApiHealthCheck,
 ) -> MachineHealthCheck {
     MachineHealthCheck {
         status: Some(MachineHealthCheckStatus {
@@ -185,11 +151,9 @@ fn check(
         metadata,
         spec: MachineHealthCheckSpec {
             selector,
-            unhealthy_conditions: Vec::new(),
-            max_unhealthy: None,
-            node_startup_timeout: None,
             remediation_template,
-            cluster_api: Some(ClusterApiHealthCheck { dialect, rules }),
+            cluster_api: Some(check),
+            ..MachineHealthCheckSpec::default()
         },
     }
 }

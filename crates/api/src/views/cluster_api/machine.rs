@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
-use super::externally_remediated::is_awaited;
+use super::remediated::is_awaited;
 use super::{Version, readiness};
 use crate::views::lenient;
 use crate::views::machine::{
@@ -16,7 +16,6 @@ use remediator_core::facts::NodeCondition;
 #[derive(Debug, Deserialize)]
 pub(super) struct Wire {
     spec: Spec,
-    #[serde(default)]
     status: Option<Status>,
 }
 
@@ -24,45 +23,29 @@ pub(super) struct Wire {
 #[serde(rename_all = "camelCase")]
 struct Spec {
     cluster_name: String,
-    #[serde(default, rename = "providerID")]
+    #[serde(rename = "providerID")]
     provider_id: Option<String>,
-    #[serde(default)]
-    infrastructure_ref: Option<InfrastructureReference>,
-}
-
-/// v1beta1 has an ObjectReference, v1beta2 `apiGroup`, `kind` and `name`; the namespace is the Machine's.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InfrastructureReference {
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    name: String,
+    infrastructure_ref: Option<Infrastructure>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Status {
-    #[serde(default)]
     phase: Option<String>,
-    #[serde(default)]
     node_ref: Option<NodeReference>,
-    #[serde(default)]
     conditions: Vec<Condition>,
     /// v1beta1 only; in v1beta2 nothing is decided by its successor.
-    #[serde(default)]
     failure_reason: Option<String>,
-    #[serde(default)]
     failure_message: Option<String>,
     /// v1beta1 only: what the status of v1beta2 has that v1beta1 has not.
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient")]
     v1beta2: Option<Newer>,
 }
 
 /// Conditions in the form of v1beta2.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Newer {
-    #[serde(default)]
     conditions: Vec<Condition>,
 }
 
@@ -73,7 +56,6 @@ pub(super) struct Condition {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) status: String,
-    #[serde(default)]
     last_transition_time: Option<Time>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) reason: Option<String>,
@@ -91,20 +73,15 @@ impl From<Condition> for NodeCondition {
     }
 }
 
-fn said_of_health(condition: &Condition) -> SaidOfHealth {
-    SaidOfHealth {
-        status: condition.status.clone(),
-        reason: condition.reason.clone().unwrap_or_default(),
-        message: condition.message.clone().unwrap_or_default(),
-    }
-}
-
 pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machine {
     let status = wire.status.unwrap_or_default();
     let mut said = status.conditions.iter();
-    let health_check = said
-        .find(|one| one.kind == HEALTH_CHECK_SUCCEEDED)
-        .map(said_of_health);
+    let health_check = said.find(|one| one.kind == HEALTH_CHECK_SUCCEEDED);
+    let health_check = health_check.map(|condition| SaidOfHealth {
+        status: condition.status.clone(),
+        reason: condition.reason.clone().unwrap_or_default(),
+        message: condition.message.clone().unwrap_or_default(),
+    });
     let waits_for_external_remediation = match version {
         Version::V1Beta1 => is_awaited(&status.v1beta2.unwrap_or_default().conditions),
         Version::V1Beta2 => is_awaited(&status.conditions),
@@ -114,14 +91,10 @@ pub(super) fn read(version: Version, metadata: ObjectMeta, wire: Wire) -> Machin
         Version::V1Beta1 => (status.failure_reason, status.failure_message),
         Version::V1Beta2 => (None, None),
     };
-    let infrastructure = wire.spec.infrastructure_ref.map(|reference| Infrastructure {
-        kind: reference.kind,
-        name: reference.name,
-    });
     let cluster_api = ClusterApiMachine {
         version,
         cluster: wire.spec.cluster_name,
-        infrastructure,
+        infrastructure: wire.spec.infrastructure_ref,
         infrastructure_ready: readiness(&conditions, "InfrastructureReady"),
         conditions,
         health_check,

@@ -3,16 +3,12 @@
 //! Sources: cluster-api `api/core/v1beta1`, `api/core/v1beta2`.
 
 mod cluster;
-mod externally_remediated;
 mod health_check;
-mod key;
 mod machine;
-mod owner_remediated;
+mod remediated;
 
-pub use cluster::Cluster;
-pub use externally_remediated::taken_back as external_remediation_taken_back;
-pub use key::ClusterKey;
-pub use owner_remediated::asked as owner_asked;
+pub use cluster::{Cluster, ClusterKey};
+pub use remediated::{external_remediation_taken_back, owner_asked};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -52,50 +48,26 @@ impl Version {
     }
 
     /// How a kind of this version is asked for.
-    pub fn resource(self, kind: Kind) -> ApiResource {
-        let (kind, plural) = match kind {
-            Kind::Machine => ("Machine", "machines"),
-            Kind::MachineHealthCheck => ("MachineHealthCheck", "machinehealthchecks"),
-            Kind::Cluster => ("Cluster", "clusters"),
-        };
-        let kind = GroupVersionKind::gvk(MachineApi::ClusterApi.group(), self.as_str(), kind);
-        ApiResource::from_gvk_with_plural(&kind, plural)
+    pub fn resource<K: FromClusterApi>(self) -> ApiResource {
+        let kind = GroupVersionKind::gvk(MachineApi::ClusterApi.group(), self.as_str(), &K::kind(&()));
+        ApiResource::from_gvk_with_plural(&kind, &K::plural(&()))
     }
-}
-
-/// The kinds that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `Machine`.
-    Machine,
-    /// `MachineHealthCheck`.
-    MachineHealthCheck,
-    /// `Cluster`.
-    Cluster,
 }
 
 /// A kind of Cluster API that is read from what the server has of it.
 pub trait FromClusterApi: Resource<DynamicType = ()> + Sized {
-    /// Which.
-    const KIND: Kind;
-
     /// Reads an object of a version.
     fn read(version: Version, object: DynamicObject) -> Guarded<Self>;
 }
 
 impl FromClusterApi for Machine {
-    const KIND: Kind = Kind::Machine;
-
     fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
-        guarded(version, object, |metadata, wire| {
-            machine::read(version, metadata, wire)
-        })
+        let read = |metadata, wire| machine::read(version, metadata, wire);
+        guarded(version, object, read)
     }
 }
 
 impl FromClusterApi for MachineHealthCheck {
-    const KIND: Kind = Kind::MachineHealthCheck;
-
     fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
         match version {
             Version::V1Beta1 => guarded(version, object, health_check::read_v1beta1),
@@ -105,8 +77,6 @@ impl FromClusterApi for MachineHealthCheck {
 }
 
 impl FromClusterApi for Cluster {
-    const KIND: Kind = Kind::Cluster;
-
     fn read(version: Version, object: DynamicObject) -> Guarded<Self> {
         guarded(version, object, cluster::read)
     }
@@ -134,12 +104,10 @@ fn guarded<W: DeserializeOwned, K>(
 /// Whether a condition is True, and since when.
 fn readiness(conditions: &[NodeCondition], kind: &str) -> Readiness {
     let condition = conditions.iter().find(|condition| condition.kind == kind);
-    match condition.filter(|condition| condition.status == "True") {
-        Some(condition) => Readiness::Yes {
-            since: condition.since,
-        },
-        None => Readiness::No,
-    }
+    let condition = condition.filter(|condition| condition.status == "True");
+    condition.map_or(Readiness::No, |condition| Readiness::Yes {
+        since: condition.since,
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use jiff::SignedDuration;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::{Cluster, FromClusterApi, Kind, Version};
+use super::{Cluster, FromClusterApi, Version};
 use crate::guarded::Guarded;
 use crate::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::Lookup;
@@ -12,7 +12,7 @@ use remediator_core::health::target::Readiness;
 use remediator_core::machine_api::MachineApi;
 
 fn read<K: FromClusterApi>(version: Version, mut object: Value) -> Guarded<K> {
-    let resource = version.resource(K::KIND);
+    let resource = version.resource::<K>();
     object["apiVersion"] = json!(resource.api_version);
     object["kind"] = json!(resource.kind);
     let object: DynamicObject = serde_json::from_value(object).unwrap();
@@ -41,7 +41,7 @@ fn named(annotations: &Value, labels: &Value) -> Value {
 #[test]
 fn kinds_are_asked_for_in_the_version_that_is_served() {
     for version in Version::ALL {
-        let resource = version.resource(Kind::MachineHealthCheck);
+        let resource = version.resource::<MachineHealthCheck>();
         assert_eq!(
             resource.api_version,
             format!("cluster.x-k8s.io/{}", version.as_str())

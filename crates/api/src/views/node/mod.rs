@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -19,7 +20,7 @@ use remediator_core::journal::{SavedNode, SavedTaint};
 use remediator_core::machine_api::MachineApi;
 
 /// A Node.
-#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Resource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[resource(inherit = k8s_openapi::api::core::v1::Node)]
 pub struct Node {
     /// Metadata.
@@ -33,54 +34,31 @@ pub struct Node {
 }
 
 /// What is read of the spec.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeSpecView {
     /// Provider's name of the host.
-    #[serde(default, rename = "providerID")]
+    #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
     /// Taints.
-    #[serde(default)]
-    pub taints: Vec<TaintView>,
+    pub taints: Vec<Taint>,
     /// Cordoned.
-    #[serde(default)]
     pub unschedulable: bool,
     /// Ranges from which the Node's pods get their addresses.
-    #[serde(default, rename = "podCIDRs", deserialize_with = "cidr::list")]
+    #[serde(rename = "podCIDRs", deserialize_with = "cidr::list")]
     pub pod_cidrs: Vec<IpNet>,
 }
 
-/// One taint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaintView {
-    /// Key.
-    pub key: String,
-    /// Value.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub value: String,
-    /// Effect.
-    pub effect: String,
-    /// When a NoExecute taint was added.
-    #[serde(default, rename = "timeAdded", skip_serializing_if = "Option::is_none")]
-    pub time_added: Option<Time>,
-}
-
 /// What is read of the status.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct NodeStatusView {
     /// Conditions.
-    #[serde(default)]
     pub conditions: Vec<ConditionView>,
     /// What the kubelet says of its system.
-    #[serde(default)]
     pub node_info: NodeInfoView,
     /// Those of the addresses that are of type InternalIP.
-    #[serde(
-        default,
-        rename = "addresses",
-        deserialize_with = "internal_ips",
-        skip_serializing
-    )]
+    #[serde(rename = "addresses", deserialize_with = "internal_ips", skip_serializing)]
     pub internal_ips: Vec<IpAddr>,
 }
 
@@ -92,16 +70,13 @@ fn internal_ips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr
         kind: String,
         address: String,
     }
-    let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?;
-    let internal = addresses
-        .into_iter()
-        .flatten()
-        .filter(|one| one.kind == "InternalIP");
+    let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?.unwrap_or_default();
+    let internal = addresses.into_iter().filter(|one| one.kind == "InternalIP");
     Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
 }
 
 /// One condition.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
     /// Type.
@@ -110,34 +85,21 @@ pub struct ConditionView {
     /// Status.
     pub status: String,
     /// Written by the kubelet only.
-    #[serde(default)]
     pub last_heartbeat_time: Option<Time>,
     /// When the status changed.
-    #[serde(default)]
     pub last_transition_time: Option<Time>,
 }
 
 /// What is read of nodeInfo.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeInfoView {
     /// Changes with every boot.
-    #[serde(default, rename = "bootID")]
+    #[serde(rename = "bootID")]
     pub boot_id: String,
     /// SMBIOS system UUID.
-    #[serde(default, rename = "systemUUID")]
+    #[serde(rename = "systemUUID")]
     pub system_uuid: String,
-}
-
-impl ConditionView {
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self {
-            kind,
-            status,
-            last_heartbeat_time: _,
-            last_transition_time,
-        } = self;
-        *kind == other.kind && *status == other.status && *last_transition_time == other.last_transition_time
-    }
 }
 
 impl Node {
@@ -149,58 +111,40 @@ impl Node {
             keys::NODE_CLUSTER_NAMESPACE_ANNOTATION,
             keys::TAINTED_BY_ANNOTATION,
         ];
-        narrow(
-            &mut self.metadata,
-            &annotations,
-            LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS),
-        );
+        let labels = LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS);
+        narrow(&mut self.metadata, &annotations, labels);
         // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;
     }
 
     /// Whether this version says nothing else than another but that a kubelet reported once more.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
-        // Without `..`, so that a field that is read some day is compared, too.
-        let Self {
-            metadata,
-            spec,
-            status,
-        } = self;
-        let NodeStatusView {
-            conditions,
-            node_info,
-            internal_ips,
-        } = status;
-        let without_version = |metadata: &ObjectMeta| ObjectMeta {
-            resource_version: None,
-            ..metadata.clone()
-        };
-        let others = &other.status.conditions;
-        *spec == other.spec
-            && *node_info == other.status.node_info
-            && *internal_ips == other.status.internal_ips
-            && conditions.len() == others.len()
-            && conditions
-                .iter()
-                .zip(others)
-                .all(|(one, other)| one.says_the_same_as(other))
-            && without_version(metadata) == without_version(&other.metadata)
+        let mut same = self.clone();
+        same.metadata
+            .resource_version
+            .clone_from(&other.metadata.resource_version);
+        for (condition, other) in same.status.conditions.iter_mut().zip(&other.status.conditions) {
+            condition
+                .last_heartbeat_time
+                .clone_from(&other.last_heartbeat_time);
+        }
+        same == *other
     }
 
     /// What decisions are based on.
     pub fn facts(&self) -> facts::Node {
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let conditions = self.status.conditions.iter();
+        let roles = keys::CONTROL_PLANE_NODE_LABELS;
         facts::Node {
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
             resource_version: self.resource_version().unwrap_or_default(),
             machine_link: self.machine_link(MachineApi::OpenShift),
-            provider_id: self.spec.provider_id.clone().filter(|id| !id.is_empty()),
-            system_uuid: Some(self.status.node_info.system_uuid.clone()).filter(|uuid| !uuid.is_empty()),
-            boot_id: Some(self.status.node_info.boot_id.clone()).filter(|id| !id.is_empty()),
-            control_plane: keys::CONTROL_PLANE_NODE_LABELS
-                .iter()
-                .any(|role| self.labels().contains_key(*role)),
+            provider_id: self.spec.provider_id.as_ref().and_then(given),
+            system_uuid: given(&self.status.node_info.system_uuid),
+            boot_id: given(&self.status.node_info.boot_id),
+            control_plane: roles.iter().any(|role| self.labels().contains_key(*role)),
             conditions: conditions
                 .map(|condition| NodeCondition {
                     kind: condition.kind.clone(),
@@ -229,21 +173,14 @@ impl Node {
 
     /// The newest heartbeat of any condition.
     pub fn heartbeat(&self) -> Option<Timestamp> {
-        self.status
-            .conditions
-            .iter()
-            .filter_map(|condition| condition.last_heartbeat_time.as_ref())
-            .map(|time| time.0)
-            .max()
+        let conditions = self.status.conditions.iter();
+        let heartbeats = conditions.filter_map(|condition| condition.last_heartbeat_time.as_ref());
+        heartbeats.map(|time| time.0).max()
     }
 
     fn out_of_service(&self) -> OutOfService {
-        if !self
-            .spec
-            .taints
-            .iter()
-            .any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT)
-        {
+        let mut taints = self.spec.taints.iter();
+        if !taints.any(|taint| taint.key == keys::OUT_OF_SERVICE_TAINT) {
             return OutOfService::No;
         }
         match self.annotations().get(keys::TAINTED_BY_ANNOTATION) {
@@ -255,21 +192,17 @@ impl Node {
     /// What has to be given back to a Node that was deleted. Only meaningful on a Node that was not
     /// narrowed.
     pub fn saved(&self) -> SavedNode {
-        let taints = self
-            .spec
-            .taints
-            .iter()
-            .filter(|taint| !is_lifecycle_taint(&taint.key));
+        let taints = self.spec.taints.iter();
+        let taints = taints.filter(|taint| !is_lifecycle_taint(&taint.key));
+        let taints = taints.map(|taint| SavedTaint {
+            key: taint.key.clone(),
+            value: taint.value.clone().unwrap_or_default(),
+            effect: taint.effect.clone(),
+        });
         SavedNode {
             labels: self.labels().clone(),
             annotations: kept_annotations(self.annotations()),
-            taints: taints
-                .map(|taint| SavedTaint {
-                    key: taint.key.clone(),
-                    value: taint.value.clone(),
-                    effect: taint.effect.clone(),
-                })
-                .collect(),
+            taints: taints.collect(),
             unschedulable: self.spec.unschedulable,
         }
     }

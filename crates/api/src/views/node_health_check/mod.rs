@@ -4,16 +4,16 @@
 #[cfg(test)]
 mod tests;
 
-use kube::{CustomResource, ResourceExt as _};
+use kube::{CustomResource, Resource as _, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::lenient;
-use crate::go_duration::DurationText;
+use super::machine_health_check::{TemplateReference, UnhealthyConditionView};
 use remediator_core::facts::Lookup;
 use remediator_core::health::{HealthCheck, UnhealthyCondition};
 
 /// What is read of the spec.
-#[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
+#[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
 #[kube(
     group = "remediation.medik8s.io",
     version = "v1alpha1",
@@ -22,50 +22,26 @@ use remediator_core::health::{HealthCheck, UnhealthyCondition};
     status = "NodeHealthCheckStatus",
     schema = "disabled"
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct NodeHealthCheckSpec {
     /// Any of these makes a Node unhealthy. The API server fills in Ready=False and Ready=Unknown for 300 s.
-    #[serde(default)]
     pub unhealthy_conditions: Vec<UnhealthyConditionView>,
     /// Who asked for a pause, and why; any entry pauses.
-    #[serde(default)]
     pub pause_requests: Vec<String>,
     /// What it makes requests from.
-    #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
     /// The same, one after another.
-    #[serde(default)]
     pub escalating_remediations: Vec<EscalatingRemediation>,
 }
 
 /// One rung of a ladder.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct EscalatingRemediation {
     /// Its place; the least comes first.
-    #[serde(default)]
     pub order: i64,
     /// What it makes requests from.
-    #[serde(default)]
     pub remediation_template: Option<TemplateReference>,
-}
-
-/// A reference to a template, as far as it tells whose it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TemplateReference {
-    /// `group/version`.
-    #[serde(default)]
-    pub api_version: String,
-    /// Kind.
-    #[serde(default)]
-    pub kind: String,
-    /// Namespace.
-    #[serde(default)]
-    pub namespace: String,
-    /// Name.
-    #[serde(default)]
-    pub name: String,
 }
 
 /// What is read of the status.
@@ -89,19 +65,6 @@ pub struct NodeHealthCheckCondition {
     pub reason: String,
 }
 
-/// One unhealthy condition.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct UnhealthyConditionView {
-    /// Condition type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Condition status.
-    pub status: String,
-    /// For how long, in Go's syntax.
-    pub duration: DurationText,
-}
-
 impl NodeHealthCheck {
     /// What it makes requests from, in the order in which it does.
     /// Source: medik8s/node-healthcheck-operator `internal/controller/resources/templates.go`,
@@ -109,9 +72,8 @@ impl NodeHealthCheck {
     pub fn templates(&self) -> Vec<&TemplateReference> {
         let mut ladder: Vec<&EscalatingRemediation> = self.spec.escalating_remediations.iter().collect();
         ladder.sort_by_key(|rung| rung.order);
-        let ladder = ladder
-            .into_iter()
-            .filter_map(|rung| rung.remediation_template.as_ref());
+        let ladder = ladder.into_iter();
+        let ladder = ladder.filter_map(|rung| rung.remediation_template.as_ref());
         self.spec.remediation_template.iter().chain(ladder).collect()
     }
 
@@ -144,7 +106,7 @@ impl NodeHealthCheck {
         let name = self.name_any();
         let mut conditions = Vec::new();
         for condition in &self.spec.unhealthy_conditions {
-            let read = condition.duration.read();
+            let read = condition.timeout.read();
             let Some(timeout) = read.ok().filter(|timeout| !timeout.is_negative()) else {
                 let detail = format!(
                     "spec.unhealthyConditions[].duration of NodeHealthCheck {name} has to be a duration such as 5m"
@@ -173,7 +135,6 @@ impl NodeHealthCheck {
 impl TemplateReference {
     /// Whether it is one of ours.
     pub fn is_ours(&self) -> bool {
-        use kube::Resource as _;
         let group = self.api_version.split('/').next().unwrap_or_default();
         let kind = crate::PowerCycleRemediationTemplate::kind(&());
         group == crate::GROUP && self.kind == kind

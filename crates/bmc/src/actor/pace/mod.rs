@@ -1,8 +1,5 @@
-//! How hard one BMC may be asked. Every time is an argument of what decides.
-//!
-//! BMCs are slow computers with few sessions; polling them hard makes them fail (ironic-image issue
-//! 688, siderolabs/omni issue 785), and one that has stopped answering should not be asked by
-//! everybody in turn for as long as each is prepared to wait.
+//! How hard one BMC may be asked: polling one hard makes it fail (ironic-image issue 688, siderolabs/omni issue
+//! 785), and one that has stopped answering should not be asked by everybody in turn.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +12,7 @@ use tokio::time::Instant;
 /// Between the beginnings of two reads of one system.
 pub(super) const READ_SPACING: Duration = Duration::from_secs(1);
 /// Between the beginnings of two power commands to one BMC. openstack/ironic keeps IPMI commands
-/// 5 s apart (`[ipmi] min_command_interval`); one that is over an open session is no login.
+/// 5 s apart (`[ipmi] min_command_interval`), but each of them logs in.
 pub(super) const COMMAND_SPACING: Duration = Duration::from_secs(1);
 /// Failures in a row after which the circuit opens.
 const TOLERATED: u32 = 3;
@@ -23,33 +20,31 @@ const TOLERATED: u32 = 3;
 const FIRST_REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_mins(5);
 /// How long a peer that failed to prove who it is keeps a BMC from being spoken to over a protocol that proves
-/// less. Remediations ask again after two minutes at the latest, so one that stays is not forgotten.
+/// less. Remediations ask again after two minutes at the latest.
 const DOUBT: Duration = Duration::from_mins(10);
 /// The longest that a `Retry-After` is obeyed.
 const LONGEST_WISH: Duration = Duration::from_mins(1);
 
-/// What is remembered of one BMC between two orders, whoever gives them.
+/// What is remembered of one BMC between two requests. Every time is an argument.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     last_command: Option<Instant>,
     /// Until when the BMC asked to be left alone.
     left_alone_until: Option<Instant>,
-    /// Failures in a row to be reached at all.
+    /// Failures in a row to be reached at all, and when the last was.
     failures: u32,
-    /// When the last of them was.
     failed_at: Option<Instant>,
     /// Until when a command may still arrive that was sent in a conversation which is over.
     command_under_way_until: Option<Instant>,
-    /// When somebody last answered who may be another.
+    /// When a peer last failed to prove who it is.
     doubted_at: Option<Instant>,
 }
 
-/// The same, as an actor, its conversations and their successors share it.
+/// A [`Pace`] that an actor, its conversations and their successors share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedPace(Arc<Mutex<Pace>>);
 
 impl SharedPace {
-    /// Looks at it now.
     pub(super) fn with<Answer>(&self, look: impl FnOnce(&mut Pace, Instant) -> Answer) -> Answer {
         let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         look(&mut pace, Instant::now())
@@ -57,22 +52,20 @@ impl SharedPace {
 }
 
 impl Pace {
-    /// The earliest time of a command, by the commands before it.
+    /// The earliest time of the next command.
     pub(super) fn command_at(&self, now: Instant) -> Instant {
         not_before(self.last_command, COMMAND_SPACING, now)
     }
 
-    /// Notes that a command is sent now.
     pub(super) fn note_command(&mut self, now: Instant) {
         self.last_command = Some(now);
     }
 
-    /// Notes that a conversation is over in which a command was sent that may arrive until then.
+    /// Notes that a command which was sent in an ended conversation may arrive until then.
     pub(super) fn note_under_way(&mut self, until: Instant) {
         self.command_under_way_until = self.command_under_way_until.max(Some(until));
     }
 
-    /// Whether such a command may still arrive.
     pub(super) fn is_command_under_way(&self, now: Instant) -> bool {
         self.command_under_way_until.is_some_and(|until| now < until)
     }
@@ -82,7 +75,7 @@ impl Pace {
         self.doubted_at = doubt.then_some(now);
     }
 
-    /// Whether somebody else may have answered not long ago. Silence after that is not what it seems.
+    /// Whether an impostor may have answered not long ago. Silence after that is not what it seems.
     pub(super) fn is_doubted(&self, now: Instant) -> bool {
         let since = self.doubted_at.map(|at| now.saturating_duration_since(at));
         since.is_some_and(|since| since <= DOUBT)
@@ -90,8 +83,7 @@ impl Pace {
 
     /// How much longer the BMC wants to be left alone.
     pub(super) fn wants_rest(&self, now: Instant) -> Option<Duration> {
-        let until = self.left_alone_until?;
-        until.checked_duration_since(now).filter(|left| !left.is_zero())
+        left(self.left_alone_until?, now)
     }
 
     /// Notes a `Retry-After` of the BMC; more than a minute is not obeyed.
@@ -99,15 +91,11 @@ impl Pace {
         self.left_alone_until = now.checked_add(wish.min(LONGEST_WISH));
     }
 
-    /// How much longer the circuit is open: nobody but who brings a host back asks this BMC.
+    /// How much longer the circuit is open: only remediations ask this BMC.
     pub(super) fn open_for(&self, now: Instant) -> Option<Duration> {
         let surplus = self.failures.checked_sub(TOLERATED)?;
-        let rest = FIRST_REST
-            .checked_mul(1_u32.checked_shl(surplus.min(8)).unwrap_or(u32::MAX))
-            .unwrap_or(LONGEST_REST)
-            .min(LONGEST_REST);
-        let until = self.failed_at?.checked_add(rest)?;
-        until.checked_duration_since(now).filter(|left| !left.is_zero())
+        let rest = FIRST_REST.saturating_mul(2_u32.saturating_pow(surplus.min(8)));
+        left(self.failed_at?.checked_add(rest.min(LONGEST_REST))?, now)
     }
 
     /// Notes that the BMC could not be reached or did not answer.
@@ -124,15 +112,18 @@ impl Pace {
 
     /// Whether there is nothing worth remembering.
     pub(super) fn is_blank(&self, now: Instant) -> bool {
-        let forgotten = |at: Option<Instant>| {
-            at.is_none_or(|at| now.saturating_duration_since(at) > LONGEST_REST.saturating_mul(2))
-        };
+        let long = LONGEST_REST.saturating_mul(2);
+        let forgotten = |at: Option<Instant>| at.is_none_or(|at| now.saturating_duration_since(at) > long);
         forgotten(self.failed_at)
             && forgotten(self.last_command)
             && self.wants_rest(now).is_none()
             && !self.is_command_under_way(now)
             && !self.is_doubted(now)
     }
+}
+
+fn left(until: Instant, now: Instant) -> Option<Duration> {
+    until.checked_duration_since(now).filter(|left| !left.is_zero())
 }
 
 /// `spacing` after `last`, but not before now.

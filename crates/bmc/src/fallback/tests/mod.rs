@@ -11,10 +11,9 @@ use bmc_simulator::{BootSequence, Command, Event, Fault, Host, HostSpec, IpmiSpe
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::IpmiFallback;
 use crate::{
     AllowedNetworks, AuthMethod, Bmc, BmcTarget, CommandAnswer, Credentials, Deadlines, Protocol,
-    ServerTrust, TransportSecurity,
+    ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
@@ -57,9 +56,7 @@ fn target(host: &Host) -> BmcTarget {
         expected_uuid: Some(SystemUuid::parse(host.system_uuid()).unwrap()),
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish, Protocol::Ipmi],
-        fallback: Some(IpmiFallback {
-            port: host.ipmi_address().map_or(623, |address| address.port()),
-        }),
+        fallback: Some(host.ipmi_address().map_or(623, |address| address.port())),
         minimum_transport: TransportSecurity::VerifiedTls,
     }
 }
@@ -127,7 +124,7 @@ async fn a_silent_redfish_service_is_read_and_commanded_over_ipmi() {
             "{why}"
         );
         let connections = host.counters().tcp_connections;
-        let off = bmc.power_off(soon()).await;
+        let off = bmc.command(Verb::PowerOff, soon()).await;
         assert!(matches!(off, Ok(CommandAnswer::Accepted)), "{fault:?} {off:?}");
         host.wait_for(|now| now.truth.on_to_off == 1).await.unwrap();
         let second = bmc.read().await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bmc_simulator::{CertificateDefect, Fault, Host, HostSpec, Simulator, Stage};
 
 use super::{commands, datagrams, each, one, soon, target};
-use crate::{Bmc, BmcError, BmcTarget, Bmcs, Credentials, Deadlines, IpmiError, Protocol, Urgency};
+use crate::{Bmc, BmcError, BmcTarget, Bmcs, Credentials, Deadlines, IpmiError, Protocol, Urgency, Verb};
 use remediator_core::identity::SystemUuid;
 
 /// For a BMC that answers: however slow this machine is, that is not taken for silence.
@@ -49,7 +49,7 @@ async fn whatever_is_an_answer_does_not_lead_to_ipmi() {
                     .is_err_and(|error| !matches!(error, BmcError::FallbackFailed { .. })),
             "{fault:?} {read:?}"
         );
-        let _ = bmc.power_off(soon()).await;
+        let _ = bmc.command(Verb::PowerOff, soon()).await;
         let _ = bmc.close().await;
         assert_eq!(datagrams(host), 0, "{fault:?}");
     })
@@ -71,7 +71,7 @@ async fn without_both_permissions_nothing_is_sent_over_ipmi() {
     for target in [not_asked_for, not_allowed] {
         let mut bmc = connect(target).await;
         let error = bmc.read().await.unwrap_err();
-        assert!(matches!(error, BmcError::Unreachable { .. }), "{error}");
+        assert!(matches!(error, BmcError::Unreachable(_)), "{error}");
     }
     assert_eq!(datagrams(&host), 0);
 }
@@ -90,7 +90,10 @@ async fn what_is_no_help_over_ipmi_is_named_beside_the_silence() {
     assert!(matches!(&**ipmi, BmcError::IdentityMismatch { expected: uuid, .. } if *uuid == expected(&host)));
     assert!(error.is_silence() && error.to_string().ends_with('.'), "{error}");
     // Whom nothing proves is not commanded.
-    assert!(matches!(bmc.power_off(soon()).await, Err(BmcError::NotRead)));
+    assert!(matches!(
+        bmc.command(Verb::PowerOff, soon()).await,
+        Err(BmcError::NotRead)
+    ));
     assert_eq!(host.counters().ipmi.chassis_control, 0);
     assert!(host.snapshot().ipmi.is_none_or(|ipmi| ipmi.sessions.is_empty()));
 
@@ -103,7 +106,7 @@ async fn what_is_no_help_over_ipmi_is_named_beside_the_silence() {
     let error = connect(nobody).await.read().await.unwrap_err();
     assert_eq!(datagrams(&host), before);
     assert!(
-        matches!(&error, BmcError::FallbackFailed { ipmi, .. } if matches!(**ipmi, BmcError::GuidUnproven { .. }))
+        matches!(&error, BmcError::FallbackFailed { ipmi, .. } if matches!(**ipmi, BmcError::GuidUnproven(_)))
     );
 
     let before = datagrams(&host);
@@ -133,7 +136,7 @@ async fn what_is_no_help_over_ipmi_is_named_beside_the_silence() {
     let error = connect(with_wrong).await.read().await.unwrap_err();
     assert!(
         matches!(&error, BmcError::FallbackFailed { ipmi, .. }
-            if matches!(**ipmi, BmcError::Ipmi(IpmiError::LoginRejected { .. }))),
+            if matches!(**ipmi, BmcError::Ipmi(IpmiError::LoginRejected(_)))),
         "{error}"
     );
 }
@@ -171,7 +174,10 @@ async fn a_host_that_is_another_one_all_of_a_sudden_is_not_commanded() {
     host.wait_for(|now| now.bmc == Stage::Up).await.unwrap();
     let read = bmc.read().await;
     assert!(matches!(read, Err(BmcError::FallbackFailed { .. })), "{read:?}");
-    assert!(matches!(bmc.power_off(soon()).await, Err(BmcError::NotRead)));
+    assert!(matches!(
+        bmc.command(Verb::PowerOff, soon()).await,
+        Err(BmcError::NotRead)
+    ));
     assert_eq!(commands(&host), []);
 }
 
@@ -182,10 +188,10 @@ async fn silence_after_a_failure_of_tls_does_not_lead_to_ipmi_until_redfish_has_
     let line = Bmcs::default().line(target(&host), Urgency::Remediation);
     host.inject(Fault::Certificate(CertificateDefect::SelfSigned))
         .unwrap();
-    assert!(matches!(line.read().await, Err(BmcError::Tls { .. })));
+    assert!(matches!(line.read().await, Err(BmcError::Tls(_))));
     host.set_faults(vec![Fault::RefuseConnections.into()]).unwrap();
-    assert!(matches!(line.read().await, Err(BmcError::Unreachable { .. })));
-    assert!(matches!(line.inspect().await, Err(BmcError::Unreachable { .. })));
+    assert!(matches!(line.read().await, Err(BmcError::Unreachable(_))));
+    assert!(matches!(line.inspect().await, Err(BmcError::Unreachable(_))));
     assert_eq!(datagrams(&host), 0);
 
     host.clear_faults();

@@ -10,11 +10,8 @@ mod tests;
 
 use remediator_core::identity::{SystemUuid, UnusableUuid};
 
-/// The GUID as the text of a UUID; `None` where the BMC has none to give.
-///
-/// The order in which it is the expected UUID wins: 16 bytes do not match by accident. Else it is
-/// the first order in which it carries a version (RFC 9562, section 4.2) that is in use, in
-/// ipmitool's order of precedence.
+/// The GUID as the text of a UUID; `None` where the BMC has none to give. The order in which it is the expected
+/// UUID wins, else the first, in ipmitool's precedence, in which it carries a version in use (RFC 9562, 4.2).
 pub(super) fn uuid_of(bytes: [u8; 16], expected: Option<&SystemUuid>) -> Option<String> {
     if bytes == [0; 16] {
         return None;

@@ -11,11 +11,11 @@ async fn a_remediation_costs_one_exchange_a_step_and_six_for_its_session() {
     for suite in [17, 3] {
         let (_simulator, host, mut bmc) = begin(IpmiSpec::new().cipher_suites([suite])).await;
         let first = bmc.read().await.unwrap();
-        let accepted = bmc.power_off(soon()).await.unwrap();
+        let accepted = bmc.command(Verb::PowerOff, soon()).await.unwrap();
         assert!(matches!(accepted, CommandAnswer::Accepted));
         assert_eq!(host.truth().power, Power::Off);
         let off = [bmc.read().await.unwrap(), bmc.read().await.unwrap()];
-        bmc.power_on(soon()).await.unwrap();
+        bmc.command(Verb::PowerOn, soon()).await.unwrap();
         let last = bmc.read().await.unwrap();
 
         assert_eq!(
@@ -90,16 +90,16 @@ async fn closing_what_was_never_opened_says_nothing() {
 #[tokio::test]
 async fn a_command_needs_a_successful_reading_and_time() {
     let (_simulator, host, mut bmc) = begin(IpmiSpec::new()).await;
-    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
+    assert_eq!(bmc.command(Verb::PowerOff, soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
     host.inject(IpmiFault::Busy.on(RequestClass::IpmiChassisStatus).times(1))
         .unwrap();
     let busy = bmc.read().await.unwrap_err();
     assert!(busy.is_transient(), "{busy}");
     assert_fit_to_show(&busy);
-    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
+    assert_eq!(bmc.command(Verb::PowerOff, soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
-    let late = bmc.power_off(tokio::time::Instant::now()).await;
+    let late = bmc.command(Verb::PowerOff, tokio::time::Instant::now()).await;
     assert_eq!(late, Err(BmcError::TooLate));
     assert_eq!(commands(&host), 0);
 }
@@ -119,7 +119,7 @@ async fn a_command_that_is_lost_is_not_sent_again_and_its_outcome_is_unknown() {
         assert_eq!(host.counters().ipmi.chassis_control, 1);
         assert_eq!(commands(&host), executed);
         // A command has nothing to stand on before the next reading.
-        assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
+        assert_eq!(bmc.command(Verb::PowerOff, soon()).await, Err(BmcError::NotRead));
         host.clear_faults();
         let reading = bmc.read().await.unwrap();
         let expected = [PowerState::On, PowerState::Off][executed];
@@ -135,7 +135,7 @@ async fn a_busy_bmc_refuses_a_command_and_takes_it_later() {
     bmc.read().await.unwrap();
     host.inject(IpmiFault::Busy.on(RequestClass::IpmiChassisControl).times(1))
         .unwrap();
-    let answer = bmc.power_off(soon()).await.unwrap();
+    let answer = bmc.command(Verb::PowerOff, soon()).await.unwrap();
     let CommandAnswer::Refused {
         class: Refusal::Busy,
         text,
@@ -146,7 +146,7 @@ async fn a_busy_bmc_refuses_a_command_and_takes_it_later() {
     };
     assert!(text.contains("0xc0"), "{text}");
     assert_eq!(host.truth().power, Power::On);
-    bmc.power_off(soon()).await.unwrap();
+    bmc.command(Verb::PowerOff, soon()).await.unwrap();
     assert_eq!(host.truth().power, Power::Off);
 }
 
@@ -165,7 +165,7 @@ async fn another_hosts_bmc_is_not_commanded() {
         reading.uuid.as_deref(),
         Some("ffeeddcc-bbaa-4988-9766-554433221100")
     );
-    let error = bmc.power_off(soon()).await.unwrap_err();
+    let error = bmc.command(Verb::PowerOff, soon()).await.unwrap_err();
     assert_eq!(error.reason(), "BmcIdentityMismatch");
     assert_eq!(host.counters().ipmi.chassis_control, 0);
 }

@@ -7,7 +7,7 @@ use bmc_simulator::{Command, Event, Host, Power};
 
 use super::relay::Relay;
 use super::*;
-use crate::{Bmcs, CommandAnswer, Urgency, Verb};
+use crate::{Bmcs, CommandAnswer, Urgency};
 use remediator_core::power::PowerState;
 
 async fn through_a_relay() -> (Simulator, Host, Relay, Bmc) {
@@ -46,7 +46,7 @@ async fn a_power_off_that_arrives_after_the_next_power_on_is_not_executed() {
     let unknown = unanswered_power_off(&mut bmc).await;
     assert!(unknown.may_have_been_executed(), "{unknown}");
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
-    let answer = bmc.power_on(soon()).await.unwrap();
+    let answer = bmc.command(Verb::PowerOn, soon()).await.unwrap();
     assert!(matches!(answer, CommandAnswer::Accepted));
 
     assert_eq!(delivered_and_discarded(&host, &relay, &mut bmc).await, (1, 1));
@@ -65,14 +65,14 @@ async fn no_command_is_sent_while_an_earlier_one_may_still_arrive() {
     relay.cut_known_clients();
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
 
-    let error = bmc.power_on(soon()).await.unwrap_err();
+    let error = bmc.command(Verb::PowerOn, soon()).await.unwrap_err();
     assert_eq!(error.reason(), "BmcCommandUnderWay");
     assert!(!error.may_have_been_executed() && error.is_transient());
     assert_fit_to_show(&error);
     assert_eq!(commands(&host), 0);
 
     relay.mend();
-    let answer = bmc.power_on(soon()).await.unwrap();
+    let answer = bmc.command(Verb::PowerOn, soon()).await.unwrap();
     assert!(matches!(answer, CommandAnswer::Accepted));
     assert_eq!((commands(&host), sessions(&host)), (1, 1));
 }
@@ -82,10 +82,10 @@ async fn a_command_that_was_given_up_by_its_caller_counts_as_unanswered() {
     let (_simulator, host, relay, mut bmc) = through_a_relay().await;
     bmc.read().await.unwrap();
     relay.hold_next();
-    let given_up = tokio::time::timeout(Duration::from_millis(50), bmc.power_off(soon())).await;
+    let given_up = tokio::time::timeout(Duration::from_millis(50), bmc.command(Verb::PowerOff, soon())).await;
     assert!(given_up.is_err());
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
-    bmc.power_on(soon()).await.unwrap();
+    bmc.command(Verb::PowerOn, soon()).await.unwrap();
 
     assert_eq!(delivered_and_discarded(&host, &relay, &mut bmc).await, (1, 1));
     assert_eq!((power_offs(&host), host.truth().power), (0, Power::On));
@@ -96,9 +96,9 @@ async fn a_power_off_that_the_network_repeats_is_executed_once() {
     let (_simulator, host, relay, mut bmc) = through_a_relay().await;
     bmc.read().await.unwrap();
     relay.copy_next();
-    bmc.power_off(soon()).await.unwrap();
+    bmc.command(Verb::PowerOff, soon()).await.unwrap();
     assert_eq!(bmc.read().await.unwrap().power, PowerState::Off);
-    bmc.power_on(soon()).await.unwrap();
+    bmc.command(Verb::PowerOn, soon()).await.unwrap();
 
     assert_eq!(delivered_and_discarded(&host, &relay, &mut bmc).await, (1, 1));
     assert_eq!((power_offs(&host), host.truth().power), (1, Power::On));

@@ -195,7 +195,10 @@ async fn the_privilege_asked_for_is_operator_or_what_the_address_says() {
 
     let mut bmc = connect(target("?privilegelevel=USER")).await;
     assert_eq!(bmc.read().await.unwrap().power, PowerState::On);
-    assert_eq!(bmc.power_off(soon()).await.unwrap_err().reason(), "BmcForbidden");
+    assert_eq!(
+        bmc.command(Verb::PowerOff, soon()).await.unwrap_err().reason(),
+        "BmcForbidden"
+    );
     bmc.close().await.unwrap();
 
     let limits = host.journal();

@@ -16,7 +16,7 @@ use bmc_simulator::{Event, Host, HostSpec, IpmiSpec, Simulator};
 
 use crate::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Driver, Protocol,
-    ServerTrust, TransportSecurity,
+    ServerTrust, TransportSecurity, Verb,
 };
 use remediator_core::identity::SystemUuid;
 
@@ -126,7 +126,7 @@ fn deadlines(bmc: &mut Bmc) -> &mut Deadlines {
 /// What a power-off comes to that is not answered. What is said after it has as much time as before.
 async fn unanswered_power_off(bmc: &mut Bmc) -> BmcError {
     let usual = std::mem::replace(&mut deadlines(bmc).request, UNANSWERED);
-    let unknown = bmc.power_off(soon()).await.unwrap_err();
+    let unknown = bmc.command(Verb::PowerOff, soon()).await.unwrap_err();
     deadlines(bmc).request = usual;
     unknown
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::ipmi::crypto::{CipherSuite, SessionKeys};
-use crate::ipmi::window::Window;
+use crate::ipmi::session::Window;
 use crate::ipmi::{read_datagram, wire};
 
 /// Datagrams of BMCs, and what the fuzzer made of them.

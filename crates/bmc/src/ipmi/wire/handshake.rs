@@ -1,29 +1,6 @@
 //! The messages that open a session (IPMI 2.0, sections 13.17 to 13.23).
 
-use super::reader::Reader;
-use super::{Malformed, PayloadType, outside};
-
-/// RMCP+ Open Session Request (table 13-9), with exactly one proposal for each algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ipmi) struct OpenSession {
-    pub(in crate::ipmi) tag: u8,
-    /// Highest privilege that the session will ask for.
-    pub(in crate::ipmi) privilege: u8,
-    pub(in crate::ipmi) console_id: u32,
-    /// Authentication, integrity, confidentiality (tables 13-17 to 13-19).
-    pub(in crate::ipmi) algorithms: [u8; 3],
-}
-
-/// RAKP Message 1 (table 13-11).
-#[derive(Clone, Copy, Debug)]
-pub(in crate::ipmi) struct Rakp1<'a> {
-    pub(in crate::ipmi) tag: u8,
-    pub(in crate::ipmi) managed_id: u32,
-    pub(in crate::ipmi) random: &'a [u8; 16],
-    pub(in crate::ipmi) role: u8,
-    /// At most 16 bytes.
-    pub(in crate::ipmi) name: &'a [u8],
-}
+use super::{Malformed, PayloadType, Reader, outside};
 
 /// What the answers to all three requests begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +13,6 @@ pub(in crate::ipmi) struct Reply<'a> {
     pub(in crate::ipmi) rest: &'a [u8],
 }
 
-/// What follows in an RMCP+ Open Session Response that agrees (table 13-10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ipmi) struct Accepted {
-    pub(in crate::ipmi) managed_id: u32,
-    pub(in crate::ipmi) algorithms: [u8; 3],
-}
-
 /// What follows in RAKP Message 2 (table 13-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ipmi) struct Rakp2<'a> {
@@ -52,28 +22,29 @@ pub(in crate::ipmi) struct Rakp2<'a> {
     pub(in crate::ipmi) code: &'a [u8],
 }
 
-/// Writes an Open Session Request.
-pub(in crate::ipmi) fn open_session(message: &OpenSession) -> Vec<u8> {
-    let mut payload = vec![message.tag, message.privilege, 0, 0];
-    payload.extend(message.console_id.to_le_bytes());
-    for (kind, number) in (0_u8..).zip(message.algorithms) {
+/// RMCP+ Open Session Request (table 13-9): the highest privilege that the session will ask for, and exactly one
+/// proposal for each of authentication, integrity and confidentiality (tables 13-17 to 13-19).
+pub(in crate::ipmi) fn open_session(tag: u8, privilege: u8, console_id: u32, algorithms: [u8; 3]) -> Vec<u8> {
+    let mut payload = vec![tag, privilege, 0, 0];
+    payload.extend(console_id.to_le_bytes());
+    for (kind, number) in (0_u8..).zip(algorithms) {
         payload.extend([kind, 0, 0, 8, number, 0, 0, 0]);
     }
     outside(PayloadType::OpenSessionRequest, &payload)
 }
 
-/// Writes RAKP Message 1.
-pub(in crate::ipmi) fn rakp1(message: &Rakp1<'_>) -> Vec<u8> {
-    let mut payload = vec![message.tag, 0, 0, 0];
-    payload.extend(message.managed_id.to_le_bytes());
-    payload.extend(message.random);
-    let length = u8::try_from(message.name.len()).unwrap_or(u8::MAX);
-    payload.extend([message.role, 0, 0, length]);
-    payload.extend(message.name);
+/// RAKP Message 1 (table 13-11). The name has at most 16 bytes.
+pub(in crate::ipmi) fn rakp1(tag: u8, managed_id: u32, random: &[u8; 16], role: u8, name: &[u8]) -> Vec<u8> {
+    let mut payload = vec![tag, 0, 0, 0];
+    payload.extend(managed_id.to_le_bytes());
+    payload.extend(random);
+    let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
+    payload.extend([role, 0, 0, length]);
+    payload.extend(name);
     outside(PayloadType::Rakp1, &payload)
 }
 
-/// Writes RAKP Message 3 (table 13-13), which says that RAKP Message 2 was right.
+/// RAKP Message 3 (table 13-13), which says that RAKP Message 2 was right.
 pub(in crate::ipmi) fn rakp3(tag: u8, managed_id: u32, code: &[u8]) -> Vec<u8> {
     let mut payload = vec![tag, 0, 0, 0];
     payload.extend(managed_id.to_le_bytes());
@@ -98,8 +69,8 @@ pub(in crate::ipmi) fn reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
     })
 }
 
-/// Reads what follows in an Open Session Response.
-pub(in crate::ipmi) fn accepted(rest: &[u8]) -> Result<Accepted, Malformed> {
+/// The BMC's id of the session, and the algorithms, of an RMCP+ Open Session Response that agrees (table 13-10).
+pub(in crate::ipmi) fn accepted(rest: &[u8]) -> Result<(u32, [u8; 3]), Malformed> {
     let mut reader = Reader::new(rest);
     let managed_id = reader.u32()?;
     let mut algorithms = [0; 3];
@@ -110,13 +81,9 @@ pub(in crate::ipmi) fn accepted(rest: &[u8]) -> Result<Accepted, Malformed> {
         }
         *algorithm = number & 0x3f;
     }
-    Ok(Accepted {
-        managed_id,
-        algorithms,
-    })
+    Ok((managed_id, algorithms))
 }
 
-/// Reads what follows in RAKP Message 2.
 pub(in crate::ipmi) fn rakp2(rest: &[u8]) -> Result<Rakp2<'_>, Malformed> {
     let mut reader = Reader::new(rest);
     Ok(Rakp2 {

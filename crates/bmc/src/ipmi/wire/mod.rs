@@ -3,14 +3,8 @@
 //! Pure. Every reader takes any bytes and answers [`Malformed`] for what is none of its messages.
 
 mod handshake;
-mod message;
-mod reader;
 
-use reader::Reader;
-
-pub(super) use handshake::{Accepted, OpenSession, Rakp1, Reply};
-pub(super) use handshake::{accepted, open_session, rakp1, rakp2, rakp3, reply};
-pub(super) use message::{Request, net_fn, request, response};
+pub(super) use handshake::{Reply, accepted, open_session, rakp1, rakp2, rakp3, reply};
 
 /// Longest datagram that is read, in bytes. What we ask for is answered with less than 100.
 pub(super) const MAX_DATAGRAM: usize = 1024;
@@ -34,42 +28,27 @@ pub(super) struct Malformed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PayloadType {
     /// An IPMI message.
-    Message,
-    /// RMCP+ Open Session Request.
-    OpenSessionRequest,
-    /// RMCP+ Open Session Response.
-    OpenSessionResponse,
-    /// RAKP Message 1.
-    Rakp1,
-    /// RAKP Message 2.
-    Rakp2,
-    /// RAKP Message 3.
-    Rakp3,
-    /// RAKP Message 4.
-    Rakp4,
+    Message = 0x00,
+    OpenSessionRequest = 0x10,
+    OpenSessionResponse = 0x11,
+    Rakp1 = 0x12,
+    Rakp2 = 0x13,
+    Rakp3 = 0x14,
+    Rakp4 = 0x15,
 }
 
 impl PayloadType {
-    const ALL: [Self; 7] = [
-        Self::Message,
-        Self::OpenSessionRequest,
-        Self::OpenSessionResponse,
-        Self::Rakp1,
-        Self::Rakp2,
-        Self::Rakp3,
-        Self::Rakp4,
-    ];
-
-    fn number(self) -> u8 {
-        match self {
-            Self::Message => 0x00,
-            Self::OpenSessionRequest => 0x10,
-            Self::OpenSessionResponse => 0x11,
-            Self::Rakp1 => 0x12,
-            Self::Rakp2 => 0x13,
-            Self::Rakp3 => 0x14,
-            Self::Rakp4 => 0x15,
-        }
+    fn of(number: u8) -> Option<Self> {
+        Some(match number {
+            0x00 => Self::Message,
+            0x10 => Self::OpenSessionRequest,
+            0x11 => Self::OpenSessionResponse,
+            0x12 => Self::Rakp1,
+            0x13 => Self::Rakp2,
+            0x14 => Self::Rakp3,
+            0x15 => Self::Rakp4,
+            _ => return None,
+        })
     }
 }
 
@@ -90,9 +69,8 @@ pub(super) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// What an authentication code of `length` bytes covers, and the code.
-    ///
-    /// Pad and Next Header are covered by the code and not looked at: implementations differ.
+    /// What an authentication code of `length` bytes covers, and the code. Pad and Next Header are not looked at:
+    /// implementations differ.
     pub(super) fn authentication(&self, length: usize) -> Result<(&'a [u8], &'a [u8]), Malformed> {
         let before = self.trailer.len().checked_sub(length).ok_or(Malformed)?;
         if before < 2 {
@@ -115,11 +93,7 @@ pub(super) fn packet(datagram: &[u8]) -> Result<Packet<'_>, Malformed> {
     if authentication != RMCP_PLUS {
         return Err(Malformed);
     }
-    let known = PayloadType::ALL.into_iter();
-    let payload_type = known
-        .into_iter()
-        .find(|known| known.number() == kind & !(ENCRYPTED | AUTHENTICATED))
-        .ok_or(Malformed)?;
+    let payload_type = PayloadType::of(kind & !(ENCRYPTED | AUTHENTICATED)).ok_or(Malformed)?;
     let session_id = reader.u32()?;
     let sequence = reader.u32()?;
     let length = reader.array().map(u16::from_le_bytes)?;
@@ -137,13 +111,13 @@ pub(super) fn packet(datagram: &[u8]) -> Result<Packet<'_>, Malformed> {
 
 /// A message that belongs to no session.
 pub(super) fn outside(payload_type: PayloadType, payload: &[u8]) -> Vec<u8> {
-    enveloped(payload_type.number(), 0, 0, payload)
+    enveloped(payload_type as u8, 0, 0, payload)
 }
 
 /// The part of a message of a session that its authentication code covers, RMCP header in front:
 /// the caller appends the code of everything after the first 4 bytes.
 pub(super) fn inside(session_id: u32, sequence: u32, sealed: &[u8]) -> Vec<u8> {
-    let kind = PayloadType::Message.number() | ENCRYPTED | AUTHENTICATED;
+    let kind = PayloadType::Message as u8 | ENCRYPTED | AUTHENTICATED;
     let mut bytes = enveloped(kind, session_id, sequence, sealed);
     // What is covered is a multiple of 4 bytes long, and so is the RMCP header, which is not.
     let missing = bytes.len().wrapping_add(2).wrapping_neg() % 4;
@@ -166,4 +140,109 @@ fn enveloped(kind: u8, session_id: u32, sequence: u32, payload: &[u8]) -> Vec<u8
     bytes.extend(u16::try_from(payload.len()).unwrap_or(u16::MAX).to_le_bytes());
     bytes.extend(payload);
     bytes
+}
+
+/// Slave address of a BMC.
+const BMC: u8 = 0x20;
+/// Software id of a remote console (section 5.5).
+const CONSOLE: u8 = 0x81;
+
+/// Network functions of requests (table 5-1).
+pub(super) mod net_fn {
+    pub(in crate::ipmi) const CHASSIS: u8 = 0x00;
+    pub(in crate::ipmi) const APP: u8 = 0x06;
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request<'a> {
+    /// Network function, even (section 5.1).
+    pub(super) net_fn: u8,
+    pub(super) command: u8,
+    pub(super) data: &'a [u8],
+}
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Response<'a> {
+    /// Network function of the request plus one.
+    pub(super) net_fn: u8,
+    pub(super) command: u8,
+    /// Number of the request, 6 bits.
+    pub(super) rq_seq: u8,
+    /// Completion code (table 5-2).
+    pub(super) completion: u8,
+    pub(super) data: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    pub(super) const fn new(net_fn: u8, command: u8, data: &'a [u8]) -> Self {
+        Self {
+            net_fn,
+            command,
+            data,
+        }
+    }
+}
+
+/// Writes a request to the BMC itself.
+pub(super) fn request(request: &Request<'_>, rq_seq: u8) -> Vec<u8> {
+    let mut bytes = vec![BMC, request.net_fn.wrapping_shl(2)];
+    bytes.push(checksum(&bytes));
+    let mut body = vec![CONSOLE, rq_seq.wrapping_shl(2), request.command];
+    body.extend(request.data);
+    body.push(checksum(&body));
+    bytes.extend(body);
+    bytes
+}
+
+/// Reads a response. Its checksums are not compared: the authentication code protects more, and there are BMCs
+/// that get them wrong (FreeIPMI's workaround `nochecksumcheck`).
+pub(super) fn response(payload: &[u8]) -> Result<Response<'_>, Malformed> {
+    let (_checksum, payload) = payload.split_last().ok_or(Malformed)?;
+    let mut reader = Reader::new(payload);
+    let [_, net_fn, _, _, rq_seq, command, completion] = reader.array()?;
+    Ok(Response {
+        net_fn: net_fn >> 2,
+        command,
+        rq_seq: rq_seq >> 2,
+        completion,
+        data: reader.rest(),
+    })
+}
+
+/// What makes the sum of all bytes 0 (section 13.8).
+fn checksum(bytes: &[u8]) -> u8 {
+    let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+    sum.wrapping_neg()
+}
+
+/// Takes fields off the front of bytes that somebody else wrote.
+#[derive(Clone, Copy, Debug)]
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let (field, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(field)
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn rest(self) -> &'a [u8] {
+        self.0
+    }
 }

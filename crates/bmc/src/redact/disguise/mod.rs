@@ -52,15 +52,9 @@ fn hides_in_base64(text: &[u8], secret: &[u8]) -> bool {
         (0..4).any(|begin| {
             let coded = run.get(begin..).unwrap_or_default();
             // A single letter at the end is none of it.
-            let whole = if coded.len() % 4 == 1 {
-                coded.len().saturating_sub(1)
-            } else {
-                coded.len()
-            };
-            let coded = coded.get(..whole).unwrap_or_default();
-            LENIENT
-                .decode(coded)
-                .is_ok_and(|plain| contains(&plain, secret) || contains(&unescaped(&plain), secret))
+            let whole = coded.len().saturating_sub(usize::from(coded.len() % 4 == 1));
+            let plain = LENIENT.decode(coded.get(..whole).unwrap_or_default());
+            plain.is_ok_and(|plain| contains(&plain, secret) || contains(&unescaped(&plain), secret))
         })
     })
 }

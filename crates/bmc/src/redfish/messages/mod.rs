@@ -16,11 +16,14 @@ const SESSIONS_FULL: [&str; 2] = ["SessionLimitExceeded", "RAC0218"];
 /// HPE answers a wrong password with a 400 of this message.
 const BAD_LOGIN: &str = "UnauthorizedLoginAttempt";
 
+/// What is shown for want of any words.
+const NOTHING: &str = "no explanation";
+
 /// The messages in a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Messages {
     /// Whether the body has an `error` object.
-    is_error: bool,
+    pub(super) is_error: bool,
     /// Message identifiers and texts.
     listed: Vec<(String, String)>,
     /// For want of messages.
@@ -36,7 +39,7 @@ impl Messages {
             ..Self::default()
         };
         if start.is_empty() {
-            return plain("no explanation");
+            return plain(NOTHING);
         }
         if start.starts_with(b"<") {
             return plain("an HTML or XML page");
@@ -45,16 +48,12 @@ impl Messages {
             return plain("no JSON");
         };
         let error = body.get("error");
-        let holder = error.unwrap_or(&body);
-        let messages = holder.get("@Message.ExtendedInfo").map(messages);
-        let fallback = match error {
-            Some(error) => format!("{} {}", word(error, "code"), word(error, "message")),
-            None => "no explanation".to_owned(),
-        };
+        let listed = error.unwrap_or(&body).get("@Message.ExtendedInfo");
+        let fallback = |error| format!("{} {}", word(error, "code"), word(error, "message"));
         Self {
             is_error: error.is_some(),
-            listed: messages.unwrap_or_default(),
-            fallback,
+            listed: listed.map(messages).unwrap_or_default(),
+            fallback: error.map_or_else(|| NOTHING.to_owned(), fallback),
         }
     }
 
@@ -63,19 +62,12 @@ impl Messages {
         Self {
             is_error: true,
             listed: messages(list),
-            fallback: "no explanation".to_owned(),
+            fallback: NOTHING.to_owned(),
         }
     }
 
-    /// Whether a Redfish error was said.
-    pub(super) fn is_error(&self) -> bool {
-        self.is_error
-    }
-
-    /// Whether a body that came with a good status is an error after all.
-    ///
-    /// HPE wraps success in an `error` object, with the one message `Base.*.Success`
-    /// (HPE server management portal, "Redfish error responses and messages"); this is no error.
+    /// Whether a body that came with a good status is an error after all. HPE wraps success in an `error` object
+    /// with the message `Base.*.Success` (HPE server management portal, "Redfish error responses and messages").
     pub(super) fn denies_success(&self) -> bool {
         let good = |(id, _): &(String, String)| id.ends_with(".Success") || id.ends_with(".NoOperation");
         self.is_error && (self.listed.is_empty() || !self.listed.iter().all(good))
@@ -83,10 +75,9 @@ impl Messages {
 
     /// Whether the BMC says that nothing had to be done.
     pub(super) fn says_already(&self) -> bool {
-        self.listed
-            .iter()
-            .any(|(id, text)| id.ends_with(".NoOperation") || text.to_ascii_lowercase().contains("already"))
-            || self.fallback.to_ascii_lowercase().contains("already")
+        let already = |text: &str| text.to_ascii_lowercase().contains("already");
+        let mut listed = self.listed.iter();
+        listed.any(|(id, text)| id.ends_with(".NoOperation") || already(text)) || already(&self.fallback)
     }
 
     /// Whether the BMC says that it is not ready.
@@ -105,28 +96,22 @@ impl Messages {
     }
 
     fn mentions(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| {
-            self.listed
-                .iter()
-                .any(|(id, text)| id.contains(word) || text.contains(word))
-                || self.fallback.contains(word)
-        })
+        let listed = self.listed.iter().flat_map(|(id, text)| [id, text]);
+        let mut texts = listed.chain([&self.fallback]);
+        texts.any(|text| words.iter().any(|word| text.contains(word)))
     }
 
     /// The words, fit to be shown.
     pub(super) fn text(&self, redactor: &Redactor) -> String {
-        let spoken: Vec<String> = self
-            .listed
-            .iter()
-            .take(4)
+        let listed = self.listed.iter().take(4);
+        let mut spoken: Vec<String> = listed
             .map(|(id, text)| format!("{id} {text}").trim().to_owned())
-            .filter(|text| !text.is_empty())
             .collect();
-        let text = if spoken.is_empty() {
-            self.fallback.clone()
-        } else {
-            spoken.join("; ")
-        };
+        spoken.retain(|text| !text.is_empty());
+        if spoken.is_empty() {
+            spoken.push(self.fallback.clone());
+        }
+        let text = spoken.join("; ");
         redactor.clean(text.trim().trim_end_matches('.'))
     }
 }

@@ -47,12 +47,8 @@ pub fn read_body(body: &[u8], password: &str) -> ReadBody {
 /// All that is shown of a body, whatever it came in answer to.
 fn shown(body: &[u8], redactor: &Redactor) -> String {
     let mut shown = Messages::of(body).text(redactor);
-    let statuses = [
-        StatusCode::OK,
-        StatusCode::ACCEPTED,
-        StatusCode::INTERNAL_SERVER_ERROR,
-    ];
-    for status in statuses {
+    let statuses = [200, 202, 500].map(StatusCode::from_u16);
+    for status in statuses.into_iter().flatten() {
         if let Course::Failed(why) = task::course(status, body, redactor) {
             shown.push_str(&why);
         }

@@ -1,14 +1,13 @@
 //! The few parts of Redfish resources that power control reads (DMTF DSP0268).
 //!
-//! Lenient: a property that is missing, null or of another type is `None`, because BMCs vary; what
-//! cannot be understood must not be guessed either, so nothing is coerced.
+//! Lenient: a property that is missing, null or of another type is `None`, because BMCs vary. Nothing is coerced.
 
 #[cfg(test)]
 mod tests;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// `ComputerSystem`.
 #[derive(Debug, Default, Deserialize)]
@@ -25,15 +24,19 @@ pub(super) struct System {
     #[serde(rename = "Actions", deserialize_with = "object")]
     pub(super) actions: Option<Actions>,
     #[serde(rename = "Links", deserialize_with = "object")]
-    pub(super) links: Option<SystemLinks>,
+    pub(super) links: Option<Links>,
 }
 
-/// `ComputerSystem.Links`.
+/// `Links` of a `ComputerSystem`, a `Chassis` or the `ServiceRoot`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct SystemLinks {
+pub(super) struct Links {
     #[serde(rename = "Chassis", deserialize_with = "objects")]
-    pub(super) chassis: Option<Vec<Option<Reference>>>,
+    pub(super) chassis: Parts<Reference>,
+    #[serde(rename = "ComputerSystems", deserialize_with = "objects")]
+    pub(super) systems: Parts<Reference>,
+    #[serde(rename = "Sessions", deserialize_with = "object")]
+    pub(super) sessions: Option<Reference>,
 }
 
 /// `Chassis`.
@@ -43,15 +46,7 @@ pub(super) struct Chassis {
     #[serde(rename = "PowerState", deserialize_with = "text")]
     pub(super) power_state: Option<String>,
     #[serde(rename = "Links", deserialize_with = "object")]
-    pub(super) links: Option<ChassisLinks>,
-}
-
-/// `Chassis.Links`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ChassisLinks {
-    #[serde(rename = "ComputerSystems", deserialize_with = "objects")]
-    pub(super) systems: Option<Vec<Option<Reference>>>,
+    pub(super) links: Option<Links>,
 }
 
 /// `ComputerSystem.Actions`.
@@ -74,12 +69,19 @@ pub(super) struct ResetAction {
     pub(super) action_info: Option<String>,
 }
 
+impl ResetAction {
+    /// The reset types that stand in the system itself.
+    pub(super) fn inline(&self) -> Option<&[String]> {
+        self.offered.as_deref().filter(|offered| !offered.is_empty())
+    }
+}
+
 /// `ActionInfo`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ActionInfo {
     #[serde(rename = "Parameters", deserialize_with = "objects")]
-    pub(super) parameters: Option<Vec<Option<Parameter>>>,
+    pub(super) parameters: Parts<Parameter>,
 }
 
 /// One parameter of an action.
@@ -98,7 +100,7 @@ pub(super) struct Parameter {
 pub(super) struct Collection {
     /// A member that cannot be read stays in the list as `None`: it counts.
     #[serde(rename = "Members", deserialize_with = "objects")]
-    pub(super) members: Option<Vec<Option<Reference>>>,
+    pub(super) members: Parts<Reference>,
     /// How many there are, on all pages.
     #[serde(rename = "Members@odata.count")]
     count: Value,
@@ -132,15 +134,7 @@ pub(super) struct Root {
     #[serde(rename = "SessionService", deserialize_with = "object")]
     pub(super) session_service: Option<Reference>,
     #[serde(rename = "Links", deserialize_with = "object")]
-    pub(super) links: Option<RootLinks>,
-}
-
-/// `ServiceRoot.Links`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct RootLinks {
-    #[serde(rename = "Sessions", deserialize_with = "object")]
-    pub(super) sessions: Option<Reference>,
+    pub(super) links: Option<Links>,
 }
 
 impl Root {
@@ -151,70 +145,54 @@ impl Root {
     }
 }
 
-/// Reads a resource out of a body.
-///
-/// # Errors
-/// Says what was found instead of a JSON object.
+/// Reads a resource out of a body, or says what was found instead of a JSON object.
 pub(super) fn decode<Resource: DeserializeOwned>(body: &[u8]) -> Result<Resource, &'static str> {
     let body = body.trim_ascii_start();
     match body.first() {
         None => Err("an empty body"),
         Some(b'<') => Err("an HTML or XML page"),
-        // serde would also read a struct from a list, by position.
         Some(b'{') => serde_json::from_slice(body).map_err(|_| "broken JSON"),
         Some(_) => Err("something else than a JSON object"),
     }
 }
 
+type Parts<Part> = Option<Vec<Option<Part>>>;
+
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(deserializer)? {
-        Value::String(text) => Some(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
-    })
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_str().map(str::to_owned))
 }
 
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    Ok(match Value::deserialize(deserializer)? {
-        Value::Array(values) => Some(
-            values
-                .iter()
-                .filter_map(|value| value.as_str().map(str::to_owned))
-                .collect(),
-        ),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
-    })
-}
-
-fn of_map<Part: DeserializeOwned>(map: Map<String, Value>) -> Option<Part> {
-    serde_json::from_value(Value::Object(map)).ok()
+    let value = Value::deserialize(deserializer)?;
+    let texts = |list: &Vec<Value>| {
+        list.iter()
+            .filter_map(|value| value.as_str().map(str::to_owned))
+            .collect()
+    };
+    Ok(value.as_array().map(texts))
 }
 
 fn object<'de, D: Deserializer<'de>, Part: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<Part>, D::Error> {
-    Ok(match Value::deserialize(deserializer)? {
-        Value::Object(map) => of_map(map),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
-    })
+    Ok(part(Value::deserialize(deserializer)?))
 }
-
-type Parts<Part> = Option<Vec<Option<Part>>>;
 
 fn objects<'de, D: Deserializer<'de>, Part: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Parts<Part>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
-        Value::Array(values) => Some(
-            values
-                .into_iter()
-                .map(|value| match value {
-                    Value::Object(map) => of_map(map),
-                    Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                        None
-                    }
-                })
-                .collect(),
-        ),
+        Value::Array(values) => Some(values.into_iter().map(part).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
     })
+}
+
+/// Only of an object: serde would also read a struct from a list, by position.
+fn part<Part: DeserializeOwned>(value: Value) -> Option<Part> {
+    if value.is_object() {
+        serde_json::from_value(value).ok()
+    } else {
+        None
+    }
 }

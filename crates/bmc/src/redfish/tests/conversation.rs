@@ -6,10 +6,16 @@ use remediator_core::power::PowerState;
 
 async fn remediate(bmc: &mut Bmc) -> Vec<PowerRead> {
     let mut readings = vec![bmc.read().await.unwrap()];
-    assert!(matches!(bmc.power_off(soon()).await, Ok(CommandAnswer::Accepted)));
+    assert!(matches!(
+        bmc.command(Verb::PowerOff, soon()).await,
+        Ok(CommandAnswer::Accepted)
+    ));
     readings.push(bmc.read().await.unwrap());
     readings.push(bmc.read().await.unwrap());
-    assert!(matches!(bmc.power_on(soon()).await, Ok(CommandAnswer::Accepted)));
+    assert!(matches!(
+        bmc.command(Verb::PowerOn, soon()).await,
+        Ok(CommandAnswer::Accepted)
+    ));
     readings.push(bmc.read().await.unwrap());
     readings
 }
@@ -73,11 +79,11 @@ async fn a_command_needs_a_successful_reading_before_it() {
     })
     .await;
     let mut bmc = connect(of(&fake)).await;
-    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
+    assert_eq!(bmc.command(Verb::PowerOff, soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
     *fail.lock().unwrap() = true;
     assert!(bmc.read().await.unwrap_err().is_transient());
-    assert_eq!(bmc.power_on(soon()).await, Err(BmcError::NotRead));
+    assert_eq!(bmc.command(Verb::PowerOn, soon()).await, Err(BmcError::NotRead));
     assert!(fake.log().iter().all(|line| line.starts_with("GET")));
 }
 
@@ -134,7 +140,11 @@ async fn answers_to_commands_are_told_apart() {
         .await;
         let mut bmc = connect(of(&fake)).await;
         bmc.read().await.unwrap();
-        assert_eq!(kind(&bmc.power_off(soon()).await), expected, "{status} {shown}");
+        assert_eq!(
+            kind(&bmc.command(Verb::PowerOff, soon()).await),
+            expected,
+            "{status} {shown}"
+        );
         assert_eq!(
             fake.log().iter().filter(|line| line.starts_with("POST")).count(),
             1
@@ -159,7 +169,7 @@ async fn action_info_is_read_only_after_a_refusal() {
     .await;
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
-    let answer = bmc.power_off(soon()).await.unwrap();
+    let answer = bmc.command(Verb::PowerOff, soon()).await.unwrap();
     let CommandAnswer::Refused {
         class: Refusal::Unsupported,
         text,
@@ -190,7 +200,7 @@ async fn a_command_that_is_not_offered_is_not_sent() {
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
     assert_eq!(
-        bmc.power_off(soon()).await.unwrap_err().reason(),
+        bmc.command(Verb::PowerOff, soon()).await.unwrap_err().reason(),
         "BmcCommandNotOffered"
     );
     assert_eq!(fake.log().len(), 1);
@@ -203,7 +213,7 @@ async fn a_command_whose_time_has_passed_is_not_sent() {
     bmc.read().await.unwrap();
     let before = fake.log().len();
 
-    let late = bmc.power_off(tokio::time::Instant::now()).await;
+    let late = bmc.command(Verb::PowerOff, tokio::time::Instant::now()).await;
 
     assert_eq!(late, Err(BmcError::TooLate));
     assert!(!BmcError::TooLate.may_have_been_executed());

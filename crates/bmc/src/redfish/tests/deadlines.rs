@@ -25,7 +25,7 @@ async fn deadlines_are_met() {
     let fake = Fake::start(|_| None).await;
     let error = silence_within(of(&fake), short_request()).await;
     let cause = "nothing came within 400ms".to_owned();
-    assert_eq!(error, BmcError::NoAnswer { cause });
+    assert_eq!(error, BmcError::NoAnswer(cause));
     // Accepts, and never says a word of TLS.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = mute.local_addr().unwrap();
@@ -35,14 +35,19 @@ async fn deadlines_are_met() {
     };
     let error = silence_within(target(address, &fake.authority, PATH), short_connect).await;
     let cause = format!("no connection to {address} within 400ms");
-    assert_eq!(error, BmcError::Unreachable { cause });
+    assert_eq!(error, BmcError::Unreachable(cause));
     // Takes the command and hangs.
     let inner = well_behaved();
     let fake = Fake::start(move |seen: Seen| if seen.method == "POST" { None } else { inner(seen) }).await;
     let mut bmc = connect(of(&fake)).await;
     bmc.read().await.unwrap();
     redfish(&mut bmc).wire.deadlines = short_request();
-    assert!(bmc.power_off(soon()).await.unwrap_err().may_have_been_executed());
+    assert!(
+        bmc.command(Verb::PowerOff, soon())
+            .await
+            .unwrap_err()
+            .may_have_been_executed()
+    );
 }
 
 #[tokio::test]

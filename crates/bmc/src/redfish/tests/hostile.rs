@@ -66,7 +66,7 @@ async fn a_dropped_command_is_of_unknown_outcome_and_sent_once() {
         .await;
         let mut bmc = connect(plain(address)).await;
         bmc.read().await.unwrap();
-        let error = bmc.power_off(soon()).await.unwrap_err();
+        let error = bmc.command(Verb::PowerOff, soon()).await.unwrap_err();
         assert!(error.may_have_been_executed() && error.is_transient(), "{error}");
         assert_fit_to_show(&error);
         assert_eq!(posts(&seen), 1);
@@ -82,7 +82,7 @@ async fn a_status_line_acknowledges_even_if_the_body_breaks_off() {
     let mut bmc = connect(plain(address)).await;
     bmc.read().await.unwrap();
     assert!(matches!(
-        bmc.power_off(soon()).await,
+        bmc.command(Verb::PowerOff, soon()).await,
         Ok(crate::CommandAnswer::Accepted)
     ));
     assert_eq!(posts(&seen), 1);
@@ -112,9 +112,9 @@ async fn a_bmc_that_closes_after_every_answer_is_served() {
     let (address, seen) = scripted(scripts.to_vec()).await;
     let mut bmc = connect(plain(address)).await;
     bmc.read().await.unwrap();
-    bmc.power_off(soon()).await.unwrap();
+    bmc.command(Verb::PowerOff, soon()).await.unwrap();
     bmc.read().await.unwrap();
-    bmc.power_on(soon()).await.unwrap();
+    bmc.command(Verb::PowerOn, soon()).await.unwrap();
     bmc.read().await.unwrap();
     assert_eq!((posts(&seen), requests(&seen)), (2, vec![1; 5]));
 }
@@ -126,7 +126,7 @@ async fn a_refused_connection_is_certainly_not_executed() {
     nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = nobody.local_addr().unwrap();
     let error = connect(plain(address)).await.read().await.unwrap_err();
-    assert!(matches!(error, BmcError::Unreachable { .. }) && !error.may_have_been_executed());
+    assert!(matches!(error, BmcError::Unreachable(_)) && !error.may_have_been_executed());
     assert_fit_to_show(&error);
 }
 
@@ -194,13 +194,7 @@ async fn redirects_are_not_followed() {
     ] {
         let fake = Fake::start(move |_| reply(307, &[("location", to.as_str())], "<html></html>")).await;
         let error = connect(of(&fake)).await.read().await.unwrap_err();
-        assert_eq!(
-            error,
-            BmcError::Redirected {
-                status: 307,
-                to: shown.to_owned()
-            }
-        );
+        assert_eq!(error, BmcError::Redirected(307, shown.to_owned()));
         assert_fit_to_show(&error);
         assert_eq!((fake.log().len(), elsewhere.accepted()), (1, 0));
     }
@@ -259,7 +253,7 @@ async fn references_to_other_places_are_not_used() {
         .await;
         let mut bmc = connect(of(&fake)).await;
         bmc.read().await.unwrap();
-        let error = bmc.power_off(soon()).await.unwrap_err();
+        let error = bmc.command(Verb::PowerOff, soon()).await.unwrap_err();
         assert_eq!(error.reason(), "BmcForeignReference");
         assert_fit_to_show(&error);
         assert_eq!(fake.log().len(), 1);

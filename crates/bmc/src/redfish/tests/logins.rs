@@ -93,7 +93,7 @@ async fn an_ended_session_is_renewed_for_reads_only() {
     bmc.read().await.unwrap();
     assert_eq!(logins(&fake), 2);
     *ended.lock().unwrap() = true;
-    let refused = bmc.power_off(soon()).await.unwrap();
+    let refused = bmc.command(Verb::PowerOff, soon()).await.unwrap();
     assert!(
         matches!(
             refused,
@@ -104,9 +104,12 @@ async fn an_ended_session_is_renewed_for_reads_only() {
         ),
         "{refused:?}"
     );
-    assert_eq!(bmc.power_off(soon()).await, Err(BmcError::NotRead));
+    assert_eq!(bmc.command(Verb::PowerOff, soon()).await, Err(BmcError::NotRead));
     bmc.read().await.unwrap();
-    assert!(matches!(bmc.power_off(soon()).await, Ok(CommandAnswer::Accepted)));
+    assert!(matches!(
+        bmc.command(Verb::PowerOff, soon()).await,
+        Ok(CommandAnswer::Accepted)
+    ));
     assert_eq!(logins(&fake), 3);
 }
 
@@ -135,7 +138,7 @@ async fn rejected_credentials_are_tried_once() {
             assert_fit_to_show(&error);
         }
         assert_eq!(
-            bmc.power_off(soon()).await.unwrap_err().reason(),
+            bmc.command(Verb::PowerOff, soon()).await.unwrap_err().reason(),
             "BmcCredentialsRejected"
         );
         assert_eq!(fake.log().len(), 1, "{auth:?}");

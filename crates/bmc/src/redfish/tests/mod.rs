@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::Redfish;
 use crate::{
     AllowedNetworks, AuthMethod, Bmc, BmcError, BmcTarget, Credentials, Deadlines, Driver, Protocol,
-    ServerTrust, TransportSecurity,
+    ServerTrust, TransportSecurity, Verb,
 };
 use fake::{Fake, Seen, json as answer, reply};
 
@@ -81,7 +81,7 @@ fn redfish(bmc: &mut Bmc) -> &mut Redfish {
     let Driver::Redfish(redfish) = &mut bmc.driver else {
         panic!("the target is one over Redfish")
     };
-    redfish
+    &mut redfish.redfish
 }
 
 /// Neither password nor token, in any form, and one sentence of advice at the end.

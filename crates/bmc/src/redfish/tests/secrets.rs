@@ -81,7 +81,7 @@ async fn shows_nothing_of(echo: &str) {
     for auth in [AuthMethod::Basic, AuthMethod::Session] {
         let mut bmc = connect(BmcTarget { auth, ..of(&fake) }).await;
         let reading = bmc.read().await.unwrap();
-        let answered = bmc.power_off(soon()).await;
+        let answered = bmc.command(Verb::PowerOff, soon()).await;
         let shown = format!("{reading:?} {answered:?} {bmc:?}");
         assert!(!shown.contains(CANARY) && !shown.contains("cm9vd"), "{shown}");
         assert!(!shown.contains(echoed), "{shown}");

@@ -65,7 +65,7 @@ async fn the_system_is_chosen_by_proof() {
             Ok(path) => {
                 assert_eq!(bmc.read().await.unwrap().system, path);
                 let before = fake.log().len();
-                bmc.power_off(soon()).await.unwrap();
+                bmc.command(Verb::PowerOff, soon()).await.unwrap();
                 assert_eq!(
                     fake.log()[before],
                     format!("POST {path}/Actions/ComputerSystem.Reset")
@@ -92,11 +92,11 @@ async fn a_contradicting_uuid_stops_commands_but_not_reading() {
     .await;
     assert_eq!(bmc.read().await.unwrap().uuid.as_deref(), Some(UUID));
     assert_eq!(
-        bmc.power_off(soon()).await.unwrap_err().reason(),
+        bmc.command(Verb::PowerOff, soon()).await.unwrap_err().reason(),
         "BmcIdentityMismatch"
     );
     assert_eq!(
-        bmc.power_on(soon()).await.unwrap_err().reason(),
+        bmc.command(Verb::PowerOn, soon()).await.unwrap_err().reason(),
         "BmcIdentityMismatch"
     );
     assert_eq!(fake.log().len(), 1);
@@ -106,7 +106,7 @@ async fn a_contradicting_uuid_stops_commands_but_not_reading() {
     })
     .await;
     right.read().await.unwrap();
-    right.power_off(soon()).await.unwrap();
+    right.command(Verb::PowerOff, soon()).await.unwrap();
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::{CANARY, RESET, connect, of, redfish, soon, system};
 use crate::credentials::Credentials;
 use crate::redact::Redactor;
 use crate::redfish::task::{Course, course};
-use crate::{CommandAnswer, Refusal};
+use crate::{CommandAnswer, Refusal, Verb};
 
 const MONITOR: &str = "/redfish/v1/TaskService/TaskMonitors/1";
 const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
@@ -187,7 +187,7 @@ async fn a_task_that_fails_is_told_with_the_readings_until_the_power_is_what_was
     let fake = bmc.start().await;
     let mut client = connect(of(&fake)).await;
     client.read().await.unwrap();
-    let sent = client.power_off(soon()).await.unwrap();
+    let sent = client.command(Verb::PowerOff, soon()).await.unwrap();
     assert!(matches!(sent, CommandAnswer::Accepted), "{sent:?}");
 
     assert_eq!(client.read().await.unwrap().command_failure, None);
@@ -221,7 +221,7 @@ async fn nothing_is_asked_without_a_task_or_once_the_power_is_what_was_wanted() 
         let fake = bmc.start().await;
         let mut client = connect(of(&fake)).await;
         client.read().await.unwrap();
-        client.power_off(soon()).await.unwrap();
+        client.command(Verb::PowerOff, soon()).await.unwrap();
         client.read().await.unwrap();
         assert_eq!(fake.log().len(), 3, "{:?}", fake.log());
     }
@@ -229,7 +229,7 @@ async fn nothing_is_asked_without_a_task_or_once_the_power_is_what_was_wanted() 
     let fake = bmc.start().await;
     let mut client = connect(of(&fake)).await;
     client.read().await.unwrap();
-    client.power_off(soon()).await.unwrap();
+    client.command(Verb::PowerOff, soon()).await.unwrap();
     // Who only looks whether the BMC could be used asks for no task.
     client.inspect().await.unwrap();
     bmc.is("Off");
@@ -251,7 +251,7 @@ async fn a_task_is_asked_at_most_once_a_reading_and_not_sooner_than_it_wants() {
         let fake = bmc.start().await;
         let mut client = connect(of(&fake)).await;
         client.read().await.unwrap();
-        client.power_off(soon()).await.unwrap();
+        client.command(Verb::PowerOff, soon()).await.unwrap();
         for _ in 0..3 {
             assert_eq!(client.read().await.unwrap().command_failure, None);
         }
@@ -302,7 +302,7 @@ async fn a_task_is_followed_to_a_plain_path_on_the_bmc_and_nowhere_else() {
         let fake = bmc.start().await;
         let mut client = connect(of(&fake)).await;
         client.read().await.unwrap();
-        client.power_off(soon()).await.unwrap();
+        client.command(Verb::PowerOff, soon()).await.unwrap();
         for _ in 0..2 {
             let told = client.read().await.unwrap().command_failure;
             assert_eq!(told.is_some(), asked > 0, "{place} {told:?}");
@@ -329,7 +329,7 @@ async fn a_monitor_that_cannot_be_asked_is_let_alone_and_readings_go_on() {
         // For asking how the task stands. The readings themselves have all the time they need.
         redfish(&mut client).deadlines.request = Duration::from_secs(2);
         client.read().await.unwrap();
-        client.power_off(soon()).await.unwrap();
+        client.command(Verb::PowerOff, soon()).await.unwrap();
         for _ in 0..3 {
             let reading = client.read().await.unwrap();
             assert_eq!(
@@ -339,7 +339,7 @@ async fn a_monitor_that_cannot_be_asked_is_let_alone_and_readings_go_on() {
         }
         assert_eq!(bmc.asked(), 1, "{:?}", fake.log());
         // A login that the monitor refuses is not one that the BMC refuses.
-        let again = client.power_off(soon()).await.unwrap();
+        let again = client.command(Verb::PowerOff, soon()).await.unwrap();
         assert!(matches!(again, CommandAnswer::Accepted), "{again:?}");
     }
 }
@@ -353,9 +353,9 @@ async fn what_became_of_a_command_is_forgotten_with_the_next() {
     let fake = bmc.start().await;
     let mut client = connect(of(&fake)).await;
     client.read().await.unwrap();
-    client.power_off(soon()).await.unwrap();
+    client.command(Verb::PowerOff, soon()).await.unwrap();
     assert!(client.read().await.unwrap().command_failure.is_some());
-    client.power_off(soon()).await.unwrap();
+    client.command(Verb::PowerOff, soon()).await.unwrap();
     assert_eq!(client.read().await.unwrap().command_failure, None);
     assert_eq!(bmc.asked(), 2);
 }
@@ -369,7 +369,7 @@ async fn a_task_that_has_failed_when_it_is_named_is_a_refusal() {
         let fake = bmc.start().await;
         let mut client = connect(of(&fake)).await;
         client.read().await.unwrap();
-        let answered = client.power_off(soon()).await.unwrap();
+        let answered = client.command(Verb::PowerOff, soon()).await.unwrap();
         let CommandAnswer::Refused {
             class: Refusal::Failed,
             text,

@@ -8,7 +8,7 @@ async fn failure(fake: &Fake, target: BmcTarget) -> TlsFailure {
     let error = connect(target).await.read().await.unwrap_err();
     assert_fit_to_show(&error);
     assert_eq!(fake.log(), Vec::<String>::new(), "no request before trust");
-    let BmcError::Tls { failure } = error else {
+    let BmcError::Tls(failure) = error else {
         panic!("{error}")
     };
     failure
@@ -47,7 +47,7 @@ async fn a_pin_accepts_what_webpki_cannot_and_nothing_else() {
     let wrong = Fingerprint([7; 32]);
     assert_eq!(
         failure(&fake, pinned(vec![wrong])).await,
-        TlsFailure::FingerprintMismatch { seen: fake.pin }
+        TlsFailure::FingerprintMismatch(fake.pin)
     );
     connect(pinned(vec![wrong, fake.pin])).await.read().await.unwrap();
 }
@@ -159,7 +159,7 @@ async fn a_command_goes_to_the_address_that_was_read_and_to_no_other() {
     bmc.read().await.unwrap();
     drop(read);
 
-    let error = bmc.power_off(soon()).await.unwrap_err();
+    let error = bmc.command(Verb::PowerOff, soon()).await.unwrap_err();
 
     assert_eq!(error.reason(), "BmcUnreachable");
     assert!(!error.may_have_been_executed());

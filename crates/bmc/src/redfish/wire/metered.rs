@@ -1,8 +1,7 @@
 //! A TCP stream that takes only so much for one request.
 //!
-//! Limits of heads and bodies do not bound what never becomes either: interim responses without end, sizes of
-//! chunks with any number of zeros, TLS records that carry nothing. All of them are read as fast as the peer
-//! sends, on threads that other BMCs wait for.
+//! Limits of heads and bodies do not bound interim responses without end, sizes of chunks with any number of
+//! zeros, or TLS records that carry nothing.
 
 use std::io;
 use std::pin::Pin;
@@ -13,8 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Most bytes that are read for one request, with everything that TLS and HTTP add: four times the largest
-/// body.
+/// Most bytes that are read for one request, with everything that TLS and HTTP add.
 pub(in crate::redfish) const MAX_READ: usize = 4 * super::MAX_BODY;
 
 /// How much was read for the request that is under way.
@@ -28,17 +26,9 @@ impl Meter {
     }
 }
 
-/// The stream.
 pub(super) struct Metered {
-    stream: TcpStream,
-    meter: Meter,
-}
-
-impl Metered {
-    /// Puts a meter on a stream.
-    pub(super) fn new(stream: TcpStream, meter: Meter) -> Self {
-        Self { stream, meter }
-    }
+    pub(super) stream: TcpStream,
+    pub(super) meter: Meter,
 }
 
 impl AsyncRead for Metered {

@@ -1,14 +1,11 @@
 //! The one HTTP connection to a BMC.
 //!
-//! Built directly on hyper's connection and not on a pooling client, for two reasons that matter
-//! to fencing: hyper hands an unsent request back, so that "certainly not executed" and "unknown"
-//! are told apart exactly, and nothing below us may send a POST a second time (pooling clients do
-//! when a kept connection turns out to be dead). It also makes "one TLS handshake" true by
-//! construction: no second connection is raced against the first.
+//! Built on hyper's connection and not on a pooling client: hyper hands an unsent request back, so that
+//! "certainly not executed" and "unknown" are told apart exactly, and nothing below us sends a POST a second
+//! time or races a second connection against the first.
 
 mod connecting;
 mod metered;
-mod secured;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,15 +16,15 @@ use hyper::body::{Body as _, Bytes, Incoming};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::connecting::Live;
-use self::secured::{Protection, Secured};
+use self::connecting::{Live, Protection, Secured};
+use super::messages::Messages;
 use crate::Deadlines;
 use crate::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::error::BmcError;
 use crate::tls::ClientSide;
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB, a collection of a thousand
-/// members 60. What many BMCs could make us hold at once is bounded by this.
+/// members 60.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 /// Largest head, in bytes, and most header fields.
 const MAX_HEAD: usize = 64 * 1024;
@@ -43,6 +40,23 @@ pub(super) struct Call<'a> {
     pub(super) not_after: Option<Instant>,
 }
 
+impl<'a> Call<'a> {
+    /// A request without a body, whenever it can be sent.
+    pub(super) fn new(
+        method: Method,
+        path: &'a ResourcePath,
+        authorization: Option<(HeaderName, HeaderValue)>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            authorization,
+            body: None,
+            not_after: None,
+        }
+    }
+}
+
 /// A status line came. The body may still have failed.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -53,6 +67,19 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The body; nothing of one that failed.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn said(&self) -> Messages {
+        Messages::of(self.bytes())
+    }
+
+    pub(super) fn location(&self) -> Option<&str> {
+        self.headers.get(header::LOCATION)?.to_str().ok()
+    }
+
     /// When the BMC wants to be asked again (RFC 9110, section 10.2.3): seconds, or a date, which is
     /// measured from now. What cannot be read, or lies in the past, says nothing.
     pub(super) fn retry_after(&self) -> Option<Duration> {
@@ -76,9 +103,19 @@ pub(super) enum SendFailure {
     /// Some of it was written, then the connection broke.
     Broken { cause: String, reused: bool },
     /// It was written, and the deadline passed.
-    TimedOut { cause: String },
+    TimedOut(String),
     /// What came back is not HTTP.
-    Garbage { cause: String },
+    Garbage(String),
+}
+
+impl SendFailure {
+    /// Whether a kept connection turned out to be dead.
+    pub(super) fn is_of_a_kept_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::NotSent { reused: true, .. } | Self::Broken { reused: true, .. }
+        )
+    }
 }
 
 /// A peer whose addresses were checked, and the connection to it while there is one.
@@ -92,8 +129,7 @@ pub(super) struct Wire {
     pub(super) deadlines: Deadlines,
     live: Option<Live>,
     /// A kept connection was dead when it was used again: some BMCs reset them (HPE iLO5,
-    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own, so that
-    /// no command is lost to that.
+    /// NVIDIA/libredfish `network.rs`). From then on each request has a connection of its own.
     keeps_none: bool,
     /// Of the last connection, if it was over TLS.
     pub(super) protection: Option<Protection>,
@@ -106,25 +142,18 @@ impl Wire {
         tls: Option<ClientSide>,
         deadlines: Deadlines,
     ) -> Result<Self, BmcError> {
-        let standard = match address.transport {
-            Transport::Https => 443,
-            Transport::Http => 80,
-        };
-        let authority = if address.port == standard {
-            address.host.bracketed()
-        } else {
-            format!("{}:{}", address.host.bracketed(), address.port)
-        };
+        let mut authority = address.host.bracketed();
+        if address.port != address.transport.default_port() {
+            authority = format!("{authority}:{}", address.port);
+        }
+        let secured = |client| Secured::new(client, &address.host);
         Ok(Self {
             peers,
             host: address.host.clone(),
             port: address.port,
-            host_header: HeaderValue::try_from(authority).map_err(|error| BmcError::TrustUnusable {
-                cause: error.to_string(),
-            })?,
-            tls: tls
-                .map(|client| Secured::new(client, &address.host))
-                .transpose()?,
+            host_header: HeaderValue::try_from(authority)
+                .map_err(|error| BmcError::TrustUnusable(error.to_string()))?,
+            tls: tls.map(secured).transpose()?,
             deadlines,
             live: None,
             keeps_none: false,
@@ -137,32 +166,23 @@ impl Wire {
         if let Ok(path) = ResourcePath::parse(reference) {
             return Some(path);
         }
-        let (scheme, default) = if self.tls.is_some() {
-            ("https://", 443)
-        } else {
-            ("http://", 80)
+        let (scheme, transport) = match self.tls {
+            Some(_) => ("https://", Transport::Https),
+            None => ("http://", Transport::Http),
         };
         let rest = reference.strip_prefix(scheme)?;
         let (authority, path) = rest.split_at_checked(rest.find('/')?)?;
         let authority: http::uri::Authority = authority.parse().ok()?;
         let same = !authority.as_str().contains('@')
             && self.host.is_written(authority.host())
-            && authority.port_u16().unwrap_or(default) == self.port;
-        if same {
-            ResourcePath::parse(path).ok()
-        } else {
-            None
-        }
+            && authority.port_u16().unwrap_or(transport.default_port()) == self.port;
+        ResourcePath::parse(path).ok().filter(|_| same)
     }
 
     /// Sends one request, once.
     pub(super) async fn exchange(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
         let answer = self.exchange_now(call).await;
-        if let Err(SendFailure::NotSent { reused: true, .. } | SendFailure::Broken { reused: true, .. }) =
-            &answer
-        {
-            self.keeps_none = true;
-        }
+        self.keeps_none |= answer.as_ref().is_err_and(SendFailure::is_of_a_kept_connection);
         if self.keeps_none {
             self.live = None;
         }
@@ -175,15 +195,13 @@ impl Wire {
         let reused = kept.is_some();
         let mut live = match kept {
             Some(live) => live,
-            None => self
-                .open()
-                .await
-                .map_err(|error| SendFailure::NotSent { error, reused })?,
+            None => {
+                let opened = self.open().await;
+                opened.map_err(|error| SendFailure::NotSent { error, reused })?
+            }
         };
-        if call
-            .not_after
-            .is_some_and(|not_after| Instant::now() >= not_after)
-        {
+        let is_over = |not_after| Instant::now() >= not_after;
+        if call.not_after.is_some_and(is_over) {
             self.live = Some(live);
             let error = BmcError::TooLate;
             return Err(SendFailure::NotSent { error, reused });
@@ -194,29 +212,25 @@ impl Wire {
         let deadline = now.checked_add(self.deadlines.request).unwrap_or(now);
         let late = || format!("nothing came within {:?}", self.deadlines.request);
         let response = match timeout_at(deadline, live.sender.try_send_request(request)).await {
-            Err(_) => return Err(SendFailure::TimedOut { cause: late() }),
+            Err(_) => return Err(SendFailure::TimedOut(late())),
             Ok(Ok(response)) => response,
             Ok(Err(mut failure)) => {
                 let unsent = failure.take_message().is_some();
                 let error = failure.into_error();
                 let cause = with_source(&error);
                 return Err(if unsent {
-                    SendFailure::NotSent {
-                        error: BmcError::Unreachable { cause },
-                        reused,
-                    }
+                    let error = BmcError::Unreachable(cause);
+                    SendFailure::NotSent { error, reused }
                 } else if error.is_parse() {
-                    SendFailure::Garbage { cause }
+                    SendFailure::Garbage(cause)
                 } else {
                     SendFailure::Broken { cause, reused }
                 });
             }
         };
         let (head, body) = response.into_parts();
-        let body = match timeout_at(deadline, collect(body)).await {
-            Err(_) => Err(BmcError::NoAnswer { cause: late() }),
-            Ok(body) => body,
-        };
+        let body = timeout_at(deadline, collect(body)).await;
+        let body = body.unwrap_or_else(|_| Err(BmcError::NoAnswer(late())));
         // A connection with an unread rest is of no more use; it is closed by being dropped.
         if body.is_ok() {
             self.live = Some(live);
@@ -234,10 +248,8 @@ impl Wire {
     /// before, which is what keeps us from opening a second connection for nothing.
     async fn kept(&mut self) -> Option<Live> {
         let mut live = self.live.take()?;
-        match timeout(Duration::from_secs(1), live.sender.ready()).await {
-            Ok(Ok(())) => Some(live),
-            Ok(Err(_)) | Err(_) => None,
-        }
+        let ready = timeout(Duration::from_secs(1), live.sender.ready()).await;
+        matches!(ready, Ok(Ok(()))).then_some(live)
     }
 
     fn request(&self, call: &Call<'_>) -> Request<Full<Bytes>> {
@@ -246,16 +258,14 @@ impl Wire {
         *request.uri_mut() = call.path.to_uri();
         let headers = request.headers_mut();
         headers.insert(header::HOST, self.host_header.clone());
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static("baremetal-remediator"),
-        );
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        let fixed = HeaderValue::from_static;
+        headers.insert(header::USER_AGENT, fixed("baremetal-remediator"));
+        headers.insert(header::ACCEPT, fixed("application/json"));
         // Compression weakens ETags on some BMCs and bodies may explode on decompression.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert("OData-Version", HeaderValue::from_static("4.0"));
+        headers.insert(header::ACCEPT_ENCODING, fixed("identity"));
+        headers.insert("OData-Version", fixed("4.0"));
         if call.body.is_some() {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::CONTENT_TYPE, fixed("application/json"));
         }
         if let Some((name, value)) = &call.authorization {
             headers.insert(name.clone(), value.clone());
@@ -265,16 +275,15 @@ impl Wire {
 }
 
 async fn collect(mut body: Incoming) -> Result<Vec<u8>, BmcError> {
-    let too_large = || BmcError::TooLarge { limit: MAX_BODY };
+    let too_large = || BmcError::TooLarge(MAX_BODY);
     let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
     if body.size_hint().lower() > limit {
         return Err(too_large());
     }
     let mut collected = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| BmcError::NoAnswer {
-            cause: format!("its answer breaks off: {}", with_source(&error)),
-        })?;
+        let broken = |error| BmcError::NoAnswer(format!("its answer breaks off: {}", with_source(&error)));
+        let frame = frame.map_err(broken)?;
         if let Ok(data) = frame.into_data() {
             if collected.len().saturating_add(data.len()) > MAX_BODY {
                 return Err(too_large());

@@ -1,31 +1,54 @@
 //! The fields of a certificate that matter when it is known by its fingerprint: its key, and its last moment.
 //!
 //! BMCs are delivered with certificates that no strict reader takes: X.509 v1, negative serial numbers, names
-//! and extensions of their own making. Whoever pinned such a certificate has pinned all of its bytes, so that
-//! only where its fields begin and end has to be read, and that strictly: DER, nothing missing, nothing left.
+//! and extensions of their own making. Whoever pinned one has pinned all of its bytes, so that only where its
+//! fields begin and end is read, and that strictly: DER, nothing missing, nothing left.
 
 #[cfg(test)]
 mod tests;
 
-use rustls::pki_types::alg_id;
+use jiff::Timestamp;
+use rustls::pki_types::{CertificateDer, alg_id};
 use x509_cert::der::asn1::{AnyRef, BitStringRef, UintRef};
 use x509_cert::der::{
     Decode as _, Error, ErrorKind, Reader, Result, SliceReader, Tag, TagNumber, Tagged as _,
 };
 use x509_cert::time::Validity;
 
+use super::Fingerprint;
+
+/// A certificate that a BMC presented, whether it is trusted or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PresentedCertificate {
+    /// Its SHA-256, to compare or to trust it by.
+    pub fingerprint: Fingerprint,
+    /// Its last moment (RFC 5280, 4.1.2.5), if it can be read.
+    pub not_after: Option<Timestamp>,
+}
+
+impl PresentedCertificate {
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
+        Self {
+            fingerprint: Fingerprint::of(certificate),
+            not_after: not_after(certificate),
+        }
+    }
+}
+
+fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let seconds = Leaf::read(certificate).ok()?.not_after().ok()?;
+    Timestamp::from_second(i64::try_from(seconds).ok()?).ok()
+}
+
 /// A certificate, cut into pieces (RFC 5280, section 4.1).
 pub(super) struct Leaf<'a> {
     validity: &'a [u8],
     /// The SubjectPublicKeyInfo with its tag and length.
-    spki: &'a [u8],
+    pub(super) spki: &'a [u8],
 }
 
 impl<'a> Leaf<'a> {
-    /// Cuts a certificate of any version.
-    ///
-    /// # Errors
-    /// What is wrong with the DER, and where.
+    /// Cuts a certificate of any version, or says what is wrong with the DER, and where.
     pub(super) fn read(certificate: &'a [u8]) -> Result<Self> {
         AnyRef::from_der(certificate)?.sequence(|fields| {
             let leaf = AnyRef::decode(fields)?.sequence(Self::read_to_be_signed)?;
@@ -61,14 +84,6 @@ impl<'a> Leaf<'a> {
         let validity: Validity = Validity::from_der(self.validity)?;
         Ok(validity.not_after.to_unix_duration().as_secs())
     }
-
-    /// Its key.
-    ///
-    /// # Errors
-    /// What is wrong with the DER, and where.
-    pub(super) fn key(&self) -> Result<PublicKey<'a>> {
-        PublicKey::read(self.spki)
-    }
 }
 
 /// A SubjectPublicKeyInfo.
@@ -82,16 +97,16 @@ pub(super) struct PublicKey<'a> {
 }
 
 impl<'a> PublicKey<'a> {
-    fn read(spki: &'a [u8]) -> Result<Self> {
+    /// Reads it, or says what is wrong with the DER, and where.
+    pub(super) fn read(spki: &'a [u8]) -> Result<Self> {
         AnyRef::from_der(spki)?.sequence(|fields| {
             let algorithm = AnyRef::decode(fields)?;
             algorithm.tag().assert_eq(Tag::Sequence)?;
             let bits = BitStringRef::decode(fields)?;
-            let bits = bits.as_bytes().ok_or_else(|| invalid(Tag::BitString))?;
             Ok(Self {
                 spki,
                 algorithm: algorithm.value(),
-                bits,
+                bits: bits.as_bytes().ok_or(ErrorKind::Value { tag: Tag::BitString })?,
             })
         })
     }
@@ -101,20 +116,14 @@ impl<'a> PublicKey<'a> {
         if self.algorithm != alg_id::RSA_ENCRYPTION.as_ref() {
             return None;
         }
-        let modulus = AnyRef::from_der(self.bits)
-            .and_then(|key| {
-                key.sequence(|fields| {
-                    let modulus = UintRef::decode(fields)?;
-                    skip(fields, Tag::Integer)?;
-                    Ok::<_, Error>(modulus.as_bytes())
-                })
-            })
-            .ok()?;
-        let unused = modulus.first()?.leading_zeros();
-        modulus
-            .len()
-            .checked_mul(8)?
-            .checked_sub(usize::try_from(unused).ok()?)
+        let modulus = AnyRef::from_der(self.bits).ok()?.sequence(|fields| {
+            let modulus = UintRef::decode(fields)?;
+            skip(fields, Tag::Integer)?;
+            Ok::<_, Error>(modulus.as_bytes())
+        });
+        let modulus = modulus.ok()?;
+        let unused = usize::try_from(modulus.first()?.leading_zeros()).ok()?;
+        modulus.len().checked_mul(8)?.checked_sub(unused)
     }
 }
 
@@ -122,7 +131,7 @@ impl<'a> PublicKey<'a> {
 /// whether its key and its last moment can be read.
 pub fn read_certificate(bytes: &[u8]) -> bool {
     Leaf::read(bytes).is_ok_and(|leaf| {
-        let key = leaf.key();
+        let key = PublicKey::read(leaf.spki);
         let short = key.as_ref().ok().and_then(PublicKey::rsa_bits);
         leaf.not_after().is_ok() && key.is_ok() && short != Some(0)
     })
@@ -130,8 +139,4 @@ pub fn read_certificate(bytes: &[u8]) -> bool {
 
 fn skip(fields: &mut SliceReader<'_>, tag: Tag) -> Result<()> {
     AnyRef::decode(fields)?.tag().assert_eq(tag).map(|_| ())
-}
-
-fn invalid(tag: Tag) -> Error {
-    ErrorKind::Value { tag }.into()
 }

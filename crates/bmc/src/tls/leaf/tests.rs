@@ -1,6 +1,5 @@
 use proptest::prelude::*;
-use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
-use rustls::pki_types::CertificateDer;
+use rcgen::{CertificateParams, KeyPair, PublicKeyData as _, date_time_ymd};
 use rustls::server::ParsedCertificate;
 use x509_cert::der::Encode as _;
 use x509_cert::der::asn1::BitString;
@@ -30,7 +29,7 @@ fn rsa(modulus: &[u8]) -> Vec<u8> {
 #[test]
 fn the_key_is_that_of_the_certificate() {
     let (certificate, pair) = certificate();
-    let key = Leaf::read(&certificate).unwrap().key().unwrap();
+    let key = PublicKey::read(Leaf::read(&certificate).unwrap().spki).unwrap();
     assert_eq!(key.bits, pair.public_key_raw());
     assert_eq!(key.spki, pair.subject_public_key_info());
     assert_eq!(key.algorithm, alg_id::ECDSA_P256.as_ref());
@@ -83,7 +82,9 @@ fn same_key_as_webpki(bytes: &[u8]) -> Option<bool> {
     let certificate = CertificateDer::from(bytes);
     // The inside of the key is not looked at before it is used.
     let theirs = ParsedCertificate::try_from(&certificate).ok()?;
-    let ours = Leaf::read(bytes).and_then(|leaf| leaf.key()).ok()?;
+    let ours = Leaf::read(bytes)
+        .and_then(|leaf| PublicKey::read(leaf.spki))
+        .ok()?;
     Some(ours.spki == theirs.subject_public_key_info().as_ref())
 }
 
@@ -114,5 +115,39 @@ proptest! {
             let _ = read_certificate(&bytes);
             prop_assert!(same_key_as_webpki(&bytes) != Some(false), "{bytes:02x?}");
         }
+    }
+}
+
+fn until(year: i32) -> CertificateDer<'static> {
+    let mut params = CertificateParams::new(vec!["bmc".to_owned()]).unwrap();
+    params.not_after = date_time_ymd(year, 6, 1);
+    let key = KeyPair::generate().unwrap();
+    params.self_signed(&key).unwrap().der().clone()
+}
+
+#[test]
+fn the_last_moment_is_read_in_both_forms_of_time() {
+    // UTCTime before 2050, GeneralizedTime after.
+    for (year, expected) in [(2031, "2031-06-01T00:00:00Z"), (2091, "2091-06-01T00:00:00Z")] {
+        let presented = PresentedCertificate::of(&until(year));
+        assert_eq!(presented.not_after, Some(expected.parse().unwrap()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_no_certificate_is_no_reason_to_fall_over(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        cut in 0_usize..300,
+        flip in 0_usize..300,
+    ) {
+        let _ = not_after(&bytes);
+        let mut real = until(2031).to_vec();
+        if let Some(byte) = real.get_mut(flip) {
+            *byte ^= 0xff;
+        }
+        let _ = not_after(&real);
+        real.truncate(cut);
+        prop_assert_eq!(not_after(&real), None);
     }
 }

@@ -233,7 +233,7 @@ impl TryFrom<WrittenNode> for NodeOfSubject {
 
 impl From<NodeOfSubject> for WrittenNode {
     fn from(node: NodeOfSubject) -> Self {
-        let (why, earlier_boot_id) = match node {
+        let (no_node, deleted_node, earlier_boot_id) = match node {
             NodeOfSubject::There(node) => {
                 return Self {
                     node: Some(node.name),
@@ -242,11 +242,10 @@ impl From<NodeOfSubject> for WrittenNode {
                     ..Self::default()
                 };
             }
-            NodeOfSubject::None { why, earlier_boot } => (why, earlier_boot),
-        };
-        let (no_node, deleted_node) = match why {
-            NoNode::NeverJoined => (WhyNone::NeverJoined, None),
-            NoNode::Deleted(name) => (WhyNone::Deleted, Some(name)),
+            NodeOfSubject::None { why, earlier_boot } => match why {
+                NoNode::NeverJoined => (WhyNone::NeverJoined, None, earlier_boot),
+                NoNode::Deleted(name) => (WhyNone::Deleted, Some(name), earlier_boot),
+            },
         };
         Self {
             no_node: Some(no_node),

@@ -9,7 +9,7 @@ use crate::decision::{Effect, Observation};
 use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
 use crate::journal::{EscalationKind, Subject, Verb};
 use crate::node_lease::NodeLease;
-use crate::observed::{CleanupRead, IntentKey, PowerRead, ReportRead, Sent};
+use crate::observed::{IntentKey, PowerRead, Reading, Sent};
 use crate::phase::Phase;
 use crate::power::{PowerState, Protocol};
 use crate::power_command::{CommandAnswer, CommandError, Refusal};
@@ -36,9 +36,9 @@ impl Sim {
                 return;
             }
         }
-        let read = ReportRead {
+        let read = Reading {
             began,
-            report: self.world.lease.clone(),
+            found: self.world.lease.clone(),
         };
         let objects = self.seen();
         let remaining = self.world.pods.clone();
@@ -58,22 +58,25 @@ impl Sim {
                 let report = if had_no_node {
                     NodeReport::default()
                 } else {
-                    read.report.clone()
+                    read.found.clone()
                 };
                 let look = LiveCheck {
                     began,
-                    world: objects,
+                    objects,
                     report,
                     host: Ok(()),
                     node_lease,
                 };
                 if !had_no_node {
-                    self.observed.note_look(&look, at(self.world.now));
+                    self.observed.note_live_check(&look, at(self.world.now));
                 }
                 self.live_check = Some(look);
             }
             Observation::Report => self.observed.note_report(read),
-            Observation::Cleanup => self.observed.note_cleanup(CleanupRead { began, remaining }),
+            Observation::Cleanup => self.observed.note_cleanup(Reading {
+                began,
+                found: remaining,
+            }),
         }
     }
 

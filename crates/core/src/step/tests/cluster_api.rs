@@ -6,10 +6,12 @@ use super::objects::set_ready;
 use super::shell::Sim;
 use super::world::at;
 use crate::decision::Effect;
+use crate::eligibility::Eligible;
 use crate::facts::{Lookup, NodeCondition, Obstacle, Origin, OutOfService};
 use crate::health::UnhealthyCondition;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
+use crate::step::subject;
 
 /// A dead Node in a workload cluster, and a request that Cluster API made for its Machine.
 fn in_a_workload_cluster() -> Sim {
@@ -260,19 +262,14 @@ fn a_condition_of_the_machine_is_a_cause_though_its_node_is_ready() {
         status: "False".to_owned(),
         since: Some(at(since)),
     };
-    let cause = |sim: &Sim| match super::super::subject::examine(
-        &sim.journal,
-        &sim.facts(),
-        &sim.facts().world,
-        at(0),
-    ) {
-        super::super::subject::Diagnosis::Unhealthy {
-            cause, silence_only, ..
-        } => Some((cause, silence_only)),
-        super::super::subject::Diagnosis::Recovered
-        | super::super::subject::Diagnosis::Withdrawn(_)
-        | super::super::subject::Diagnosis::WithoutNode { .. }
-        | super::super::subject::Diagnosis::Waits(..) => None,
+    let cause = |sim: &Sim| {
+        let facts = sim.facts();
+        match subject::examine(&sim.journal, &facts, &facts.objects, at(0)) {
+            Ok(Eligible::Unhealthy {
+                cause, silence_only, ..
+            }) => Some((cause, silence_only)),
+            Ok(Eligible::WithoutNode { .. }) | Err(_) => None,
+        }
     };
     assert_eq!(cause(&sim), None);
     sim.world

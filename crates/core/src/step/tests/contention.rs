@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hasher};
 use super::duo::{Duo, Rest, asks};
 use super::menu::Menu;
 use super::shell::{Fault, Sim};
-use crate::admission::{Admission, Remediation, Stage, Unreadable, admit};
+use crate::admission::{Remediation, Replies, Stage, Unreadable, admit};
 use crate::decision::Decision;
 use crate::facts::Origin;
 use crate::phase::Phase;
@@ -90,7 +90,7 @@ impl Explored {
             Self::branch(&run, &decision, open);
             let other = run.duo.stage(1 - one);
             let is_beside = other == Stage::Begun || run.duo.admitted[1 - one];
-            let held = run.duo.sims[one].admitted.held().is_some();
+            let held = run.duo.sims[one].admitted.denied().is_some();
             self.contended += usize::from(is_beside && (held || asks(&decision)));
             run.duo.turn(one, decision, Fault::None);
             self.check_state(&run);
@@ -283,19 +283,19 @@ fn two_that_want_a_host_which_does_not_come_back() {
 }
 
 /// An admission that lets everybody in.
-fn admit_everyone(all: &[Remediation], _: &[Unreadable]) -> Admission {
-    let alone = all.iter().map(|one| admit(std::slice::from_ref(one), &[]));
-    Admission::all_of(alone)
+fn admit_everyone(all: &[Remediation], _: &[Unreadable]) -> Replies {
+    let alone = all.iter().flat_map(|one| admit(std::slice::from_ref(one), &[]));
+    alone.collect()
 }
 
 /// An admission that knows who has begun, and does not keep those apart who were admitted a moment ago.
-fn admit_beside_the_admitted(all: &[Remediation], unreadable: &[Unreadable]) -> Admission {
+fn admit_beside_the_admitted(all: &[Remediation], unreadable: &[Unreadable]) -> Replies {
     let alone = all.iter().map(|own| {
         let is_seen = |one: &&Remediation| one.uid == own.uid || one.stage != Stage::Admitted;
         let seen: Vec<Remediation> = all.iter().filter(is_seen).cloned().collect();
-        admit(&seen, unreadable).only(&own.uid)
+        (own.uid.clone(), admit(&seen, unreadable)[&own.uid].clone())
     });
-    Admission::all_of(alone)
+    alone.collect()
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn a_cache_that_lags_behind_the_live_read_is_no_sign_of_life() {
     let mut sim = Sim::new();
     sim.run_until(|sim| sim.released_at.len() == 1);
     let last = sim.observed.reports.last_mut().expect("silence was read");
-    last.report.heartbeat = Some(at(-344_000));
+    last.found.heartbeat = Some(at(-344_000));
 
     let decision = sim.decide();
 

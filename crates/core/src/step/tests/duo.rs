@@ -3,14 +3,14 @@
 
 use super::shell::{Fault, Sim, millis};
 use super::world::{World, at};
-use crate::admission::{Admission, Key, Remediation, Reply, Stage, Unreadable, admit};
+use crate::admission::{Key, Remediation, Replies, Reply, Stage, Unreadable, admit};
 use crate::decision::{Act, Decision, Observation};
 use crate::facts::OutOfService;
 use crate::journal::Journal;
 use crate::phase::Phase;
 
 /// How it is decided who may begin.
-pub(super) type Admit = fn(&[Remediation], &[Unreadable]) -> Admission;
+pub(super) type Admit = fn(&[Remediation], &[Unreadable]) -> Replies;
 
 /// When one of them has to be looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl Duo {
                 asks: asks && is_own,
             }
         });
-        (self.admit)(&all, &[]).of(&uid(own))
+        (self.admit)(&all, &[])[&uid(own)].clone()
     }
 
     /// Does something with one of them in the world that both share.

@@ -68,7 +68,7 @@ fn reads_over_redfish_and_over_ipmi_do_not_add_up_to_a_proof() {
         for (what, reads, expected) in &cases {
             let now = reads.last().map(|read| read.ended).unwrap();
             let proven = match off(reads, at(10_000), subject.at_bmc(), now) {
-                OffProof::Proven { reads, .. } => Some(reads),
+                OffProof::Proven(off) => Some(off.reads),
                 OffProof::NotYet | OffProof::WrongHost(_) => None,
             };
             let counted = proven.map(|reads| {

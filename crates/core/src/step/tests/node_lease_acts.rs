@@ -7,7 +7,7 @@ use super::world::at;
 use crate::decision::Effect;
 use crate::facts::Obstacle;
 use crate::node_lease::{Lease, NodeLease};
-use crate::observed::NodeLeaseRead;
+use crate::observed::Reading;
 use crate::phase::Reason;
 
 pub(super) const ANOTHER: &str = "node-maintenance";
@@ -37,7 +37,7 @@ impl Sim {
         }) {
             Ok(lease) => {
                 self.leases_were_unused = lease == NodeLease::Unused;
-                self.observed.note_node_lease(NodeLeaseRead { began, lease });
+                self.observed.note_node_lease(Reading { began, found: lease });
             }
             Err(obstacle) => self
                 .observed
@@ -126,7 +126,12 @@ impl Sim {
     /// What the garbage collector does to what a deleted Node owned.
     pub(super) fn lease_goes_with_its_node(&mut self) {
         let node = self.world.node().map(|node| node.uid.clone());
-        if node.is_some_and(|uid| self.world.node_lease.goes_with(&uid)) {
+        if node.is_some_and(|uid| {
+            self.world
+                .node_lease
+                .there()
+                .is_some_and(|lease| lease.goes_with(&uid))
+        }) {
             self.world.version += 1;
             self.world.node_lease = NodeLease::Free;
         }

@@ -7,12 +7,12 @@ use super::world::{Cause, UUID, World, at};
 use crate::admission::Reply;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
-    Facts, Host, Leadership, LiveCheck, Lookup, Node, NodeCondition, Obstacle, Origin, World as Objects,
+    Facts, Host, Leadership, LiveCheck, Lookup, Node, NodeCondition, Objects, Obstacle, Origin,
 };
 use crate::identity::SystemUuid;
 use crate::journal::Journal;
 use crate::node_lease::Holders;
-use crate::observed::{IntentKey, Observed};
+use crate::observed::Observed;
 use crate::phase::{Phase, Reason};
 use crate::step::step;
 use crate::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, Strategy};
@@ -211,7 +211,7 @@ impl Sim {
                 epoch: 1,
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),
             },
-            world: self.seen(),
+            objects: self.seen(),
             live_check: self.live_check.clone(),
             // The shell resolves none for what has ended.
             host: if self.journal.phase.is_final() {
@@ -222,7 +222,7 @@ impl Sim {
             admission: self
                 .another_at_work
                 .clone()
-                .map_or_else(|| self.admitted.clone(), Reply::Held),
+                .map_or_else(|| self.admitted.clone(), Reply::Denied),
             lease_holders: self.lease_holders.clone(),
             leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
@@ -354,12 +354,8 @@ impl Sim {
     fn write_journal(&mut self, journal: Journal) {
         self.counts.journal_writes += 1;
         self.pass(API_LATENCY);
-        if let Some(intent) = journal.new_intent(&self.journal) {
-            self.observed.own_intent = Some(IntentKey {
-                verb: intent.verb,
-                attempt: journal.attempt,
-                sends: intent.sends,
-            });
+        if let Some(key) = journal.new_intent(&self.journal) {
+            self.observed.own_intent = Some(key);
         }
         if journal.phase == Phase::PoweringOff && self.journal.phase != Phase::PoweringOff {
             self.attempt_began = Some(self.world.now);

@@ -5,9 +5,9 @@ use jiff::SignedDuration;
 use super::world::{SYSTEM, UUID, at};
 use crate::facts::NodeReport;
 use crate::journal::{JournalledNode, NodeOfSubject, Subject};
-use crate::observed::{PowerRead, ReportRead};
+use crate::observed::{PowerRead, Reading};
 use crate::power::{PowerState, Protocol};
-use crate::proof::{OffProof, Silence, off, silence};
+use crate::proof::{OffProof, ProvenOff, Silence, off, silence};
 
 pub(super) fn subject() -> Subject {
     let text = str::to_owned;
@@ -131,11 +131,7 @@ fn off_is_proven_by_two_fresh_reads_after_the_acknowledgement_only() {
     ];
     for (what, reads, now, proven) in cases {
         let proof = off(&reads, at(acknowledged), subject().at_bmc(), at(now));
-        assert_eq!(
-            matches!(proof, OffProof::Proven { .. }),
-            proven,
-            "{what}: {proof:?}"
-        );
+        assert_eq!(matches!(proof, OffProof::Proven(_)), proven, "{what}: {proof:?}");
     }
 }
 
@@ -158,7 +154,7 @@ fn off_of_another_host_proves_nothing() {
             match proof {
                 OffProof::WrongHost(_) => assert!(is_another),
                 OffProof::NotYet => assert!(!is_another),
-                OffProof::Proven { .. } => panic!("{proof:?}"),
+                OffProof::Proven(_) => panic!("{proof:?}"),
             }
         }
     }
@@ -170,12 +166,12 @@ fn evidence_is_the_newest_reads_and_not_more_than_fit() {
 
     let proof = off(&reads, at(10_000), subject().at_bmc(), at(25_020));
 
-    let OffProof::Proven {
+    let OffProof::Proven(ProvenOff {
         reads,
         began,
         newest,
         ended,
-    } = proof
+    }) = proof
     else {
         panic!("not proven: {proof:?}");
     };
@@ -186,10 +182,10 @@ fn evidence_is_the_newest_reads_and_not_more_than_fit() {
     );
 }
 
-fn report(began: i64, renewed: i64) -> ReportRead {
-    ReportRead {
+fn report(began: i64, renewed: i64) -> Reading<NodeReport> {
+    Reading {
         began: at(began),
-        report: NodeReport {
+        found: NodeReport {
             lease_renewed: Some(at(renewed)),
             lease_duration: Some(SignedDuration::from_secs(40)),
             heartbeat: Some(at(0)),
@@ -200,7 +196,7 @@ fn report(began: i64, renewed: i64) -> ReportRead {
 #[test]
 fn silence_is_seen_by_change_and_not_by_the_clock() {
     // The proof began at 10 s, and its newest read ended at 12 s. A quiet window lasts 15 s.
-    let cases: [(&str, Vec<ReportRead>, bool, Silence); 10] = [
+    let cases: [(&str, Vec<Reading<NodeReport>>, bool, Silence); 10] = [
         ("nothing read", vec![], true, Silence::ReadNow),
         ("only before", vec![report(5_000, 1)], true, Silence::ReadNow),
         (
@@ -243,13 +239,13 @@ fn silence_is_seen_by_change_and_not_by_the_clock() {
             "renewed after the proof began",
             vec![report(10_000, 1), report(12_000, 2)],
             true,
-            Silence::Reporting { seen: at(12_000) },
+            Silence::Reporting(at(12_000)),
         ),
         (
             "a clock that jumps back",
             vec![report(10_000, 9_000), report(12_000, 3)],
             true,
-            Silence::Reporting { seen: at(12_000) },
+            Silence::Reporting(at(12_000)),
         ),
     ];
     for (what, reports, known_silent, expected) in cases {
@@ -264,9 +260,9 @@ fn silence_is_seen_by_change_and_not_by_the_clock() {
 #[test]
 fn a_heartbeat_without_a_lease_is_a_sign_of_life_too() {
     let mut later = report(12_000, 1);
-    later.report.heartbeat = Some(at(11_000));
+    later.found.heartbeat = Some(at(11_000));
     let found = silence(&[report(10_000, 1), later], true, at(10_000), at(12_000));
-    assert_eq!(found, Silence::Reporting { seen: at(12_000) });
+    assert_eq!(found, Silence::Reporting(at(12_000)));
 }
 
 #[test]

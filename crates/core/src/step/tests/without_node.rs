@@ -149,7 +149,7 @@ fn invariant_6_last_look_at_all_nodes_where_there_is_none() {
     let mut sim = Sim::without_node(false);
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && sim.live_check.is_some());
     let look = sim.live_check.as_mut().expect("it looked");
-    look.world.node_of_host = Lookup::Unreadable("Node x cannot be read".to_owned());
+    look.objects.node_of_host = Lookup::Unreadable("Node x cannot be read".to_owned());
 
     sim.turn(super::shell::Fault::None);
 

@@ -259,9 +259,9 @@ fn nobody_asks_for_a_host_that_nobody_named() {
         let candidate = Candidate {
             host: Input::Given(&facts.host),
             ..Candidate::of_trigger(
-                facts.world.machine.as_ref(),
-                &facts.world.node,
-                &facts.world.health_checks,
+                facts.objects.machine.as_ref(),
+                &facts.objects.node,
+                &facts.objects.health_checks,
             )
         };
         let refused = eligibility::examine(&candidate, at(0)).err()?;

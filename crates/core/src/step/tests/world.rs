@@ -4,7 +4,7 @@
 use super::objects::{health_check, machine, node, ready_is, set_ready};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Lookup, Machine, Node, NodeReport, OutOfService, Policy, World as Objects};
+use crate::facts::{Lookup, Machine, Node, NodeReport, Objects, OutOfService, Policy};
 use crate::health::HealthCheck;
 use crate::journal::SavedNode;
 use crate::node_lease::NodeLease;
