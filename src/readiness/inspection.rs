@@ -55,9 +55,8 @@ pub(super) async fn ask(
     subject: &Subject,
     host: &ResolvedHost,
 ) -> Result<BmcAnswer, NotChecked> {
-    let asker = Asker::Check(&key.namespace);
-    let expected = subject.expected_uuid(host);
-    let conversation = match Conversation::open(&context.bmc, asker, host, expected).await? {
+    let (check, expected) = (Asker::Check(&key.namespace), subject.expected_uuid(host));
+    let conversation = match Conversation::open(&context.bmc, check, host, expected).await? {
         Ok(conversation) => conversation,
         Err(obstacle) => return Ok(at(host, &obstacle).into()),
     };
