@@ -7,7 +7,7 @@ pub(crate) mod check_inputs;
 pub(crate) mod evaluators;
 mod event_publisher;
 mod machine_conditions;
-mod namespace_snapshot;
+pub(crate) mod namespace_snapshot;
 mod pass;
 pub(crate) mod platform;
 mod queue;
@@ -23,5 +23,5 @@ mod with_template;
 #[cfg(test)]
 pub(crate) use run::concerned;
 pub(crate) use run::run;
-pub(crate) use state::{Checker, MhcController, Mode};
+pub(crate) use state::{CheckKey, Checker, MhcController, Mode};
 pub(crate) use unserved_checks::Unserved;

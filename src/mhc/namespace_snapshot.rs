@@ -16,29 +16,28 @@ use remediator_core::health::target::{NodeState, Target};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
-use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::{Clusters, node_cluster};
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController, Remediations};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{cached, facts, remediation_history};
+use crate::snapshot::{cached, cluster_state, machine_facts, remediation_history};
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
-pub(super) struct NamespaceSnapshot {
+pub(crate) struct NamespaceSnapshot {
     api: MachineApi,
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
-    unreadable: Vec<Arc<Guarded<PowerCycleRemediation>>>,
 }
 
 impl NamespaceSnapshot {
-    pub(super) fn of(caches: &Caches, key: &CheckKey) -> Self {
+    pub(crate) fn of(caches: &Caches, key: &CheckKey) -> Self {
         let of_api = caches.of(key.api);
         let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
         let cluster = check.and_then(|check| check_inputs::cluster_of(&check));
@@ -58,20 +57,17 @@ impl NamespaceSnapshot {
         let remediations = caches.remediations.in_namespace(namespace);
         let mut checks = of_api.health_checks.in_namespace(namespace);
         checks.retain(|one| is_near(one));
-        let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
             api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks,
             remediations,
-            unreadable,
         }
     }
 
     /// The checks that ask for power cycles.
-    pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
-        let cluster =
-            |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
+    pub(crate) fn checks(&self, caches: &Caches) -> Vec<Check> {
+        let cluster = |key: &ClusterKey| lookup::cluster(caches, key).map(|cluster| cluster.state);
         let checks = self.checks.iter();
         checks
             .filter_map(|guarded| check_inputs::asking(guarded, cluster))
@@ -79,9 +75,9 @@ impl NamespaceSnapshot {
     }
 
     /// The Machines.
-    pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
+    pub(crate) fn targets(&self, clusters: &Clusters) -> Vec<Target> {
         let under_way = UnderWay::among(self.api, self.readable_remediations());
-        let clusters = self.node_clusters(context);
+        let clusters = self.node_clusters(clusters);
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
             Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
             Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
@@ -96,7 +92,7 @@ impl NamespaceSnapshot {
     /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
     fn node_clusters(
         &self,
-        context: &MhcController,
+        clusters: &Clusters,
     ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
         let readable = self
             .machines
@@ -104,8 +100,8 @@ impl NamespaceSnapshot {
             .filter_map(|machine| machine.0.as_ref().ok());
         let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
         let nodes = |key: &Option<ClusterKey>| match key {
-            None => Ok(context.sources.clusters.own_nodes()),
-            Some(key) => context.sources.clusters.workload.nodes(key),
+            None => Ok(clusters.own_nodes()),
+            Some(key) => clusters.workload.nodes(key),
         };
         keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }
@@ -136,15 +132,13 @@ impl NamespaceSnapshot {
     ) -> Option<(Obstacle, Option<Timestamp>)> {
         let machine = self.machine(name)?;
         let namespace = machine.namespace().unwrap_or_default();
-        let mut unreadable = self.unreadable.iter();
-        let unreadable =
-            unreadable.find(|one| remediation_history::is_unreadable(one, &namespace, Some(name)));
-        if let Some(unreadable) = unreadable {
-            return Some((remediation_history::may_be_at_work(unreadable, Some(name)), None));
+        let unknown = remediation_history::unreadable_remediation(&context.sources, &namespace, Some(name));
+        if let Some(unknown) = unknown {
+            return Some((unknown, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let machine_facts = facts::machine_facts(machine, cluster.as_ref());
-        let cluster = facts::cluster_state(cluster.as_ref());
+        let facts = machine_facts(machine, cluster.as_ref());
+        let cluster = cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
         let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
@@ -156,7 +150,7 @@ impl NamespaceSnapshot {
             node_cluster: node_cluster.as_ref(),
             cluster: Input::Given(&cluster),
             host: Input::Given(&host),
-            ..Candidate::of_trigger(Lookup::Present(&machine_facts), &node, &checks)
+            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;

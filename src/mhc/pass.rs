@@ -111,7 +111,8 @@ struct AssessedMachine {
 fn judge(context: &MhcController, key: &CheckKey) -> AssessedMachine {
     let now = context.sources.clock.now();
     let gathered = NamespaceSnapshot::of(&context.sources.caches, key);
-    let (checks, targets) = (gathered.checks(context), gathered.targets(context));
+    let checks = gathered.checks(&context.sources.caches);
+    let targets = gathered.targets(&context.sources.clusters);
     let evaluation = evaluate(&checks, &targets, now);
     let look_again = Cell::new(evaluation.look_again);
     let refusal = |machine: &str| {
