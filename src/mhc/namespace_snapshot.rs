@@ -1,6 +1,6 @@
 //! What a pass is made on: everything of one namespace, as the caches have it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,10 +9,11 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_core::eligibility::{self, Candidate, Input};
+use remediator_core::eligibility::{self, Candidate};
 use remediator_core::facts::{Lookup, Obstacle, Origin};
 use remediator_core::health::overlap::Check;
-use remediator_core::health::target::{NodeState, Target};
+use remediator_core::health::target::Target;
+use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
@@ -20,10 +21,11 @@ use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
-use crate::mhc::state::{CheckKey, MhcController, Remediations};
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{cached, facts, remediation_history};
-use crate::watch::caches::{Caches, Guarded};
+use crate::snapshot::remediation_history::unreadable_remediation;
+use crate::snapshot::{cached, facts};
+use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
 
@@ -34,7 +36,6 @@ pub(super) struct NamespaceSnapshot {
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
-    unreadable: Vec<Arc<Guarded<PowerCycleRemediation>>>,
 }
 
 impl NamespaceSnapshot {
@@ -55,20 +56,16 @@ impl NamespaceSnapshot {
             let of = check.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
             of.is_none() || cluster.is_none() || of == cluster
         };
-        let remediations = caches.remediations.in_namespace(namespace);
         let mut checks = of_api.health_checks.in_namespace(namespace);
         checks.retain(|one| is_near(one));
-        let (remediations, unreadable) = remediations.into_iter().partition(|one| one.0.is_ok());
         Self {
             api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks,
-            remediations,
-            unreadable,
+            remediations: caches.remediations.in_namespace(namespace),
         }
     }
 
-    /// The checks that ask for power cycles.
     pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
         let cluster =
             |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
@@ -78,14 +75,23 @@ impl NamespaceSnapshot {
             .collect()
     }
 
-    /// The Machines.
     pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
-        let under_way = UnderWay::among(self.api, self.readable_remediations());
-        let clusters = self.node_clusters(context);
+        let under_way = UnderWay::among(self.api, readable(&self.remediations));
+        // Asked for once for each cluster, not for each Machine.
+        let mut clusters: BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> = BTreeMap::new();
+        for machine in self
+            .machines
+            .values()
+            .filter_map(|machine| machine.0.as_ref().ok())
+        {
+            let nodes = || context.sources.clusters.nodes_of_machine(machine);
+            clusters.entry(ClusterKey::of(machine)).or_insert_with(nodes);
+        }
+        let unreachable = |why: &str| Err(Unknown::NodeUnreachable(why.to_owned()));
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
             Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
-            Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
-            None => NodeState::Unreachable("its cluster was not looked for".to_owned()),
+            Some(Err(obstacle)) => unreachable(&obstacle.detail),
+            None => unreachable("its cluster was not looked for"),
         };
         let machines = self.machines.values();
         machines
@@ -93,41 +99,16 @@ impl NamespaceSnapshot {
             .collect()
     }
 
-    /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
-    fn node_clusters(
-        &self,
-        context: &MhcController,
-    ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
-        let readable = self
-            .machines
-            .values()
-            .filter_map(|machine| machine.0.as_ref().ok());
-        let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
-        let nodes = |key: &Option<ClusterKey>| match key {
-            None => Ok(context.sources.clusters.own_nodes()),
-            Some(key) => context.sources.clusters.workload.nodes(key),
-        };
-        keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
-    }
-
-    fn readable_remediations(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
-        self.remediations
-            .iter()
-            .filter_map(|guarded| guarded.0.as_ref().ok())
-    }
-
     /// The Machine of a name, if it can be read.
     pub(super) fn machine(&self, name: &str) -> Option<&Machine> {
         self.guarded(name)?.0.as_ref().ok()
     }
 
-    /// The Machine of a name.
     pub(super) fn guarded(&self, name: &str) -> Option<&Guarded<Machine>> {
         self.machines.get(name).map(AsRef::as_ref)
     }
 
-    /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
-    /// of a remediation, would; and until when, if that is known.
+    /// Why a trigger on this Machine could only be refused, by the rules of whoever takes up triggers; and until when.
     pub(super) fn refusal(
         &self,
         context: &MhcController,
@@ -136,11 +117,8 @@ impl NamespaceSnapshot {
     ) -> Option<(Obstacle, Option<Timestamp>)> {
         let machine = self.machine(name)?;
         let namespace = machine.namespace().unwrap_or_default();
-        let mut unreadable = self.unreadable.iter();
-        let unreadable =
-            unreadable.find(|one| remediation_history::is_unreadable(one, &namespace, Some(name)));
-        if let Some(unreadable) = unreadable {
-            return Some((remediation_history::may_be_at_work(unreadable, Some(name)), None));
+        if let Some(obstacle) = unreadable_remediation(&context.sources, &namespace, Some(name)) {
+            return Some((obstacle, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
         let machine_facts = facts::machine_facts(machine, cluster.as_ref());
@@ -154,8 +132,8 @@ impl NamespaceSnapshot {
         let host = host_by_statement(&context.sources, machine);
         let candidate = Candidate {
             node_cluster: node_cluster.as_ref(),
-            cluster: Input::Given(&cluster),
-            host: Input::Given(&host),
+            cluster: Some(&cluster),
+            host: Some(&host),
             ..Candidate::of_trigger(Lookup::Present(&machine_facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
@@ -163,25 +141,19 @@ impl NamespaceSnapshot {
         Some((refused.obstacle.clone(), refused.until))
     }
 
-    /// What the triggers of these Machines have led to.
-    pub(super) fn remediations_of(&self, is_of_check: impl Fn(&str) -> bool) -> Remediations {
-        let mut found = Remediations::default();
-        for remediation in self.readable_remediations() {
-            let name = about(remediation).machine;
-            let begun = begun(remediation).and_then(|subject| subject.machine.clone());
-            let is_of_check = name.or(begun).is_some_and(|name| is_of_check(&name));
-            if !is_of_check || cached::origin(remediation) != Origin::Annotation {
-                continue;
-            }
-            let uid = remediation.uid().unwrap_or_default();
+    /// What the triggers of these Machines have led to: remediations by UID, and their phases.
+    pub(super) fn remediations_of(&self, is_of_check: impl Fn(&str) -> bool) -> BTreeMap<String, Phase> {
+        let of_check = readable(&self.remediations).filter(|remediation| {
+            let begun = || begun(remediation)?.machine.clone();
+            let machine = about(remediation).machine.or_else(begun);
+            machine.is_some_and(|name| is_of_check(&name))
+                && cached::origin(remediation) == Origin::Annotation
+        });
+        let with_phase = |remediation: &PowerCycleRemediation| {
             let status = remediation.status.as_ref();
             let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-            if phase == Phase::Succeeded {
-                found.succeeded.insert(uid);
-            } else if !phase.is_final() {
-                found.at_work.insert(uid);
-            }
-        }
-        found
+            (remediation.uid().unwrap_or_default(), phase)
+        };
+        of_check.map(with_phase).collect()
     }
 }

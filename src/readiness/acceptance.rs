@@ -18,7 +18,7 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
-use crate::mhc::evaluators;
+use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
 use crate::snapshot::host;
@@ -201,7 +201,7 @@ pub(crate) async fn policy(
                 .unwrap_or_default();
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
             // Until that was looked at, what an earlier process said holds.
-            statements.extend(evaluators::statements(
+            statements.extend(activation::statements(
                 |api| context.checker.mode(api),
                 generation,
             ));

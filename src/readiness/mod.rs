@@ -134,9 +134,7 @@ impl Checks {
         rules.readiness = remediator_api::readiness_rules::ReadinessRules::default();
         let begins = self.schedule.is_none();
         let mut schedule = self.schedule.take().unwrap_or_else(|| Schedule::new(interval));
-        if schedule.interval() != interval {
-            schedule.set_interval(interval, now);
-        }
+        schedule.set_interval(interval, now);
         if self.rules.as_ref().is_some_and(|before| *before != rules) && !begins {
             schedule.hurry_all(now);
         }

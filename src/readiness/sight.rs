@@ -2,8 +2,7 @@
 
 use kube::ResourceExt as _;
 use remediator_api::{BMCEndpoint, keys};
-use remediator_core::readiness::schedule::{First, HostKey, HostKind, Schedule};
-use remediator_core::readiness::slot::stable_hash;
+use remediator_core::readiness::schedule::{First, HostKey, HostKind, Schedule, stable_hash};
 
 use crate::readiness::state::Readiness;
 use crate::report::ReadinessState;

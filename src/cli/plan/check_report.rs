@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use remediator_core::health::assess::{Assessment, Stopped};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::overlap::Assessed;
-use remediator_core::health::verdict::{Unknown, Verdict};
+use remediator_core::health::verdict::Verdict;
 use serde::Serialize;
 
 use crate::cli::plan::decision::Asks;
@@ -44,8 +44,8 @@ pub(super) fn check_report(
         until: None,
         limit: String::new(),
     };
-    let assessment = match &assessed.assessment {
-        Ok((_, assessment)) => assessment,
+    let (rules, assessment) = match &assessed.assessment {
+        Ok(assessed) => assessed,
         // It selects nothing, and a person ought to know.
         Err(malformed) => {
             return Some(CheckReport {
@@ -55,7 +55,7 @@ pub(super) fn check_report(
         }
     };
     let judged = assessment.machines.iter().find(|one| one.name == machine)?;
-    let (verdict, why) = verdict(&judged.verdict, dialect(assessed));
+    let (verdict, why) = verdict(&judged.verdict, rules.dialect);
     Some(CheckReport {
         verdict,
         why,
@@ -84,12 +84,6 @@ pub(super) fn limit(assessment: &Assessment) -> String {
     }
 }
 
-/// By whose rules a check is evaluated.
-fn dialect(assessed: &Assessed<'_>) -> Dialect {
-    let rules = assessed.check.rules.as_ref();
-    rules.map_or(Dialect::OpenShift, |rules| rules.dialect)
-}
-
 /// A verdict, and why.
 fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Option<String>) {
     match verdict {
@@ -100,11 +94,6 @@ fn verdict(verdict: &Verdict, dialect: Dialect) -> (&'static str, Option<String>
             let name = reason.name(dialect);
             ("Unhealthy", Some(format!("{name}: {message}")))
         }
-        Verdict::Unknown(
-            Unknown::Machine(why)
-            | Unknown::Node(why)
-            | Unknown::NodeUnreachable(why)
-            | Unknown::Cluster(why),
-        ) => ("Unknown", Some(why.clone())),
+        Verdict::Unknown(unknown) => ("Unknown", Some(unknown.detail().to_owned())),
     }
 }

@@ -14,7 +14,7 @@ use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Observation};
 use remediator_core::facts::{Facts, Host, Leadership, Lookup, Obstacle, Origin};
 use remediator_core::health::HealthCheck;
-use remediator_core::intake::{self, Intake, Remediation, Triggered};
+use remediator_core::intake::{self, Intake, Remediation};
 use remediator_core::journal::Journal;
 use remediator_core::node_lease::{self, Holders, NodeLease};
 use remediator_core::observed::{Observed, Reading};
@@ -59,13 +59,10 @@ pub(super) fn ask(
     }
     // A request is made by others, and not taken in.
     if let (Origin::Annotation, Lookup::Present(known)) = (asked.origin, &facts.objects.machine) {
-        let triggered = Triggered {
-            machine: known,
-            node: &facts.objects.node,
-            health_checks: &facts.objects.health_checks,
-            remediations: &earlier(world, machine),
-        };
-        if let Intake::Skip { obstacle, .. } = intake::decide(triggered, |_| false, world.read_at) {
+        let around = (&facts.objects.node, &facts.objects.health_checks[..]);
+        let earlier = earlier(world, machine);
+        let decided = intake::decide(known, around, &earlier, |_| false, world.read_at);
+        if let Intake::Skip { obstacle, .. } = decided {
             return held(&obstacle);
         }
     }

@@ -6,7 +6,8 @@ use remediator_api::RemediationPolicy;
 use remediator_api::guarded::Guarded;
 use remediator_core::checker::activation::{Activation, activation};
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
-use remediator_core::checker::platform::{LeaseRead, Platform, Sighting, platform};
+use remediator_core::checker::platform::{LeaseHistory, LeaseRecord, Platform, platform};
+use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
 use serde::Serialize;
 
@@ -15,8 +16,8 @@ use crate::mhc::platform::{is_switched_off, lease};
 
 /// What tells whether the platform's controllers run.
 pub(super) struct Leases {
-    openshift: LeaseRead,
-    cluster_api: LeaseRead,
+    openshift: Lookup<LeaseRecord>,
+    cluster_api: Lookup<LeaseRecord>,
     switched_off: Option<bool>,
 }
 
@@ -69,8 +70,8 @@ impl Evaluators {
         node_health_checks: bool,
         now: Timestamp,
     ) -> Self {
-        let of_api = |read: LeaseRead, switched_off: bool| {
-            let seen = Sighting::by_its_own_time(read, now);
+        let of_api = |read: Lookup<LeaseRecord>, switched_off: bool| {
+            let seen = LeaseHistory::by_its_own_time(read, now);
             let platform = platform(&seen, switched_off, now);
             ApiObjects {
                 activation: activation(&wanted_by(policy), &platform),

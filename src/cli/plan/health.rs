@@ -12,8 +12,8 @@ use remediator_core::checker::evaluator::{self, Evaluator};
 use remediator_core::facts::Lookup;
 use remediator_core::health::assess::{AssessedMachine, Exempt};
 use remediator_core::health::overlap::{Assessed, Check, Evaluation, evaluate};
-use remediator_core::health::target::{NodeState, Target};
-use remediator_core::health::verdict::Verdict;
+use remediator_core::health::target::Target;
+use remediator_core::health::verdict::{Unknown, Verdict};
 
 use crate::cli::plan::check_report::{CheckReport, check_report, limit};
 use crate::cli::plan::decision::{Asks, CheckOpinion, CheckVerdict};
@@ -123,7 +123,7 @@ fn listed(
 fn target(world: &PlanSnapshot, guarded: &Guarded<Machine>) -> Target {
     let node = |machine: &Machine, name: &str| match world.nodes_of(machine) {
         Ok(nodes) => check_inputs::node(name, nodes.by_name.get(name)),
-        Err(obstacle) => NodeState::Unreachable(obstacle.detail),
+        Err(obstacle) => Err(Unknown::NodeUnreachable(obstacle.detail)),
     };
     check_inputs::target(guarded, node, is_under_way(world, guarded))
 }
@@ -173,7 +173,10 @@ fn says(
 
 /// Why another check forbids what this one wants.
 fn by_others(evaluation: &Evaluation<'_>, machine: &str) -> Option<String> {
-    let forbidden = evaluation.forbidden.iter().find(|one| one.machine == machine)?;
+    let forbidden = evaluation
+        .forbidden
+        .iter()
+        .find(|one| one.wanted.machine == machine)?;
     Some(format!(
         "MachineHealthCheck {} does not let it be: {}",
         forbidden.check, forbidden.why
