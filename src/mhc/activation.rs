@@ -15,6 +15,7 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
+use crate::mhc::event_publisher::warn_unserved;
 use crate::mhc::pass::forget_numbers;
 use crate::mhc::state::{CheckKey, MhcController, Mode};
 use crate::mhc::unserved::{NodeChecks, Unserved};
@@ -197,7 +198,7 @@ fn report(context: &Arc<MhcController>, api: MachineApi, before: &Mode, after: &
     let (before, after) = (before.unserved.clone(), after.unserved.clone());
     let context = Arc::clone(context);
     // There may be many, and whether the platform's controller has come back is looked at meanwhile.
-    tokio::spawn(async move { unserved::warn(&context, api, &before, &after).await });
+    tokio::spawn(async move { warn_unserved(&context, api, &before, &after).await });
 }
 
 /// What the policy says of it; nothing of an API of which nothing is known yet.

@@ -7,13 +7,16 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
-use remediator_api::views::MachineHealthCheck;
+use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
 use remediator_core::checker::events::{Event, On, malformed, unusable_template};
+use remediator_core::facts::Obstacle;
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 use crate::mhc::namespace_snapshot::NamespaceSnapshot;
 use crate::mhc::requeue::RETRY;
 use crate::mhc::state::{CheckKey, MhcController};
+use crate::mhc::unserved::Unserved;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 
@@ -64,9 +67,8 @@ pub(super) fn reference<K: Resource<DynamicType = ()>>(
     }
 }
 
-/// Publishes what would keep the requests of a check from being made that others evaluate, because they store no
-/// condition about it. Source: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`,
-/// whose conditions about the template are set after the last write of the status.
+/// Publishes what would keep the requests of a check from being made that others evaluate: machine-api-operator sets its
+/// conditions about the template after the last write of the status (`machinehealthcheck_controller.go`).
 pub(super) fn check_template(
     context: &Arc<MhcController>,
     key: &CheckKey,
@@ -105,4 +107,39 @@ fn unusable(context: &MhcController, key: &CheckKey, check: &MachineHealthCheck)
         Some(Guarded(Err(invalid))) => invalid.error.clone(),
     };
     Some(unusable_template(name, &wrong))
+}
+
+/// Publishes an event on each health check of an API that is in vain since `before`.
+pub(super) async fn warn_unserved(
+    context: &MhcController,
+    api: MachineApi,
+    before: &Unserved,
+    after: &Unserved,
+) {
+    let unserved = after.machine_checks.difference(&before.machine_checks);
+    let unserved = unserved.map(|name| (name, Reason::HealthChecksUnserved, "nobody evaluates it"));
+    let strangers = after.strangers.difference(&before.strangers);
+    let stranger = "Cluster API's manager, which evaluates it, does not know that annotation";
+    let strangers = strangers.map(|name| (name, Reason::StrategyNotKnown, stranger));
+    let checks = &context.sources.caches.of(api).health_checks;
+    for ((namespace, name), reason, why) in unserved.chain(strangers) {
+        if let Some(check) = caches::find(checks, Some(namespace), name) {
+            let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
+            let how = if by_template { "a template" } else { "annotation" };
+            let detail = format!("MachineHealthCheck {name} asks for power cycles by {how}, and {why}");
+            let (regarding, obstacle) = (reference(context, api, &check), Obstacle::new(reason, detail));
+            context.reporter.warn(&regarding, &obstacle).await;
+        }
+    }
+    for name in after.node_checks.difference(&before.node_checks) {
+        let detail = format!("NodeHealthCheck {name} is disabled because of MachineHealthChecks");
+        let obstacle = Obstacle::new(Reason::DisabledByMachineHealthChecks, detail);
+        let regarding = ObjectReference {
+            api_version: Some(NodeHealthCheck::api_version(&()).into_owned()),
+            kind: Some(NodeHealthCheck::kind(&()).into_owned()),
+            name: Some(name.clone()),
+            ..ObjectReference::default()
+        };
+        context.reporter.warn(&regarding, &obstacle).await;
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ListParams};
-use kube::{Client, Resource as _, ResourceExt};
+use kube::{Client, ResourceExt};
 use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
 use remediator_core::checker::evaluator::Asks;
 use remediator_core::facts::Obstacle;
@@ -12,9 +11,6 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
 use crate::api_call::list;
-use crate::mhc::event_publisher::reference;
-use crate::mhc::state::MhcController;
-use crate::watch::caches;
 use crate::watch::caches::{Caches, Guarded, readable};
 
 const NAMED: usize = 5;
@@ -124,35 +120,5 @@ pub(super) async fn node_checks(client: &Client) -> Option<NodeChecks> {
             tracing::debug!(error = %crate::report::chain(&error), "NodeHealthChecks cannot be listed");
             None
         }
-    }
-}
-
-/// Publishes an event on each health check of an API that is in vain since `before`.
-pub(super) async fn warn(context: &MhcController, api: MachineApi, before: &Unserved, after: &Unserved) {
-    let unserved = after.machine_checks.difference(&before.machine_checks);
-    let unserved = unserved.map(|name| (name, Reason::HealthChecksUnserved, "nobody evaluates it"));
-    let strangers = after.strangers.difference(&before.strangers);
-    let stranger = "Cluster API's manager, which evaluates it, does not know that annotation";
-    let strangers = strangers.map(|name| (name, Reason::StrategyNotKnown, stranger));
-    let checks = &context.sources.caches.of(api).health_checks;
-    for ((namespace, name), reason, why) in unserved.chain(strangers) {
-        if let Some(check) = caches::find(checks, Some(namespace), name) {
-            let by_template = check.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template);
-            let how = if by_template { "a template" } else { "annotation" };
-            let detail = format!("MachineHealthCheck {name} asks for power cycles by {how}, and {why}");
-            let (regarding, obstacle) = (reference(context, api, &check), Obstacle::new(reason, detail));
-            context.reporter.warn(&regarding, &obstacle).await;
-        }
-    }
-    for name in after.node_checks.difference(&before.node_checks) {
-        let detail = format!("NodeHealthCheck {name} is disabled because of MachineHealthChecks");
-        let obstacle = Obstacle::new(Reason::DisabledByMachineHealthChecks, detail);
-        let regarding = ObjectReference {
-            api_version: Some(NodeHealthCheck::api_version(&()).into_owned()),
-            kind: Some(NodeHealthCheck::kind(&()).into_owned()),
-            name: Some(name.clone()),
-            ..ObjectReference::default()
-        };
-        context.reporter.warn(&regarding, &obstacle).await;
     }
 }

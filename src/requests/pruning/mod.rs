@@ -1,5 +1,4 @@
-//! Deletes old finished remediations that the intake made, one at a time, because nobody else would; the newest are the
-//! history of a Machine and stay.
+//! Deletes old finished remediations that the intake made; the newest are the history of a Machine and stay.
 
 #[cfg(test)]
 mod tests;

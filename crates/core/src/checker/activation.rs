@@ -27,8 +27,7 @@ pub enum HealthChecker {
 pub enum Activation {
     /// It evaluates the checks, and writes triggers and status; why.
     Active(String),
-    /// The same, because the policy has it so, beside the platform's controller or where nobody knows whether that
-    /// runs: status, conditions of Machines and numbers are left to that one. Why.
+    /// The same, but the platform's controller runs or may run, so status and numbers are left to that one; why.
     Alongside(String),
     /// It writes nothing.
     Inactive(Obstacle),

@@ -88,8 +88,7 @@ pub fn unsaid(
     unsaid
 }
 
-/// The name of a check of Cluster API that judges, and what it says; one that is paused, or whose Cluster is, or whose
-/// Cluster is unknown, does not judge.
+/// What a check of Cluster API says by its name: one that is paused, or whose Cluster is or is unknown, judges nothing.
 fn judging<'a>(one: &'a Assessed<'_>) -> Option<(&'a str, Dialect, &'a Assessment)> {
     let (rules, assessment) = one.assessment.as_ref().ok()?;
     let judges = match &assessment.stopped {

@@ -14,8 +14,7 @@ const CLUSTER_PAUSED: &str = "Cluster spec.paused is set to true";
 /// What a pass comes to for one health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The Machines that get the trigger on its account. Where several checks want one, the first by name
-    /// gives it.
+    /// The Machines that get the trigger on its account: of several checks the first by name gives it.
     pub triggers: Vec<String>,
     /// Events about it and its Machines.
     pub events: Vec<Event>,
@@ -56,8 +55,7 @@ pub struct Denied {
     pub message: String,
 }
 
-/// Says what a pass comes to for the check of this name. `refusal`: why a trigger on a Machine of this
-/// name could only be refused, where that is so; such Machines get none.
+/// Says what a pass comes to for the check of this name. `refusal`: why a Machine of this name gets no trigger.
 pub fn outcome(
     evaluation: &Evaluation<'_>,
     check: &str,

@@ -60,8 +60,7 @@ pub(super) fn health(
     if made_by.is_empty() {
         return Ok(health::judge_by_readiness(node));
     }
-    // A pause stops what is new, and no recovery from being seen. Of several that may have made the request, one that
-    // is paused and would not ask for it stops nothing.
+    // A pause stops what is new, and no recovery from being seen: one that is paused and would not ask stops nothing.
     let would_ask = |check: &&&HealthCheck| check.paused && asking(&[**check]) != Health::Healthy;
     match made_by.iter().find(would_ask) {
         Some(paused) => Err(paused_producer(paused)),

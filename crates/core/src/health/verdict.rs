@@ -53,8 +53,7 @@ pub enum Wait {
     ControlPlaneNotInitialized,
     /// The infrastructure of the Cluster is not ready.
     InfrastructureNotReady {
-        /// Whether the Machine counts as healthy meanwhile, as upstream counts one with a Node that nobody
-        /// judges. It is no reason to end a remediation.
+        /// Whether the Machine counts as healthy meanwhile, as upstream counts one with a Node that nobody judges.
         counts_as_healthy: bool,
     },
     /// Nothing is wrong, but the Machine is being deleted.
