@@ -2,15 +2,8 @@
 //! ever running their workloads twice.
 //!
 //! It is fencing: between the proof that a host is off and its power-on, everything the host was
-//! running may start elsewhere. `ARCHITECTURE.md` walks one remediation through the crate.
-//!
-//! # Map
-//!
-//! `crates/core` decides: facts and a time in, one decision out. `crates/bmc` talks to BMCs. `crates/api` holds our
-//! kinds and narrow views of the kinds of others. The rooms here follow the path of the data, and import downwards
-//! only: `daemon` and `cli` start everything; `readiness`, `mhc`, `requests` and `remediation` act; `fencing` releases
-//! workloads; `snapshot` is the world that decisions are made on, from `metal3`, `bmc_access`, `clusters` and `watch`;
-//! `report` tells people.
+//! running may start elsewhere. `ARCHITECTURE.md` walks one remediation through the crate, and says what its rooms are
+//! for.
 //!
 //! # Invariants
 //!

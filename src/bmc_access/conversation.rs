@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{AllowedNetworks, BmcError, BmcHandle, Urgency};
+use remediator_bmc::{AllowedNetworks, BmcError, BmcHandle, BmcTarget, Urgency};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
@@ -71,18 +71,9 @@ impl Conversation {
             }
             Asker::Check(namespace) => (namespace.to_owned(), None, Urgency::Background),
         };
-        let login = match bmc_access::login(&access.client, &namespace, host).await? {
-            Ok(login) => login,
-            Err(obstacle) => return Ok(Err(obstacle)),
-        };
         // What was begun has to be ended, whatever became of the policy.
         let begun = status.is_some_and(|status| status.journal.intent.is_some());
-        let rules = match admitted(access, &login, host, begun) {
-            Ok(rules) => rules,
-            Err(obstacle) => return Ok(Err(obstacle)),
-        };
-        let target = bmc_access::target(&access.client, &namespace, host, &login, rules, expected_uuid);
-        let target = match target.await? {
+        let (login, target) = match access.target(&namespace, host, expected_uuid, begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -204,8 +195,34 @@ impl Conversation {
     }
 }
 
+impl BmcAccess {
+    /// What a conversation with the BMC of a host needs. `begun`: something was begun that has to be ended.
+    ///
+    /// # Errors
+    /// The outer error is a failed call to the API server, the inner one what is wrong with Secret, policy or trust
+    /// settings.
+    pub(crate) async fn target(
+        &self,
+        namespace: &str,
+        host: &ResolvedHost,
+        expected_uuid: Option<SystemUuid>,
+        begun: bool,
+    ) -> Result<Result<(Login, BmcTarget), Obstacle>, ShellError> {
+        let login = match bmc_access::login(&self.client, namespace, host).await? {
+            Ok(login) => login,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let rules = match admitted(self, &login, host, begun) {
+            Ok(rules) => rules,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let target = bmc_access::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
+        Ok(target.map(|target| (login, target)))
+    }
+}
+
 /// Why a Secret is not offered.
-pub(crate) fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
+fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
     let said = match rejection {
         Rejection::ByThisBmc => {
             format!("the BMC rejected Secret {secret} before; this version is not tried again")

@@ -26,7 +26,7 @@ pub(crate) struct BmcAccess {
     caches: Caches,
     networks: ClusterNetworks,
     pub(crate) bmcs: Bmcs,
-    rejected: RejectedCredentials,
+    pub(crate) rejected: RejectedCredentials,
     /// Versions of Secrets that were read since [`BmcAccess::secrets_read`] was called last.
     secrets_read: Mutex<BTreeMap<String, String>>,
     /// The rules that were in force last.

@@ -16,9 +16,19 @@ use crate::cli::arguments::Command;
 /// Whatever ends it early, for the exit status.
 pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
-        Command::Bmc(arguments) => bmc::bmc(&arguments),
-        Command::Plan(arguments) => plan::plan(&arguments),
+        Command::Bmc(arguments) => once(bmc::bmc(&arguments)),
+        Command::Plan(arguments) => once(plan::plan(&arguments)),
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
     }
+}
+
+fn once(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(command);
+    // A name that is being resolved holds up a thread for as long as the resolver likes.
+    runtime.shutdown_background();
+    ended
 }

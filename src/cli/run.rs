@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::arguments::{LogFormat, RunArguments};
-use crate::daemon::run::{self, RunOptions};
+use crate::daemon::run;
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&arguments.log_filter)
@@ -30,14 +30,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        run::run(
-            RunOptions {
-                instance: arguments.pod_name.clone(),
-                metrics: arguments.metrics_address.0,
-            },
-            stop,
-        )
-        .await
+        run::run(arguments.pod_name.clone(), arguments.metrics_address.0, stop).await
     });
     // A name that is being resolved holds up a thread for as long as the resolver likes.
     runtime.shutdown_background();

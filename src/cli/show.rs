@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 /// How to show what comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -13,10 +14,13 @@ pub(super) enum Output {
     Json,
 }
 
+/// Prints a value as one line of JSON.
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(value)?)?;
+    Ok(())
+}
+
 /// Prints rows below headings, each column as wide as it needs.
-///
-/// # Errors
-/// When standard output is gone.
 pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let widths: Vec<usize> = headings
         .iter()

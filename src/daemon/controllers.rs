@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::clusters::workload::Change;
 use crate::daemon::event_mapping::{
-    all_active, neighbours, of_cluster, of_endpoint, of_machine, of_namespace, of_node, of_other,
+    all_active, neighbours, of_cluster, of_endpoint, of_health_check, of_machine, of_node, of_other,
     of_workload, triggered,
 };
 use crate::daemon::on_delete;
@@ -28,7 +28,6 @@ use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::machine_key::machine_name;
 use crate::{mhc, readiness};
 
-/// Who looks after what.
 pub(crate) struct Parts {
     pub(crate) remediator: Arc<Remediator>,
     pub(crate) intakes: Arc<Intakes>,
@@ -44,19 +43,14 @@ pub(crate) fn drive(
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let Parts {
-        remediator: context,
-        intakes,
-        health_checker,
-        readiness,
-    } = parts;
+    let (context, intakes) = (&parts.remediator, &parts.intakes);
     let caches = context.sources.caches.clone();
     sweep(context, tasks);
-    on_delete::forget(context, &health_checker.checker, intakes, tasks);
+    on_delete::forget(context, &parts.health_checker.checker, intakes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
-    mhc::run(health_checker, health_checker_changes, mode_changed, tasks);
+    mhc::run(&parts.health_checker, health_checker_changes, mode_changed, tasks);
     let policy_again = stream::select(policy_again, caches.denied.changes());
-    judge(readiness, policy_again, tasks);
+    judge(&parts.readiness, policy_again, tasks);
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
@@ -82,11 +76,11 @@ pub(crate) fn drive(
     .watches_shared_stream(caches.cluster_api.machines.subscribe(), of_machine(&caches))
     .watches_shared_stream(
         caches.openshift.health_checks.subscribe(),
-        of_namespace::<MachineHealthCheck>(&caches),
+        of_health_check(&caches),
     )
     .watches_shared_stream(
         caches.cluster_api.health_checks.subscribe(),
-        of_namespace::<MachineHealthCheck>(&caches),
+        of_health_check(&caches),
     )
     .watches_shared_stream(caches.policies.subscribe(), {
         let caches = caches.clone();
@@ -95,10 +89,7 @@ pub(crate) fn drive(
     .reconcile_on(stream::select(on_nodes, on_endpoints))
     .reconcile_on(stream::select(in_workload, in_clusters))
     .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
-    tasks.spawn(async move {
-        remediations.for_each(|_| std::future::ready(())).await;
-        "remediation"
-    });
+    run("remediation", remediations, tasks);
     for stores in [&caches.openshift, &caches.cluster_api] {
         take_in(&caches, stores.clone(), intakes, tasks);
     }
@@ -132,10 +123,7 @@ fn take_in(
                 annotation::error_policy,
                 Arc::clone(intakes),
             );
-    tasks.spawn(async move {
-        triggers.for_each(|_| std::future::ready(())).await;
-        "intake"
-    });
+    run("intake", triggers, tasks);
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
@@ -172,29 +160,19 @@ fn judge(
         checks.await;
         "readiness"
     });
-    tasks.spawn(async move {
-        endpoints.for_each(|_| std::future::ready(())).await;
-        "BMCEndpoint"
-    });
+    run("BMCEndpoint", endpoints, tasks);
     let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
         .reconcile_all_on(policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
-    tasks.spawn(async move {
-        policies.for_each(|_| std::future::ready(())).await;
-        "RemediationPolicy"
-    });
+    run("RemediationPolicy", policies, tasks);
     let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller()).run(
         acceptance::template,
         acceptance::error_policy,
         Arc::clone(context),
     );
-    tasks.spawn(async move {
-        templates.for_each(|_| std::future::ready(())).await;
-        "PowerCycleRemediationTemplate"
-    });
+    run("PowerCycleRemediationTemplate", templates, tasks);
 }
 
-/// Starts the one that removes leftover taints.
 fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
     let nodes = &context.sources.caches.nodes;
     let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller()).run(
@@ -202,8 +180,12 @@ fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
         leftover_taints::error_policy,
         Arc::clone(context),
     );
+    run("leftover taint", nodes, tasks);
+}
+
+fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut JoinSet<&'static str>) {
     tasks.spawn(async move {
-        nodes.for_each(|_| std::future::ready(())).await;
-        "leftover taint"
+        controller.for_each(|_| std::future::ready(())).await;
+        name
     });
 }

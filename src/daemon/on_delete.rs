@@ -7,6 +7,7 @@ use kube::ResourceExt as _;
 use remediator_api::views::Machine;
 use remediator_api::{PowerCycleRemediation, RemediationPolicy};
 use remediator_core::facts::Obstacle;
+use remediator_core::journal::Journal;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
@@ -18,7 +19,6 @@ use crate::watch::caches;
 use crate::watch::caches::Caches;
 use crate::watch::indexed_store::Changed;
 
-/// Starts what forgets.
 pub(crate) fn forget(
     context: &Arc<Remediator>,
     checker: &Arc<Checker>,
@@ -60,14 +60,11 @@ async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleR
 
 /// Says that a host may be off of which nobody takes care any more: somebody removed our finalizer.
 async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemediation) {
-    let Some(status) = &remediation.status else {
+    // One that failed has said so itself.
+    let is_untold = |journal: &&Journal| !journal.phase.is_final() && journal.may_have_left_off();
+    let Some(journal) = remediation.journal().filter(is_untold) else {
         return;
     };
-    let journal = &status.journal;
-    // One that failed has said so itself.
-    if journal.phase.is_final() || !journal.may_have_left_off() {
-        return;
-    }
     let host = journal.subject.as_ref().map_or("", |subject| &subject.host);
     let detail = format!(
         "PowerCycleRemediation {} was removed in phase {} although its finalizer was to keep it; {host} may be off",

@@ -16,9 +16,6 @@ use crate::watch::{api_discovery, served_schema};
 const SERVED_RECHECK: Duration = Duration::from_secs(5);
 
 /// Waits until our kinds are served; learns what the server supports.
-///
-/// # Errors
-/// When the server does not say its version.
 pub(crate) async fn prepare(client: &Client) -> anyhow::Result<bool> {
     let group = format!("{GROUP}/v1alpha1");
     let mut told = false;
@@ -26,9 +23,8 @@ pub(crate) async fn prepare(client: &Client) -> anyhow::Result<bool> {
         match api_call::within("asking for served kinds", client.list_api_group_resources(&group)).await {
             Ok(_) => break,
             Err(error) if error.is_not_found() => {
-                if !told {
+                if !std::mem::replace(&mut told, true) {
                     tracing::warn!(%group, "not served yet; install its CustomResourceDefinitions");
-                    told = true;
                 }
             }
             Err(error) => {

@@ -11,45 +11,62 @@ use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
-use crate::clusters::Clusters;
-use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::{Parts, drive};
 use crate::daemon::prepare;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
-use crate::remediation::{Remediator, leftover_taints, shutdown};
+use crate::remediation::{Remediator, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::lost_nodes::LostNodes;
-use crate::{api_call, metal3};
 
-/// What the process is told.
-#[derive(Clone, Debug)]
-pub(crate) struct RunOptions {
-    /// Name of this replica, for events.
-    pub(crate) instance: String,
-    /// Where metrics are served; nowhere without.
-    pub(crate) metrics: Option<SocketAddr>,
-}
-
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until it is told to stop. `instance`: the name of this replica in events; `metrics_address`: where
+/// metrics are served, if anywhere.
 ///
 /// # Errors
 /// When it cannot start, or a part of it ended that should not.
-pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Send) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    instance: String,
+    metrics_address: Option<SocketAddr>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let (mut stop, mut tasks) = (std::pin::pin!(stop), JoinSet::new());
+    let (parts, bmc) = tokio::select! {
+        () = &mut stop => return Ok(()),
+        started = Box::pin(start(instance, metrics_address, &mut tasks)) => started?,
+    };
+    let ended = tokio::select! {
+        () = &mut stop => None,
+        ended = tasks.join_next() => Some(name(ended)),
+    };
+    tracing::info!("stopping");
+    // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
+    tasks.shutdown().await;
+    sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
+    match ended {
+        None => Ok(()),
+        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
+    }
+}
+
+/// Starts everything in `tasks`.
+async fn start(
+    instance: String,
+    metrics_address: Option<SocketAddr>,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<(Parts, Arc<BmcAccess>)> {
     let metrics = Metrics::default();
-    let mut tasks = JoinSet::new();
-    if let Some(address) = options.metrics {
+    if let Some(address) = metrics_address {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!("cannot serve metrics on {address}; choose another --metrics-address")
         })?;
@@ -64,31 +81,21 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
     let (client, api_server) = api_call::client()
         .await
         .context("no usable cluster configuration")?;
-    let mut stop = std::pin::pin!(stop);
-    let supported = tokio::select! {
-        () = &mut stop => return Ok(()),
-        supported = prepare::prepare(&client) => supported?,
-    };
+    let supported = prepare::prepare(&client).await?;
     let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
-    let served = tokio::select! {
-        () = &mut stop => return Ok(()),
-        served = prepare::what_is_served(&client, &cluster_api) => served,
-    };
+    let served = prepare::what_is_served(&client, &cluster_api).await;
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
     let caches = caches::start(
         &client,
         (&cluster_api, served),
-        &mut tasks,
+        tasks,
         lost_nodes.clone(),
         &mhc_changes.0,
     );
-    let reporter = Reporter::new(client.clone(), options.instance, metrics.clone());
-    let networks = tokio::select! {
-        () = &mut stop => return Ok(()),
-        networks = ClusterNetworks::start(&client, api_server, &mut tasks) => networks,
-    };
+    let reporter = Reporter::new(client.clone(), instance, metrics.clone());
+    let networks = ClusterNetworks::start(&client, api_server, tasks).await;
     let (tell, in_workload) = mpsc::unbounded();
     let (tell_too, left_in_workload) = mpsc::unbounded();
     let workload = WorkloadClusters::new(
@@ -97,51 +104,28 @@ pub(crate) async fn run(options: RunOptions, stop: impl Future<Output = ()> + Se
         vec![tell, tell_too],
         mhc_changes.0.clone(),
     );
-    let clusters = Clusters {
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
-        lost_nodes,
-        searches: Searches::new(node_match::LISTING),
-        out_of_service_supported: supported,
-        workload,
-    };
-    let sources = Arc::new(Sources {
-        metal3: metal3::Provider::new(client.clone()),
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
+    let sources = Arc::new(Sources::new(
+        client.clone(),
+        clock.clone(),
+        caches.clone(),
         cluster_api,
-        clusters,
-        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-        leases_unused: LeasesUnused::default(),
-    });
-    tokio::select! {
-        () = &mut stop => return Ok(()),
-        (ready, ()) = async { tokio::join!(caches.ready(), node_lease::learn(&sources)) } => ready.context("a watch ended before it had listed everything")?,
-    }
+        lost_nodes,
+        supported,
+        workload,
+    ));
+    let (ready, ()) = tokio::join!(caches.ready(), node_lease::learn(&sources));
+    ready.context("a watch ended before it had listed everything")?;
     let bmc = Arc::new(BmcAccess::new(client, clock.clone(), caches.clone(), networks));
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
-    drive(&parts, in_workload, mhc_changes, &mut tasks);
+    drive(&parts, in_workload, mhc_changes, tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
         leftover.await;
         "leftover taint of a workload cluster"
     });
-    let ended = tokio::select! {
-        () = &mut stop => None,
-        ended = tasks.join_next() => Some(name(ended)),
-    };
-    tracing::info!("stopping");
-    // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
-    tasks.shutdown().await;
-    shutdown::end_talks(&parts.remediator.memories, &bmc.bmcs).await;
-    match ended {
-        None => Ok(()),
-        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
-    }
+    Ok((parts, bmc))
 }
 
 fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
@@ -152,7 +136,6 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
     }
 }
 
-/// Who looks after what.
 pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
     let checker = Arc::new(Checker::default());
     Parts {
@@ -186,9 +169,7 @@ fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
         let mut counts: BTreeMap<&'static str, u64> =
             Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for remediation in readable(&caches.remediations.all()) {
-            let status = remediation.status.as_ref();
-            let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-            let count = counts.entry(phase.as_str()).or_default();
+            let count = counts.entry(remediation.phase().as_str()).or_default();
             *count = count.saturating_add(1);
         }
         counts

@@ -98,15 +98,14 @@ pub(crate) async fn look(
     Ok(view.map(drop))
 }
 
-/// Resolves the host behind a reference to a BareMetalHost without a remediation: for `plan`, or with
-/// [`HostControl::Direct`] for a check of its BMC, which metal3 managing the host does not forbid.
-pub(crate) async fn resolve_unbegun(
+/// Resolves the host behind a reference to a BareMetalHost for a check of its BMC, which metal3 managing the host does
+/// not forbid.
+pub(crate) async fn resolve_for_check(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
-    control: HostControl,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = fenceable(metal3, machine, reference, control).await?;
+    let view = fenceable(metal3, machine, reference, HostControl::Direct).await?;
     Ok(view.and_then(|view| resolved(&view, machine)))
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod activation;
 pub(crate) mod check_inputs;
 mod event_publisher;
 mod machine_conditions;
-mod namespace_snapshot;
+pub(crate) mod namespace_snapshot;
 mod pass;
 pub(crate) mod platform;
 mod requeue;
@@ -18,4 +18,4 @@ mod unserved;
 #[cfg(test)]
 pub(crate) use run::concerned;
 pub(crate) use run::run;
-pub(crate) use state::{Checker, MhcController};
+pub(crate) use state::{CheckKey, Checker, MhcController};

@@ -1,6 +1,6 @@
 //! What a pass is made on: everything of one namespace, as the caches have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,21 +17,21 @@ use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
-use crate::clusters::node_cluster;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::clusters::{Clusters, node_cluster};
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::snapshot::host::by_statement as host_by_statement;
 use crate::snapshot::remediation_history::unreadable_remediation;
-use crate::snapshot::{cached, facts};
+use crate::snapshot::{cached, cluster_state, machine_facts};
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
-pub(super) struct NamespaceSnapshot {
+pub(crate) struct NamespaceSnapshot {
     api: MachineApi,
     machines: BTreeMap<String, Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
@@ -39,7 +39,7 @@ pub(super) struct NamespaceSnapshot {
 }
 
 impl NamespaceSnapshot {
-    pub(super) fn of(caches: &Caches, key: &CheckKey) -> Self {
+    pub(crate) fn of(caches: &Caches, key: &CheckKey) -> Self {
         let of_api = caches.of(key.api);
         let check = caches::find(&of_api.health_checks, Some(&key.namespace), &key.name);
         let cluster = check.and_then(|check| check_inputs::cluster_of(&check));
@@ -66,27 +66,19 @@ impl NamespaceSnapshot {
         }
     }
 
-    pub(super) fn checks(&self, context: &MhcController) -> Vec<Check> {
-        let cluster =
-            |key: &ClusterKey| lookup::cluster(&context.sources.caches, key).map(|cluster| cluster.state);
+    /// The checks that ask for power cycles.
+    pub(crate) fn checks(&self, caches: &Caches) -> Vec<Check> {
+        let cluster = |key: &ClusterKey| lookup::cluster(caches, key).map(|cluster| cluster.state);
         let checks = self.checks.iter();
         checks
             .filter_map(|guarded| check_inputs::asking(guarded, cluster))
             .collect()
     }
 
-    pub(super) fn targets(&self, context: &MhcController) -> Vec<Target> {
+    /// The Machines.
+    pub(crate) fn targets(&self, clusters: &Clusters) -> Vec<Target> {
         let under_way = UnderWay::among(self.api, readable(&self.remediations));
-        // Asked for once for each cluster, not for each Machine.
-        let mut clusters: BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> = BTreeMap::new();
-        for machine in self
-            .machines
-            .values()
-            .filter_map(|machine| machine.0.as_ref().ok())
-        {
-            let nodes = || context.sources.clusters.nodes_of_machine(machine);
-            clusters.entry(ClusterKey::of(machine)).or_insert_with(nodes);
-        }
+        let clusters = self.node_clusters(clusters);
         let unreachable = |why: &str| Err(Unknown::NodeUnreachable(why.to_owned()));
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
             Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
@@ -97,6 +89,23 @@ impl NamespaceSnapshot {
         machines
             .map(|machine| check_inputs::target(machine, node, under_way.is_about(machine)))
             .collect()
+    }
+
+    /// Where the Nodes of these Machines are; asked for once for each cluster, not for each Machine.
+    fn node_clusters(
+        &self,
+        clusters: &Clusters,
+    ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
+        let readable = self
+            .machines
+            .values()
+            .filter_map(|machine| machine.0.as_ref().ok());
+        let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
+        let nodes = |key: &Option<ClusterKey>| match key {
+            None => Ok(clusters.own_nodes()),
+            Some(key) => clusters.workload.nodes(key),
+        };
+        keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }
 
     /// The Machine of a name, if it can be read.
@@ -121,8 +130,8 @@ impl NamespaceSnapshot {
             return Some((obstacle, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let machine_facts = facts::machine_facts(machine, cluster.as_ref());
-        let cluster = facts::cluster_state(cluster.as_ref());
+        let facts = machine_facts(machine, cluster.as_ref());
+        let cluster = cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
         let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
@@ -134,7 +143,7 @@ impl NamespaceSnapshot {
             node_cluster: node_cluster.as_ref(),
             cluster: Some(&cluster),
             host: Some(&host),
-            ..Candidate::of_trigger(Lookup::Present(&machine_facts), &node, &checks)
+            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;

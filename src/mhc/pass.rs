@@ -97,7 +97,8 @@ pub(super) struct CheckedNamespace {
 pub(super) fn judge(context: &MhcController, key: &CheckKey) -> CheckedNamespace {
     let now = context.sources.clock.now();
     let snapshot = NamespaceSnapshot::of(&context.sources.caches, key);
-    let (checks, targets) = (snapshot.checks(context), snapshot.targets(context));
+    let checks = snapshot.checks(&context.sources.caches);
+    let targets = snapshot.targets(&context.sources.clusters);
     let evaluation = evaluate(&checks, &targets, now);
     let look_again = Cell::new(evaluation.look_again);
     let refusal = |machine: &str| {

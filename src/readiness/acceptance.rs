@@ -21,13 +21,12 @@ use crate::api_call::ShellError;
 use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
-use crate::snapshot::host;
+use crate::snapshot::{Sources, host};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::EndpointIndex;
 
-/// Looks at one BMCEndpoint.
 pub(crate) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
     context: Arc<Readiness>,
@@ -38,9 +37,11 @@ pub(crate) async fn endpoint(
             let present = endpoint
                 .status
                 .as_ref()
-                .map(|status| status.conditions.as_slice())
-                .unwrap_or_default();
-            let accepted = accepted(judge_endpoint(&context, endpoint), endpoint.metadata.generation);
+                .map_or(&[][..], |status| &status.conditions);
+            let accepted = accepted(
+                judge_endpoint(&context.sources, endpoint),
+                endpoint.metadata.generation,
+            );
             let ready = ready(&context, endpoint, present);
             (present, std::iter::once(accepted).chain(ready).collect())
         }
@@ -80,17 +81,15 @@ pub(crate) async fn template(
     context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
     let (present, verdict) = match &guarded.0 {
-        Ok(template) => (
-            template
-                .status
-                .as_ref()
-                .map(|status| status.conditions.as_slice()),
-            template.spec.validated(),
-        ),
+        Ok(template) => {
+            let status = template.status.as_ref();
+            let present = status.map_or(&[][..], |status| &status.conditions);
+            (present, template.spec.validated())
+        }
         Err(invalid) => {
             let detail = format!("the template cannot be read: {}", invalid.error);
             let unreadable = Obstacle::new(Reason::SpecInvalid, detail);
-            (Some(invalid.conditions.as_slice()), Err(unreadable))
+            (invalid.conditions.as_slice(), Err(unreadable))
         }
     };
     let metadata = guarded.meta();
@@ -98,7 +97,7 @@ pub(crate) async fn template(
         .clone()
         .map(|_| "remediations can be made from it".to_owned());
     let statement = accepted(usable, metadata.generation);
-    let (api, present) = (api(&context, guarded.as_ref()), present.unwrap_or_default());
+    let api = api(&context, guarded.as_ref());
     let identity_changed = context
         .conditions
         .write(&api, metadata, present, &[statement])
@@ -137,15 +136,11 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
     Some(Statement::unknown(READY, &not_yet, generation))
 }
 
-/// Whether an endpoint can be used as it stands.
-///
-/// # Errors
-/// The obstacle.
-pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
+pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
     match resolved.address.protocol {
         Protocol::Redfish => {}
-        Protocol::Ipmi if allows(context, Protocol::Ipmi) => {}
+        Protocol::Ipmi if allows(sources, Protocol::Ipmi) => {}
         Protocol::Ipmi => {
             return Err(Obstacle::new(
                 Reason::BmcProtocolNotAllowed,
@@ -153,7 +148,7 @@ pub(crate) fn judge_endpoint(context: &Readiness, endpoint: &BMCEndpoint) -> Res
             ));
         }
     }
-    match twin(&context.sources.caches.endpoints, endpoint) {
+    match twin(&sources.caches.endpoints, endpoint) {
         Some(twin) => {
             let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
@@ -177,15 +172,14 @@ pub(crate) fn twin(
 }
 
 /// Whether the policy in force lists the protocol.
-fn allows(context: &Readiness, wanted: Protocol) -> bool {
-    let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
+fn allows(sources: &Sources, wanted: Protocol) -> bool {
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
     let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
         return false;
     };
     policy.spec.bmc.protocols.contains(&wanted)
 }
 
-/// Looks at the RemediationPolicy.
 pub(crate) async fn policy(
     guarded: Arc<Guarded<RemediationPolicy>>,
     context: Arc<Readiness>,
@@ -195,10 +189,10 @@ pub(crate) async fn policy(
     let role = context.sources.caches.denied.statement(generation);
     let (present, statements) = match &guarded.0 {
         Ok(policy) => {
-            let status = policy.status.as_ref();
-            let present = status
-                .map(|status| status.conditions.as_slice())
-                .unwrap_or_default();
+            let present = policy
+                .status
+                .as_ref()
+                .map_or(&[][..], |status| &status.conditions);
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
             // Until that was looked at, what an earlier process said holds.
             statements.extend(activation::statements(
@@ -227,10 +221,6 @@ pub(crate) async fn policy(
     Ok(Action::await_change())
 }
 
-/// Whether the policy can be used as it stands.
-///
-/// # Errors
-/// The obstacle.
 fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
     if policy.spec.bmc.allowed_networks.is_empty() {
         return Err(Obstacle::new(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::BMCEndpoint;
@@ -10,19 +10,19 @@ use remediator_api::target_ref;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
+use remediator_core::readiness::Expected;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
-use remediator_core::strategy::HostControl;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::readiness::acceptance;
-use crate::readiness::findings::NodeSeen;
-use crate::readiness::inspection::ask;
-use crate::readiness::state::Readiness;
-use crate::snapshot::{host, remediation_history};
+use crate::readiness::inspection::{BmcAnswer, NotChecked, ask};
+use crate::readiness::state::{NodeSeen, Readiness};
+use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
 use crate::watch::indexes::{MachineIndex, RemediationIndex};
 use crate::watch::machine_key::{MachineKey, machine_name, remediations_of};
@@ -33,47 +33,69 @@ pub(super) const UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// The same after a call to the API server that failed.
 const CALL_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
-/// What came of a check.
 #[derive(Debug)]
 pub(crate) enum CheckResult {
-    /// Something was found out.
     Found(Box<CheckFindings>),
     /// Nothing was; the next try after this time.
     PutOff(SignedDuration),
 }
 
-/// What a check found out.
 #[derive(Debug)]
 pub(crate) struct CheckFindings {
-    pub(super) verdict: Result<String, Obstacle>,
-    pub(super) certificate_expiry: Option<Timestamp>,
+    pub(super) answer: BmcAnswer,
     /// Namespace and name of the Secret, once it is known which.
     pub(super) secret: Option<String>,
-    /// The generation of the endpoint.
     pub(super) generation: Option<i64>,
     pub(super) node: Option<NodeSeen>,
-    /// The object that people look at.
     pub(super) regarding: ObjectReference,
     pub(super) took: Duration,
 }
 
 /// Whom a check is about.
-pub(super) struct Subject {
-    host: Result<ResolvedHost, Obstacle>,
-    pub(super) machine: Option<Machine>,
+pub(crate) struct Subject {
+    pub(crate) host: Result<ResolvedHost, Obstacle>,
+    /// Why a remediation would not use what describes the host.
+    pub(crate) accepted: Result<(), Obstacle>,
+    pub(crate) machine: Option<Machine>,
     /// The Node, or what is missing.
     pub(super) node: Result<NodeSeen, String>,
     /// The name of the Node, which need not exist: a remediation may have deleted it.
-    node_name: Option<String>,
+    pub(crate) node_name: Option<String>,
     generation: Option<i64>,
     regarding: ObjectReference,
 }
 
-/// Checks a host.
+impl Subject {
+    /// Whose host the BMC has to be of.
+    pub(crate) fn expected(&self) -> Expected<'_> {
+        match &self.node {
+            Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
+            Err(missing) => Expected::NoNode(missing.clone()),
+        }
+    }
+
+    /// The UUID that the system behind the BMC has to have.
+    pub(crate) fn expected_uuid(&self, host: &ResolvedHost) -> Option<SystemUuid> {
+        let of_node = self.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
+        let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+        expected.or_else(|| host.host.stated_uuid.clone())
+    }
+
+    /// The Node and where it is, if it is Ready.
+    pub(crate) fn ready_node(&self, sources: &Sources) -> Option<(NodeCluster, &str)> {
+        let (name, _) = self.node.as_ref().ok()?;
+        let nodes = cluster_of(sources, self.machine.as_ref()).ok()?;
+        let cached = nodes.find(name)?;
+        let node = cached.0.as_ref().ok()?;
+        node.facts().is_ready().then_some((nodes, name))
+    }
+}
+
 pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     match try_check(context, key).await {
-        Ok(checked) => checked,
-        Err(error) => {
+        Ok(found) => CheckResult::Found(Box::new(found)),
+        Err(NotChecked::PutOff(pause)) => CheckResult::PutOff(pause),
+        Err(NotChecked::Failed(error)) => {
             let error = crate::report::chain(&error);
             tracing::warn!(host = %format_args!("{}/{}", key.namespace, key.name), %error, "BMC not checked");
             CheckResult::PutOff(CALL_FAILED)
@@ -81,77 +103,71 @@ pub(crate) async fn check(context: &Readiness, key: &HostKey) -> CheckResult {
     }
 }
 
-async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckResult, ShellError> {
+async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckFindings, NotChecked> {
     let began = Instant::now();
+    let sources = &context.sources;
     let subject = match key.kind {
-        HostKind::Endpoint => of_endpoint(context, key),
-        HostKind::Machine => of_machine(context, key).await?,
-    };
-    // It has just vanished, or cannot be read any more.
-    let Some(subject) = subject else {
-        return Ok(CheckResult::PutOff(UNDER_WAY));
-    };
-    if is_under_way(context, &key.namespace, &subject) {
-        return Ok(CheckResult::PutOff(UNDER_WAY));
-    }
-    let seen = match &subject.host {
-        Ok(host) => match ask(context, key, &subject, host).await? {
-            Ok(seen) => seen,
-            Err(left) => {
-                let left = SignedDuration::try_from(left).unwrap_or(UNDER_WAY);
-                return Ok(CheckResult::PutOff(left));
-            }
+        HostKind::Endpoint => {
+            let endpoint = caches::find(&sources.caches.endpoints, Some(&key.namespace), &key.name);
+            let endpoint = endpoint.as_deref().and_then(|endpoint| endpoint.0.as_ref().ok());
+            endpoint.map(|endpoint| of_endpoint(sources, endpoint))
+        }
+        HostKind::Machine => match known_machine(sources, &key.namespace, &key.name) {
+            Some(machine) => Some(of_machine(sources, host_of(sources, &machine).await?, machine)),
+            None => None,
         },
+    };
+    // It may have just vanished, or cannot be read any more.
+    let subject = subject
+        .filter(|subject| !is_under_way(context, &key.namespace, subject))
+        .ok_or(NotChecked::PutOff(UNDER_WAY))?;
+    let host = subject.accepted.clone().and(subject.host.clone());
+    let answer = match &host {
+        Ok(host) => ask(context, key, &subject, host).await?,
         Err(obstacle) => obstacle.clone().into(),
     };
-    Ok(CheckResult::Found(Box::new(CheckFindings {
-        verdict: seen.verdict,
-        certificate_expiry: seen.certificate_expiry,
-        secret: subject
-            .host
-            .as_ref()
-            .ok()
-            .map(|host| format!("{}/{}", key.namespace, host.secret)),
+    let secret = host.map(|host| format!("{}/{}", key.namespace, host.secret));
+    Ok(CheckFindings {
+        answer,
+        secret: secret.ok(),
         generation: subject.generation,
         node: subject.node.ok(),
         regarding: subject.regarding,
         took: began.elapsed(),
-    })))
+    })
 }
 
-fn of_endpoint(context: &Readiness, key: &HostKey) -> Option<Subject> {
-    let endpoint = caches::find(&context.sources.caches.endpoints, Some(&key.namespace), &key.name)?;
-    let endpoint = endpoint.0.as_ref().ok()?;
-    let machine = machine_of(context, endpoint);
-    let host = match &machine {
+pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject {
+    let machine = machine_of(sources, endpoint);
+    let alone = match &machine {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
+            let namespace = endpoint.namespace().unwrap_or_default();
             let (name, node) = (machine.name_any(), machine.node_name());
-            host::through_endpoint(&context.sources, &key.namespace, Some(&name), node)
+            host::through_endpoint(sources, &namespace, Some(&name), node).map(drop)
         }
-        Some(_) | None => host::resolve_endpoint(endpoint),
+        Some(_) | None => Ok(()),
     };
     let regarding = machine
         .as_ref()
         .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
-    Some(Subject {
-        host: acceptance::judge_endpoint(context, endpoint).and(host),
-        node: node_of(context, endpoint, machine.as_ref()),
+    Subject {
+        host: host::resolve_endpoint(endpoint),
+        accepted: acceptance::judge_endpoint(sources, endpoint).and(alone),
+        node: node_of(sources, endpoint, machine.as_ref()),
         node_name: name_of_node(endpoint, machine.as_ref()).map(ToOwned::to_owned),
         machine,
         generation: endpoint.metadata.generation,
         regarding,
-    })
+    }
 }
 
-/// The Machine that an endpoint is for.
-fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
+fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
-        (Some(name), _) => return known_machine(context, namespace.as_deref().unwrap_or_default(), name),
-        (None, Some(node)) => context
-            .sources
+        (Some(name), _) => return known_machine(sources, namespace.as_deref().unwrap_or_default(), name),
+        (None, Some(node)) => sources
             .caches
             .machines_by(&MachineIndex::Node(node.clone()))
             .into_iter()
@@ -162,27 +178,23 @@ fn machine_of(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Machine> {
 }
 
 /// A Machine of either API, if there is one of the name that can be read.
-fn known_machine(context: &Readiness, namespace: &str, name: &str) -> Option<Machine> {
+fn known_machine(sources: &Sources, namespace: &str, name: &str) -> Option<Machine> {
     let key = MachineKey {
         api: None,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    lookup::machine(&context.sources.caches, &key).present().cloned()
+    lookup::machine(&sources.caches, &key).present().cloned()
 }
 
-fn node_of(
-    context: &Readiness,
-    endpoint: &BMCEndpoint,
-    machine: Option<&Machine>,
-) -> Result<NodeSeen, String> {
+fn node_of(sources: &Sources, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
     let missing = || match (machine, &endpoint.spec.machine_name) {
         (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
         (None, Some(name)) => format!("Machine {name} does not exist"),
         (None, None) => "no Node is named".to_owned(),
     };
     let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
-    node(context, machine, name)
+    node(sources, machine, name)
 }
 
 fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
@@ -190,17 +202,16 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
     of_machine.or(endpoint.spec.node_name.as_deref())
 }
 
-/// The cluster of a host's Node.
-pub(super) fn cluster_of(context: &Readiness, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
+pub(crate) fn cluster_of(sources: &Sources, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
     machine.map_or_else(
-        || Ok(context.sources.clusters.own_nodes()),
-        |machine| context.sources.clusters.nodes_of_machine(machine),
+        || Ok(sources.clusters.own_nodes()),
+        |machine| sources.clusters.nodes_of_machine(machine),
     )
 }
 
 /// Name and system UUID of a Node, or why there are none.
-fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
-    let nodes = cluster_of(context, machine).map_err(|obstacle| obstacle.detail)?;
+fn node(sources: &Sources, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+    let nodes = cluster_of(sources, machine).map_err(|obstacle| obstacle.detail)?;
     match lookup::of(nodes.find(name).as_deref(), "Node", name) {
         Lookup::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
         Lookup::Absent => Err(format!("Node {name} does not exist")),
@@ -208,7 +219,6 @@ fn node(context: &Readiness, machine: Option<&Machine>, name: &str) -> Result<No
     }
 }
 
-/// The Node that a host has now.
 pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
     let (named, machine) = match key.kind {
         HostKind::Endpoint => {
@@ -218,39 +228,41 @@ pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
         }
         HostKind::Machine => (None, Some(key.name.clone())),
     };
-    let machine = machine.and_then(|name| known_machine(context, &key.namespace, &name));
+    let machine = machine.and_then(|name| known_machine(&context.sources, &key.namespace, &name));
     let machine = machine.as_ref();
     let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
-    node(context, machine, name).ok()
+    node(&context.sources, machine, name).ok()
 }
 
-async fn of_machine(context: &Readiness, key: &HostKey) -> Result<Option<Subject>, ShellError> {
-    let Some(machine) = known_machine(context, &key.namespace, &key.name) else {
-        return Ok(None);
-    };
-    let host = match host::reference(&machine) {
-        Ok(Some(reference)) => {
-            let metal3 = &context.sources.metal3;
-            metal3::resolve_unbegun(metal3, &machine, &reference, HostControl::Direct).await?
-        }
-        Ok(None) => Err(Obstacle::new(
+/// The host of a Machine that refers to a BareMetalHost.
+async fn host_of(sources: &Sources, machine: &Machine) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
+    match host::reference(machine) {
+        Ok(Some(reference)) => metal3::resolve_for_check(&sources.metal3, machine, &reference).await,
+        Ok(None) => Ok(Err(Obstacle::new(
             Reason::HostNotFound,
-            format!("Machine {} names no BareMetalHost any more", key.name),
-        )),
-        Err(obstacle) => Err(obstacle),
-    };
-    let missing = || format!("Machine {} has no status.nodeRef", key.name);
-    Ok(Some(Subject {
+            format!("Machine {} names no BareMetalHost any more", machine.name_any()),
+        ))),
+        Err(obstacle) => Ok(Err(obstacle)),
+    }
+}
+
+/// A Machine with such a host.
+pub(crate) fn of_machine(
+    sources: &Sources,
+    host: Result<ResolvedHost, Obstacle>,
+    machine: Machine,
+) -> Subject {
+    let missing = || format!("Machine {} has no status.nodeRef", machine.name_any());
+    let named = machine.node_name().ok_or_else(missing);
+    Subject {
         host,
-        node: machine
-            .node_name()
-            .ok_or_else(missing)
-            .and_then(|name| node(context, Some(&machine), name)),
+        accepted: Ok(()),
+        node: named.and_then(|name| node(sources, Some(&machine), name)),
         node_name: machine.node_name().map(ToOwned::to_owned),
         generation: None,
         regarding: machine.reference(),
         machine: Some(machine),
-    }))
+    }
 }
 
 /// Whether a remediation of the host's Machine or Node is at work, or may be.

@@ -2,25 +2,30 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Obstacle;
-use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::schedule::HostKey;
-use remediator_core::readiness::{Expected, judge, off_is_believable};
+use remediator_core::readiness::{judge, off_is_believable};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
-use crate::clusters::node_cluster::NodeCluster;
-use crate::readiness::check::{Subject, UNDER_WAY, cluster_of, is_under_way};
+use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
 use crate::snapshot::live;
 
-/// What came of asking.
+#[derive(Debug)]
 pub(super) struct BmcAnswer {
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
+}
+
+/// Why nothing was found out.
+pub(super) enum NotChecked {
+    /// The BMC is not to be asked for so long.
+    PutOff(SignedDuration),
+    Failed(ShellError),
 }
 
 impl From<Obstacle> for BmcAnswer {
@@ -32,20 +37,28 @@ impl From<Obstacle> for BmcAnswer {
     }
 }
 
-/// Asks the BMC. The middle error is for how long it is not to be asked.
+impl From<ShellError> for NotChecked {
+    fn from(error: ShellError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Duration> for NotChecked {
+    fn from(left: Duration) -> Self {
+        Self::PutOff(SignedDuration::try_from(left).unwrap_or(UNDER_WAY))
+    }
+}
+
 pub(super) async fn ask(
     context: &Readiness,
     key: &HostKey,
     subject: &Subject,
     host: &ResolvedHost,
-) -> Result<Result<BmcAnswer, Duration>, ShellError> {
-    let of_node = subject.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
-    let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
-    let expected = expected.or_else(|| host.host.stated_uuid.clone());
-    let check = Asker::Check(&key.namespace);
+) -> Result<BmcAnswer, NotChecked> {
+    let (check, expected) = (Asker::Check(&key.namespace), subject.expected_uuid(host));
     let conversation = match Conversation::open(&context.bmc, check, host, expected).await? {
         Ok(conversation) => conversation,
-        Err(obstacle) => return Ok(Ok(at(host, &obstacle).into())),
+        Err(obstacle) => return Ok(at(host, &obstacle).into()),
     };
     let asked = converse(context, key, subject, host, &conversation).await;
     conversation.close().await;
@@ -58,34 +71,24 @@ async fn converse(
     subject: &Subject,
     host: &ResolvedHost,
     conversation: &Conversation,
-) -> Result<Result<BmcAnswer, Duration>, ShellError> {
-    let found = match conversation.inspect(&context.bmc).await {
-        Ok(Ok(found)) => found,
-        Ok(Err(obstacle)) => return Ok(Ok(obstacle.into())),
-        Err(left) => return Ok(Err(left)),
+) -> Result<BmcAnswer, NotChecked> {
+    let found = match conversation.inspect(&context.bmc).await? {
+        Ok(found) => found,
+        Err(obstacle) => return Ok(obstacle.into()),
     };
-    let expected = match &subject.node {
-        Ok((name, uuid)) => Expected::Node(name, uuid.as_deref()),
-        Err(missing) => Expected::NoNode(missing.clone()),
-    };
-    let mut verdict = judge(
-        &found,
-        &expected,
-        host.host.stated_uuid.as_ref(),
-        context.sources.clock.now(),
-    )
-    .map_err(|obstacle| at(host, &obstacle));
-    if verdict.is_ok() && found.power == PowerState::Off {
-        match believe(context, key, (subject, host), conversation).await? {
-            Ok(Ok(())) => {}
-            Ok(Err(obstacle)) => verdict = Err(obstacle),
-            Err(left) => return Ok(Err(left)),
-        }
+    let now = context.sources.clock.now();
+    let stated = host.host.stated_uuid.as_ref();
+    let mut verdict = judge(&found, &subject.expected(), stated, now).map_err(|obstacle| at(host, &obstacle));
+    if verdict.is_ok()
+        && found.power == PowerState::Off
+        && let Err(obstacle) = believe(context, key, (subject, host), conversation).await?
+    {
+        verdict = Err(obstacle);
     }
-    Ok(Ok(BmcAnswer {
+    Ok(BmcAnswer {
         verdict,
         certificate_expiry: found.certificate.and_then(|certificate| certificate.not_after),
-    }))
+    })
 }
 
 /// An obstacle that does not say of which host it is, with the host.
@@ -104,30 +107,19 @@ async fn believe(
     key: &HostKey,
     (subject, host): (&Subject, &ResolvedHost),
     conversation: &Conversation,
-) -> Result<Result<Result<(), Obstacle>, Duration>, ShellError> {
-    let Some((nodes, node)) = ready_node(context, subject) else {
-        return Ok(Ok(Ok(())));
+) -> Result<Result<(), Obstacle>, NotChecked> {
+    let Some((nodes, node)) = subject.ready_node(&context.sources) else {
+        return Ok(Ok(()));
     };
     let (earlier, later) = live::watch_for_report(&nodes.client, node).await?;
     if !later.differs_from(&earlier) {
-        return Ok(Ok(Ok(())));
+        return Ok(Ok(()));
     }
     if is_under_way(context, &key.namespace, subject) {
-        return Ok(Err(UNDER_WAY.unsigned_abs()));
+        return Err(NotChecked::PutOff(UNDER_WAY));
     }
-    Ok(match conversation.inspect(&context.bmc).await {
-        Ok(again) => Ok(again.and_then(|found| {
-            off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, &obstacle))
-        })),
-        Err(left) => Err(left),
-    })
-}
-
-/// The Node of a host and where it is, if it is Ready.
-fn ready_node<'a>(context: &Readiness, subject: &'a Subject) -> Option<(NodeCluster, &'a str)> {
-    let (name, _) = subject.node.as_ref().ok()?;
-    let nodes = cluster_of(context, subject.machine.as_ref()).ok()?;
-    let cached = nodes.find(name)?;
-    let node = cached.0.as_ref().ok()?;
-    node.facts().is_ready().then_some((nodes, name))
+    let again = conversation.inspect(&context.bmc).await?;
+    Ok(again.and_then(|found| {
+        off_is_believable(node, &earlier, &later, found.power).map_err(|obstacle| at(host, &obstacle))
+    }))
 }

@@ -3,9 +3,7 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod check;
-mod findings;
 pub(crate) mod inspection;
-mod sight;
 mod state;
 
 use std::collections::HashMap;
@@ -14,20 +12,21 @@ use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
+use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
-use remediator_api::BMCEndpoint;
 use remediator_api::remediation_policy::BmcRules;
+use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
-use remediator_core::readiness::schedule::{Ended, GAP, HostKey, HostKind, Schedule};
+use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule, stable_hash};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
 use self::check::{CheckFindings, CheckResult, check};
-pub(crate) use self::findings::{Finding, Findings};
-use self::sight::standing;
-pub(crate) use self::state::Readiness;
-use self::state::rules;
+use self::state::{Finding, rules};
+pub(crate) use self::state::{Findings, Readiness};
+use crate::report::conditions::READY;
 use crate::report::{HostCheck, ReadinessState};
+use crate::snapshot::host;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 
@@ -37,13 +36,10 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Whom to tell that conditions have to be looked at again.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionQueue {
-    /// Those of one endpoint.
     pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
-    /// Those of all.
     pub(crate) all: UnboundedSender<()>,
 }
 
-/// Checks hosts for ever.
 pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     let mut checker = Checks {
         context,
@@ -68,7 +64,6 @@ pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     }
 }
 
-/// What a task of a check comes back with.
 type Joined = Result<(Id, CheckResult), tokio::task::JoinError>;
 
 struct Checks {
@@ -78,7 +73,6 @@ struct Checks {
     schedule: Option<Schedule>,
     /// The rules that hold, apart from the interval.
     rules: Option<BmcRules>,
-    /// Why checks are off.
     off: Option<Obstacle>,
     rounds: u64,
     running: JoinSet<CheckResult>,
@@ -103,7 +97,6 @@ impl Checks {
         }
     }
 
-    /// Compares what is there with what is known.
     fn round(&mut self) {
         match rules(&self.context) {
             Ok((interval, rules)) => self.go_through(interval, rules),
@@ -140,8 +133,8 @@ impl Checks {
         }
         self.rules = Some(rules);
         schedule.begin_round();
-        sight::endpoints(&self.context, &mut schedule, begins);
-        sight::machines(&self.context, &mut schedule, self.rounds == 0);
+        see_endpoints(&self.context, &mut schedule, begins);
+        see_machines(&self.context, &mut schedule, self.rounds == 0);
         self.rounds = self.rounds.saturating_add(1);
         for (secret, version) in self.context.bmc.secrets_read() {
             schedule.saw_secret(&secret, &version, now);
@@ -177,11 +170,8 @@ impl Checks {
         match checked {
             CheckResult::PutOff(pause) => schedule.end(&host, Ended::PutOff(pause), None, now),
             CheckResult::Found(found) => {
-                let ended = if found.verdict.is_ok() {
-                    Ended::Ready
-                } else {
-                    Ended::NotReady
-                };
+                let is_ready = found.answer.verdict.is_ok();
+                let ended = if is_ready { Ended::Ready } else { Ended::NotReady };
                 schedule.end(&host, ended, found.secret.clone(), now);
                 self.note(host, *found);
             }
@@ -194,13 +184,13 @@ impl Checks {
             before: self.before(&host),
             host,
             regarding: found.regarding,
-            verdict: found.verdict.clone(),
-            certificate_expiry: found.certificate_expiry,
+            verdict: found.answer.verdict.clone(),
+            certificate_expiry: found.answer.certificate_expiry,
             took: found.took,
         };
         context.reporter.host_checked(&check);
         let finding = Finding {
-            verdict: found.verdict,
+            verdict: found.answer.verdict,
             generation: found.generation,
             node: found.node,
         };
@@ -232,4 +222,69 @@ impl Checks {
             }
         }
     }
+}
+
+/// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
+fn see_endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
+    let now = context.sources.clock.now();
+    for guarded in context.sources.caches.endpoints.all() {
+        let Ok(endpoint) = &guarded.0 else { continue };
+        let key = key_of(HostKind::Endpoint, endpoint);
+        let metadata = &endpoint.metadata;
+        let generation = metadata.generation.unwrap_or_default().to_string();
+        let version = stable_hash(&[metadata.uid.as_deref().unwrap_or_default(), &generation]);
+        let mut first = First::Soon;
+        if begins {
+            let standing = standing(endpoint);
+            match &standing {
+                Some((ReadinessState::Ready, checked)) if *checked == metadata.generation => {
+                    first = First::InTurn;
+                    context.reporter.host_stands(&key, true);
+                }
+                Some((ReadinessState::NotReady(_), _)) => context.reporter.host_stands(&key, false),
+                Some(_) | None => {}
+            }
+        }
+        schedule.see(&key, version, first, now);
+    }
+}
+
+/// Those whose Machine refers to a BareMetalHost.
+fn see_machines(context: &Readiness, schedule: &mut Schedule, at_start: bool) {
+    let now = context.sources.clock.now();
+    let first = if at_start { First::Settling } else { First::Soon };
+    for guarded in context.sources.caches.machines() {
+        let Ok(machine) = &guarded.0 else { continue };
+        // A reference that cannot be read is one, too.
+        if matches!(host::reference(machine), Ok(None)) {
+            continue;
+        }
+        let key = key_of(HostKind::Machine, machine);
+        let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+        let version = stable_hash(&[
+            machine.metadata.uid.as_deref().unwrap_or_default(),
+            machine.spec.provider_id.as_deref().unwrap_or_default(),
+            annotation.map(String::as_str).unwrap_or_default(),
+            machine.node_name().unwrap_or_default(),
+        ]);
+        schedule.see(&key, version, first, now);
+    }
+}
+
+fn key_of<K: kube::Resource>(kind: HostKind, object: &K) -> HostKey {
+    HostKey {
+        kind,
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+    }
+}
+
+/// What the condition of an endpoint says, and of which generation.
+fn standing(endpoint: &BMCEndpoint) -> Option<(ReadinessState, Option<i64>)> {
+    let conditions = &endpoint.status.as_ref()?.conditions;
+    let ready = conditions.iter().find(|condition| condition.type_ == READY)?;
+    Some((
+        ReadinessState::of(&ready.status, &ready.reason),
+        ready.observed_generation,
+    ))
 }

@@ -1,15 +1,16 @@
-//! What the checks of BMCs share.
+//! What the checks of BMCs share: what they need, and what they have found out.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::SignedDuration;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
+use remediator_core::readiness::schedule::HostKey;
 
 use crate::bmc_access::BmcAccess;
 use crate::mhc::Checker;
-use crate::readiness::findings::Findings;
 use crate::report::Reporter;
 use crate::report::condition_writer::ConditionWriter;
 use crate::snapshot::Sources;
@@ -22,14 +23,10 @@ pub(crate) struct Readiness {
     pub(crate) reporter: Reporter,
     pub(crate) conditions: ConditionWriter,
     pub(crate) findings: Findings,
-    /// Who evaluates the health checks.
     pub(crate) checker: Arc<Checker>,
 }
 
 /// The rules for checks: the interval and what else the policy says about BMCs.
-///
-/// # Errors
-/// Why nothing is checked.
 pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), Obstacle> {
     let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
     match policy.as_deref().map(|guarded| &guarded.0) {
@@ -45,5 +42,61 @@ pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), O
             Reason::PolicyMissing,
             "there is no RemediationPolicy",
         )),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) verdict: Result<String, Obstacle>,
+    pub(crate) generation: Option<i64>,
+    /// Which Node it was compared with.
+    pub(super) node: Option<NodeSeen>,
+}
+
+/// Name and system UUID of a Node, as far as there is one.
+pub(super) type NodeSeen = (String, Option<String>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    by_host: Mutex<BTreeMap<HostKey, Finding>>,
+}
+
+impl Findings {
+    pub(crate) fn of(&self, host: &HostKey) -> Option<Finding> {
+        self.by_host().get(host).cloned()
+    }
+
+    /// Notes what was found out. Answers whether it is something else than before.
+    pub(super) fn note(&self, host: &HostKey, finding: Finding) -> bool {
+        let mut by_host = self.by_host();
+        if by_host.get(host) == Some(&finding) {
+            return false;
+        }
+        by_host.insert(host.clone(), finding);
+        true
+    }
+
+    pub(super) fn forget(&self, host: &HostKey) {
+        self.by_host().remove(host);
+    }
+
+    /// The hosts that another Node may make ready, and the Nodes that they were compared with.
+    pub(super) fn waiting_for_a_node(&self) -> Vec<(HostKey, Option<NodeSeen>)> {
+        let waits = |finding: &&Finding| {
+            finding.verdict.as_ref().is_err_and(|obstacle| {
+                matches!(
+                    obstacle.reason,
+                    Reason::NodeMissing | Reason::IdentityUnproven | Reason::IdentityMismatch
+                )
+            })
+        };
+        let by_host = self.by_host();
+        let waiting = by_host.iter().filter(|(_, finding)| waits(finding));
+        waiting
+            .map(|(host, finding)| (host.clone(), finding.node.clone()))
+            .collect()
+    }
+    fn by_host(&self) -> MutexGuard<'_, BTreeMap<HostKey, Finding>> {
+        self.by_host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

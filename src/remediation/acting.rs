@@ -1,9 +1,14 @@
 //! Carries out the one act of a decision and notes what came of it.
 
+use jiff::Timestamp;
+use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::{Act, Effect};
 use remediator_core::facts::{Facts, Lookup, Obstacle, Origin};
 use remediator_core::journal::Verb;
+use remediator_core::observed::Sent;
+use remediator_core::phase::Reason;
+use remediator_core::power_command::{CommandAnswer, CommandError};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
@@ -11,7 +16,6 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 
-/// One remediation in one reconciliation.
 pub(crate) struct Acting<'a> {
     pub(crate) context: &'a Remediator,
     pub(crate) remediation: &'a PowerCycleRemediation,
@@ -32,18 +36,9 @@ impl Acting<'_> {
 
     async fn perform(&self, effect: &Effect, memory: &mut Memory) -> Result<(), ShellError> {
         match effect {
-            Effect::PowerOff { not_after } => {
-                self.send(Verb::PowerOff, *not_after, memory).await;
-                Ok(())
-            }
-            Effect::PowerOn { not_after } => {
-                self.send(Verb::PowerOn, *not_after, memory).await;
-                Ok(())
-            }
-            Effect::TakeNodeLease(claim) => {
-                self.take_node_lease(claim, memory).await;
-                Ok(())
-            }
+            Effect::PowerOff { not_after } => self.send(Verb::PowerOff, *not_after, memory).await,
+            Effect::PowerOn { not_after } => self.send(Verb::PowerOn, *not_after, memory).await,
+            Effect::TakeNodeLease(claim) => self.take_node_lease(claim, memory).await,
             Effect::ReleaseNodeLease {
                 node,
                 uid,
@@ -51,7 +46,6 @@ impl Acting<'_> {
             } => {
                 let exactly = (node.as_str(), uid.as_str(), resource_version.as_str());
                 self.release_node_lease(exactly, memory).await;
-                Ok(())
             }
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
@@ -66,31 +60,84 @@ impl Acting<'_> {
                 // A request is done without its signal being removed, whatever keeps that from being written.
                 let is_courtesy =
                     matches!(effect, Effect::ClearTrigger { .. }) && self.facts.origin == Origin::Request;
-                self.note_write(written, is_courtesy, memory)
+                return self.note_write(written, is_courtesy, memory);
             }
         }
+        Ok(())
     }
 
     /// The cluster of the Node, to read or write there.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
     pub(crate) fn nodes(&self) -> Result<&NodeCluster, ShellError> {
         self.nodes.as_ref().map_err(|obstacle| obstacle.clone().into())
     }
 
     /// The Node of the journal, else of the Machine, else the one that the request names.
     pub(crate) fn node_name(&self) -> String {
-        let journalled = self
-            .remediation
-            .status
-            .as_ref()
-            .and_then(|status| status.journal.subject.as_ref()?.there());
+        let journal = self.remediation.journal();
+        let journalled = journal.and_then(|journal| journal.subject.as_ref()?.there());
         match (journalled, &self.facts.objects.machine) {
             (Some(node), _) => node.name.clone(),
             (None, Lookup::Present(machine)) => machine.node_name.clone().unwrap_or_default(),
             (None, Lookup::Absent) => self.facts.named_node.clone().unwrap_or_default(),
             (None, Lookup::Unreadable(_)) => String::new(),
         }
+    }
+
+    /// Sends a power command once, unless its time has passed.
+    async fn send(&self, verb: Verb, not_after: Timestamp, memory: &mut Memory) {
+        let Some(journal) = self.remediation.journal() else {
+            return;
+        };
+        let Some(key) = journal.intent_key().filter(|key| key.verb == verb) else {
+            return;
+        };
+        if self.context.sources.clock.now() >= not_after {
+            return;
+        }
+        let answer = match &mut memory.conversation {
+            Some(conversation) => Some(conversation.command(&self.context.bmc, verb, not_after).await),
+            None => self.send_in_new_conversation(verb, not_after, memory).await,
+        };
+        let Some(answer) = answer else { return };
+        let at = self.context.sources.clock.now();
+        tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
+        memory.observed.sent = Some(Sent {
+            intent: key,
+            at,
+            answer,
+        });
+    }
+
+    /// Sends a command in a conversation that has to be begun first. A power-off is not sent: what
+    /// the new conversation reads may be another host, so it is judged before anything else.
+    async fn send_in_new_conversation(
+        &self,
+        verb: Verb,
+        not_after: Timestamp,
+        memory: &mut Memory,
+    ) -> Option<Result<CommandAnswer, CommandError>> {
+        if let Err(error) = self.read_power(memory).await {
+            let obstacle = Obstacle::new(Reason::BmcUnreachable, error.to_string());
+            return Some(Err(not_sent(obstacle)));
+        }
+        match (&mut memory.conversation, verb) {
+            (Some(_), Verb::PowerOff) => None,
+            (Some(conversation), Verb::PowerOn) if self.context.sources.clock.now() < not_after => {
+                Some(conversation.command(&self.context.bmc, verb, not_after).await)
+            }
+            (Some(_) | None, _) => {
+                let failure = memory.observed.read_failure.as_ref();
+                let failure = failure.map(|failure| failure.obstacle.clone());
+                let late = || Obstacle::new(Reason::BmcUnreachable, "the BMC answered too late");
+                Some(Err(not_sent(failure.unwrap_or_else(late))))
+            }
+        }
+    }
+}
+
+fn not_sent(obstacle: Obstacle) -> CommandError {
+    CommandError {
+        may_have_been_executed: false,
+        obstacle,
     }
 }

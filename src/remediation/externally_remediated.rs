@@ -13,7 +13,7 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
 use crate::api_call::ShellError;
-use crate::remediation::Remediator;
+use crate::remediation::{Remediator, leadership};
 use crate::snapshot::machines;
 use crate::watch::caches;
 
@@ -22,8 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Where a remediation has ended and its host is well. One that failed still waits for somebody.
 pub(crate) async fn after_end(context: &Remediator, remediation: &PowerCycleRemediation) {
-    let phase = remediation.status.as_ref().map(|status| status.journal.phase);
-    if matches!(phase, Some(Phase::Succeeded | Phase::Cancelled)) {
+    if matches!(remediation.phase(), Phase::Succeeded | Phase::Cancelled) {
         take_back(context, remediation).await;
     }
 }
@@ -34,7 +33,7 @@ pub(crate) async fn take_back(context: &Remediator, remediation: &PowerCycleReme
     let Some(machine) = waiting(context, remediation) else {
         return;
     };
-    if !context.leadership(now).leads(now) {
+    if !leadership(now).leads(now) {
         return;
     }
     // Each write is only to the Machine as it was read, so one that is dropped half way does no harm.
@@ -65,13 +64,7 @@ fn waiting(context: &Remediator, remediation: &PowerCycleRemediation) -> Option<
     waits.then(|| machine.clone())
 }
 
-/// Whether there is another request of the name by now. It is waited for, as this one was.
-fn has_successor(context: &Remediator, remediation: &PowerCycleRemediation) -> bool {
-    let (namespace, name) = (remediation.namespace(), remediation.name_any());
-    let there = caches::find(&context.sources.caches.remediations, namespace.as_deref(), &name);
-    there.is_some_and(|there| there.uid() != remediation.uid())
-}
-
+/// Unless there is another request of the name by now, which is waited for as this one was.
 async fn write(
     context: &Remediator,
     remediation: &PowerCycleRemediation,
@@ -80,7 +73,9 @@ async fn write(
     machines::merge_status(&context.sources, machine, |version, live| {
         let status = live.data.get("status")?;
         let taken_back = cluster_api::external_remediation_taken_back(version, status);
-        taken_back.filter(|_| !has_successor(context, remediation))
+        let (namespace, name) = (remediation.namespace(), remediation.name_any());
+        let there = caches::find(&context.sources.caches.remediations, namespace.as_deref(), &name);
+        taken_back.filter(|_| there.is_none_or(|there| there.uid() == remediation.uid()))
     })
     .await
 }

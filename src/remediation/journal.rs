@@ -29,8 +29,7 @@ pub(crate) async fn write(
     let earlier = remediation
         .status
         .as_ref()
-        .map(|status| status.conditions.as_slice())
-        .unwrap_or_default();
+        .map_or(&[][..], |status| &status.conditions);
     let generation = remediation.metadata.generation;
     let mut next = remediation.clone();
     next.status = Some(PowerCycleRemediationStatus {
@@ -42,14 +41,7 @@ pub(crate) async fn write(
     let (name, parameters) = (remediation.name_any(), PostParams::default());
     let write = api.replace_status(&name, &parameters, &next);
     match within("writing the journal", write).await {
-        Ok(written)
-            if written
-                .status
-                .as_ref()
-                .is_some_and(|status| status.journal == *journal) =>
-        {
-            Ok(written)
-        }
+        Ok(written) if written.journal() == Some(journal) => Ok(written),
         Ok(_) => Err(ShellError::Incomplete {
             object: "PowerCycleRemediation",
             field: "a field of the journal that was written",

@@ -24,54 +24,42 @@ use crate::watch::indexes::RemediationIndex;
 /// How often a Node that is not back yet is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);
 
-/// Looks at one Node. The taint only goes when the Node is Ready: its kubelet reports, so its host is on.
+/// Looks at one Node of the daemon's own cluster.
 pub(crate) async fn reconcile(
     guarded: Arc<Guarded<Node>>,
     context: Arc<Remediator>,
 ) -> Result<Action, ShellError> {
-    Ok(
-        match look_at(&context, &context.sources.clusters.own_nodes(), &guarded).await? {
-            Found::Nothing => Action::await_change(),
-            Found::NotYet => Action::requeue(RECHECK),
-        },
-    )
+    look_at(&context, &context.sources.clusters.own_nodes(), &guarded).await
 }
 
-/// What there is to do about a Node after a look at it.
-enum Found {
-    /// Nothing, until it changes.
-    Nothing,
-    /// Its taint is of a remediation that is there, or it is not back.
-    NotYet,
-}
-
+/// The taint only goes when the Node is Ready: its kubelet reports, so its host is on.
 async fn look_at(
     context: &Remediator,
     nodes: &NodeCluster,
     guarded: &Guarded<Node>,
-) -> Result<Found, ShellError> {
+) -> Result<Action, ShellError> {
     let Ok(node) = &guarded.0 else {
-        return Ok(Found::Nothing);
+        return Ok(Action::await_change());
     };
     let facts = node.facts();
     let OutOfService::Ours(uid) = &facts.out_of_service else {
-        return Ok(Found::Nothing);
+        return Ok(Action::await_change());
     };
     // One that cannot be read still exists.
     let of_uid = RemediationIndex::Uid(uid.clone());
     let exists = !context.sources.caches.remediations.by(&of_uid).is_empty();
     if exists || !facts.is_ready() {
-        return Ok(Found::NotYet);
+        return Ok(Action::requeue(RECHECK));
     }
     let call = taint::remove(&nodes.client, node, &facts.resource_version);
     match within("untainting a Node", call).await {
         Ok(_) => {
             tracing::info!(node = %facts.name, remediation = %uid, "the taint of a deleted remediation was left behind; removed");
-            Ok(Found::Nothing)
         }
-        Err(error) if error.is_not_found() => Ok(Found::Nothing),
-        Err(error) => Err(error),
+        Err(error) if error.is_not_found() => {}
+        Err(error) => return Err(error),
     }
+    Ok(Action::await_change())
 }
 
 /// Looks after the Nodes of workload clusters in the same way, as long as those are connected to: at each

@@ -1,7 +1,7 @@
 //! What the process remembers of one remediation between two steps. A crash loses all of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
@@ -13,15 +13,11 @@ use remediator_core::observed::Observed;
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
-use crate::snapshot::cached::Remembered;
 use crate::snapshot::producers::ProducerRead;
 
-/// The memory of one remediation.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// What was seen and done.
     pub(crate) observed: Observed,
-    /// The last live read.
     pub(crate) live_check: Option<LiveCheck>,
     /// The remediation as our last write left it, until the cache has caught up.
     pub(crate) written: Option<PowerCycleRemediation>,
@@ -31,9 +27,7 @@ pub(crate) struct Memory {
     pub(crate) node_metadata: Option<SavedNode>,
     /// The host that was asked last, before anything was done to it, and under which rules.
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
-    /// The health check that made the request.
     pub(crate) asked_by: Option<ProducerRead>,
-    /// The conversation with the BMC.
     pub(crate) conversation: Option<Conversation>,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
@@ -41,19 +35,10 @@ pub(crate) struct Memory {
     pub(crate) clock_jumps: u64,
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
-    /// Reconciliations in a row that failed.
     pub(crate) failures: u32,
 }
 
 impl Memory {
-    /// What is known besides the caches.
-    pub(crate) fn known(&self) -> Remembered<'_> {
-        Remembered {
-            asked: self.asked_by.as_ref(),
-            written_node: self.written_node.as_ref(),
-        }
-    }
-
     /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
         if self.clock_jumps != jumps {
@@ -79,36 +64,32 @@ impl Memory {
     }
 }
 
-/// The memories of all remediations, by UID.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
-    by_uid: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Memory>>>>,
+    by_uid: Mutex<BTreeMap<String, SharedMemory>>,
 }
+
+type SharedMemory = Arc<tokio::sync::Mutex<Memory>>;
 
 impl Memories {
     /// The memory of a remediation; empty when there was none.
-    pub(crate) fn of(&self, uid: &str) -> Arc<tokio::sync::Mutex<Memory>> {
-        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(by_uid.entry(uid.to_owned()).or_default())
+    pub(crate) fn of(&self, uid: &str) -> SharedMemory {
+        Arc::clone(self.by_uid().entry(uid.to_owned()).or_default())
     }
 
-    /// The memory of a remediation, if there is one.
-    pub(crate) fn known(&self, uid: &str) -> Option<Arc<tokio::sync::Mutex<Memory>>> {
-        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.get(uid).map(Arc::clone)
+    pub(crate) fn known(&self, uid: &str) -> Option<SharedMemory> {
+        self.by_uid().get(uid).map(Arc::clone)
     }
 
-    /// Every memory there is.
-    pub(crate) fn all(&self) -> Vec<Arc<tokio::sync::Mutex<Memory>>> {
-        let by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
-        by_uid.values().map(Arc::clone).collect()
+    pub(crate) fn all(&self) -> Vec<SharedMemory> {
+        self.by_uid().values().map(Arc::clone).collect()
     }
 
-    /// Forgets a remediation.
     pub(crate) fn forget(&self, uid: &str) {
-        self.by_uid
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(uid);
+        self.by_uid().remove(uid);
+    }
+
+    fn by_uid(&self) -> MutexGuard<'_, BTreeMap<String, SharedMemory>> {
+        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

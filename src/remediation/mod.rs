@@ -2,43 +2,41 @@
 
 pub(crate) mod acting;
 pub(crate) mod admission;
-pub(crate) mod escalating;
 pub(crate) mod externally_remediated;
-pub(crate) mod facts;
 pub(crate) mod journal;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod observing;
-pub(crate) mod powering;
 pub(crate) mod reconcile;
-pub(crate) mod shutdown;
-pub(crate) mod takeover;
+pub(crate) mod sessions;
 pub(crate) mod writing;
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use remediator_core::facts::Leadership;
+use kube::ResourceExt as _;
+use remediator_api::target_ref::{about, is_told_to_stop};
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::admission::Reply;
+use remediator_core::facts::{Facts, Host, Leadership, Obstacle};
 
 use crate::bmc_access::BmcAccess;
+use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::admission::Admitted;
-use crate::remediation::memory::Memories;
+use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
-use crate::snapshot::Sources;
+use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
 
 /// How long after each look at the lead an effect may still begin.
 const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);
 
-/// What drives the remediations.
 pub(crate) struct Remediator {
     pub(crate) sources: Arc<Sources>,
     pub(crate) bmc: Arc<BmcAccess>,
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Admitted,
-    /// There is one replica and no election yet: every process leads, in the first term.
-    epoch: i64,
 }
 
 impl Remediator {
@@ -49,15 +47,56 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Admitted::default(),
-            epoch: 1,
         }
     }
+}
 
-    /// This process's right to act.
-    pub(crate) fn leadership(&self, now: Timestamp) -> Leadership {
-        Leadership {
-            epoch: self.epoch,
-            act_until: now.saturating_add(ACT_WITHIN).ok(),
-        }
+/// This process's right to act. There is one replica and no election yet: every process leads, in the first term.
+pub(crate) fn leadership(now: Timestamp) -> Leadership {
+    Leadership {
+        epoch: 1,
+        act_until: now.saturating_add(ACT_WITHIN).ok(),
+    }
+}
+
+/// Gathers the facts of a remediation. `host` was resolved before, because that may take a call; `nodes` is
+/// where its Node is, and where what is decided on these facts has to be done.
+pub(crate) fn facts(
+    sources: &Sources,
+    remediation: &PowerCycleRemediation,
+    nodes: &Result<NodeCluster, Obstacle>,
+    memory: &Memory,
+    (host, admission): (Result<Host, Obstacle>, Reply),
+    now: Timestamp,
+) -> Facts {
+    let about = about(remediation);
+    Facts {
+        strategy: remediation.spec.strategy.validated(),
+        origin: cached::origin(remediation),
+        created: remediation
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(now, |time| time.0),
+        deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
+        told_to_stop: is_told_to_stop(remediation),
+        has_finalizer: remediation.finalizers().iter().any(|one| one == keys::FINALIZER),
+        expected_machine_uid: about.machine_uid,
+        named_node: about.node,
+        leadership: leadership(now),
+        objects: cached::world(
+            sources,
+            remediation,
+            (nodes, &host),
+            (memory.asked_by.as_ref(), memory.written_node.as_ref()),
+        ),
+        live_check: memory.live_check.clone(),
+        host,
+        admission,
+        lease_holders: medik8s_lease::holders(remediation),
+        leases_were_unused: medik8s_lease::were_unused(sources, nodes),
+        out_of_service_supported: sources.clusters.supports_out_of_service(remediation),
+        node_metadata: memory.node_metadata.clone(),
+        observed: memory.observed.clone(),
     }
 }

@@ -20,7 +20,7 @@ use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::remediation::takeover::end_left_session;
+use crate::remediation::sessions::end_left_session;
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
 use crate::snapshot::{host, live, producers};
 use crate::watch::caches::Guarded;
@@ -87,12 +87,15 @@ async fn to_rest(
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.sources.clusters.nodes_of(&remediation);
-        let facts = facts::facts(context, &remediation, &nodes, memory, (named, admission), now);
-        let before = remediation
-            .status
-            .as_ref()
-            .map(|status| status.journal.clone())
-            .unwrap_or_default();
+        let facts = facts(
+            &context.sources,
+            &remediation,
+            &nodes,
+            memory,
+            (named, admission),
+            now,
+        );
+        let before = remediation.journal().cloned().unwrap_or_default();
         let decision = step(&before, &facts, now);
         context
             .admitted
@@ -146,11 +149,7 @@ async fn resolve(
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
-    let phase = remediation
-        .status
-        .as_ref()
-        .map(|status| status.journal.phase)
-        .unwrap_or_default();
+    let phase = remediation.phase();
     if phase.is_final() {
         let detail = "the remediation has ended";
         let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
@@ -178,7 +177,7 @@ async fn read_what_a_deletion_needs(
     remediation: &PowerCycleRemediation,
     memory: &mut Memory,
 ) {
-    let Some(journal) = remediation.status.as_ref().map(|status| &status.journal) else {
+    let Some(journal) = remediation.journal() else {
         return;
     };
     let deletes = match remediation.spec.strategy.fencing_mode {
@@ -225,21 +224,16 @@ async fn write_journal(
 
 /// Ends the conversation with the BMC where it is not needed any more, and gives the Machine back at the end.
 async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memory: &mut Memory) {
-    let journal = remediation
-        .status
-        .as_ref()
-        .map(|status| status.journal.clone())
-        .unwrap_or_default();
-    let needs_bmc = match journal.phase {
+    let needs_bmc = match remediation.phase() {
         Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
         // A host that may be off because of us is read on.
-        Phase::Pending | Phase::Booting => journal.may_have_left_off(),
+        Phase::Pending | Phase::Booting => remediation.journal().is_some_and(Journal::may_have_left_off),
         Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
     };
     if !needs_bmc && let Some(conversation) = memory.conversation.take() {
         conversation.close().await;
     }
-    if journal.phase.is_final() {
+    if remediation.phase().is_final() {
         context.admitted.withdraw(&remediation.uid().unwrap_or_default());
     }
 }

@@ -23,7 +23,7 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::pruning;
-use crate::snapshot::{Sources, facts, remediation_history};
+use crate::snapshot::{Sources, machine_facts, remediation_history};
 use crate::watch::caches::{Guarded, readable};
 use crate::watch::machine_key::{machine_key, remediations_of};
 use crate::watch::{caches, lookup};
@@ -131,7 +131,8 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
     }
 }
 
-fn decide(sources: &Sources, machine: &Machine) -> Intake {
+/// What is to be done about the trigger of a Machine.
+pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let checks = lookup::health_checks(&sources.caches, machine);
     let (name, api) = (machine.name_any(), machine.api());
     let namespace = machine.namespace().unwrap_or_default();
@@ -151,7 +152,7 @@ fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let remediations: Vec<Remediation> = of_machine.map(remediation_history::earlier).collect();
     let is_taken = |name: &str| caches::find(&sources.caches.remediations, Some(&namespace), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
-    let machine = facts::machine_facts(machine, cluster.as_ref());
+    let machine = machine_facts(machine, cluster.as_ref());
     let now = sources.clock.now();
     intake::decide(&machine, (&node, &checks), &remediations, is_taken, now)
 }
@@ -164,7 +165,7 @@ fn recheck(look_again: Option<Timestamp>, now: Timestamp) -> Duration {
 
 /// What a remediation does that is made now; the default where there is no policy. One that cannot be followed is an
 /// obstacle, for what is corrected later would not reach a remediation that is there.
-fn strategy(sources: &Sources) -> Result<StrategySpec, Obstacle> {
+pub(crate) fn strategy(sources: &Sources) -> Result<StrategySpec, Obstacle> {
     let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
     match lookup::of(policy.as_deref(), "RemediationPolicy", POLICY_NAME) {
         Lookup::Absent => Ok(StrategySpec::default()),
@@ -173,14 +174,8 @@ fn strategy(sources: &Sources) -> Result<StrategySpec, Obstacle> {
     }
 }
 
-/// Creates the remediation, with our finalizer from the first moment; answers whether the name was free.
-async fn create(
-    sources: &Sources,
-    machine: &Machine,
-    name: &str,
-    strategy: &StrategySpec,
-) -> Result<bool, ShellError> {
-    let namespace = machine.namespace().unwrap_or_default();
+/// The remediation that is made for the trigger of a Machine, with our finalizer from the first moment.
+pub(crate) fn remediation(machine: &Machine, name: &str, strategy: &StrategySpec) -> PowerCycleRemediation {
     let owner = OwnerReference {
         api_version: machine.group_version(),
         kind: Machine::kind(&()).into_owned(),
@@ -200,14 +195,26 @@ async fn create(
     let mut remediation = PowerCycleRemediation::new(name, spec);
     remediation.metadata = ObjectMeta {
         name: Some(name.to_owned()),
-        namespace: Some(namespace.clone()),
+        namespace: machine.namespace(),
         annotations: Some([origin].into()),
         finalizers: Some(vec![keys::FINALIZER.to_owned()]),
         owner_references: Some(vec![owner]),
         ..ObjectMeta::default()
     };
+    remediation
+}
+
+/// Creates the remediation; answers whether it did. Its name is counted up, so that a second creation for the same
+/// trigger is refused by the API server.
+async fn create(
+    sources: &Sources,
+    machine: &Machine,
+    name: &str,
+    strategy: &StrategySpec,
+) -> Result<bool, ShellError> {
+    let namespace = machine.namespace().unwrap_or_default();
     let api = Api::<PowerCycleRemediation>::namespaced(sources.client.clone(), &namespace);
-    let parameters = PostParams::default();
+    let (parameters, remediation) = (PostParams::default(), remediation(machine, name, strategy));
     let created = api.create(&parameters, &remediation);
     match within("creating a PowerCycleRemediation", created).await {
         Ok(_) => {

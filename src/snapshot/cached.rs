@@ -12,15 +12,14 @@ use remediator_core::machine_api::MachineApi;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
-use crate::snapshot::facts::{OfNodes, Snapshot, is_at_work, not_looked_for};
+use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{self, producers};
+use crate::snapshot::{self, cluster_state, is_at_work, machine_facts, not_looked_for, producers};
 use crate::watch::caches::readable;
 use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
 use crate::watch::{caches, lookup};
 
-/// How a remediation came to be.
 pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     let origin = remediation
         .annotations()
@@ -33,20 +32,13 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// What the process knows besides the caches.
-pub(crate) struct Remembered<'a> {
-    /// What a NodeHealthCheck said that made the request.
-    pub(crate) asked: Option<&'a producers::ProducerRead>,
-    /// The Node as our last write left it.
-    pub(crate) written_node: Option<&'a Node>,
-}
-
-/// The world of a remediation, as the caches have it.
+/// The world of a remediation, as the caches have it; besides, what a NodeHealthCheck said that made the request, and
+/// the Node as our last write left it.
 pub(crate) fn world(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
-    known: &Remembered<'_>,
+    (asked, written_node): (Option<&ProducerRead>, Option<&Node>),
 ) -> Objects {
     let machine = match machine_key(&sources.caches, remediation) {
         Some(key) => lookup::machine(&sources.caches, &key),
@@ -70,29 +62,23 @@ pub(crate) fn world(
         Origin::Annotation => readable.map_or_else(Vec::new, |machine| {
             lookup::health_checks(&sources.caches, machine)
         }),
-        Origin::Request => producers::known(sources, remediation, readable, known.asked),
+        Origin::Request => producers::known(sources, remediation, readable, asked),
     };
     let cluster = readable
         .and_then(ClusterKey::of)
         .map(|key| lookup::cluster(&sources.caches, &key));
     let (node, node_cluster) = match (node_name, nodes) {
-        // Of a Machine without a Node, too, it has to be known that there is none.
-        (None, Err(obstacle)) if readable.is_some() => (
-            Lookup::Unreadable(obstacle.detail.clone()),
-            Some(obstacle.clone()),
-        ),
-        (None, _) => (Lookup::Absent, None),
         (Some(name), Ok(nodes)) => {
-            let node = node_cluster::node(nodes, &name, known.written_node);
-            (
-                node.map(|node| node_facts(sources, remediation, nodes, &node)),
-                None,
-            )
+            let node = node_cluster::node(nodes, &name, written_node);
+            let node = node.map(|node| node_facts(sources, remediation, nodes, &node));
+            (node, None)
         }
-        (Some(_), Err(obstacle)) => (
-            Lookup::Unreadable(obstacle.detail.clone()),
-            Some(obstacle.clone()),
-        ),
+        // Of a Machine without a Node, too, it has to be known that there is none.
+        (name, Err(obstacle)) if name.is_some() || readable.is_some() => {
+            let detail = obstacle.detail.clone();
+            (Lookup::Unreadable(detail), Some(obstacle.clone()))
+        }
+        (_, Ok(_) | Err(_)) => (Lookup::Absent, None),
     };
     let had_none = subject.is_some_and(Subject::had_no_node);
     let may_have_none = subject.is_none() && readable.is_some() && node == Lookup::Absent;
@@ -103,18 +89,15 @@ pub(crate) fn world(
         not_looked_for()
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
-    let snapshot = Snapshot {
-        policy: policy.as_deref(),
-        machine: machine.as_ref(),
-        cluster: cluster.as_ref(),
-        nodes: OfNodes {
-            node,
-            node_of_host,
-            obstacle: node_cluster,
-        },
+    Objects {
+        policy: lookup::policy(policy.as_deref()),
+        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_of_host,
+        node_cluster,
+        cluster: cluster_state(cluster.as_ref()),
         health_checks,
-    };
-    snapshot.world()
+    }
 }
 
 /// What decisions about a Node are based on, with what the caches know of it.
@@ -130,7 +113,7 @@ pub(crate) fn node_facts(
         Some(MachineApi::OpenShift) | None => machine_link(&sources.caches, node).map(|key| key.to_string()),
     };
     let known = (machine_link, nodes.lost_nodes.since(node));
-    snapshot::facts::node_facts(node, known, remediation.uid().as_deref(), |uid| {
+    snapshot::node_facts(node, known, remediation.uid().as_deref(), |uid| {
         let of_uid = RemediationIndex::Uid(uid.to_owned());
         readable(&sources.caches.remediations.by(&of_uid)).any(|other| is_at_work(other, uid))
     })

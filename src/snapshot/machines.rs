@@ -1,9 +1,10 @@
 //! Machines and their health checks at the API server, of whichever API they are.
 
+use k8s_openapi::NamespaceResourceScope;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{Cluster, ClusterKey, Version};
+use remediator_api::views::cluster_api::{Cluster, ClusterKey, FromClusterApi, Version};
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
@@ -11,24 +12,19 @@ use serde_json::{Value, json};
 
 use crate::api_call::{ShellError, present, within};
 use crate::snapshot::sources::Sources;
-use crate::watch::api_discovery::not_served;
+use crate::watch::api_discovery::{Dynamic, not_served};
 use crate::watch::lookup;
 use crate::watch::machine_key::MachineKey;
 
 /// A Machine with all that decides about it, read live.
 pub(crate) struct Live {
     pub(crate) machine: Lookup<Machine>,
-    /// Its Cluster, where it has one.
     pub(crate) cluster: Option<Lookup<Cluster>>,
-    /// The health checks of its namespace.
     pub(crate) checks: Vec<Guarded<MachineHealthCheck>>,
 }
 
 /// Reads a Machine, the health checks of its namespace and its Cluster. `known` is the Machine as the cache
 /// has it, which says of which API it is and of which Cluster.
-///
-/// # Errors
-/// When the API server does not say.
 pub(crate) async fn read(
     sources: &Sources,
     key: &MachineKey,
@@ -70,16 +66,12 @@ async fn machine(
     api: MachineApi,
     key: &MachineKey,
 ) -> Result<Option<Guarded<Machine>>, kube::Error> {
-    let client = &sources.client;
     match api {
-        MachineApi::OpenShift => {
-            let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), &key.namespace);
-            present(machines.get(&key.name).await, &key.name)
+        MachineApi::OpenShift => present(openshift(sources, &key.namespace).get(&key.name).await, &key.name),
+        MachineApi::ClusterApi => {
+            let machines = of_cluster_api::<Machine>(sources, &key.namespace)?;
+            machines.get(&key.name).await
         }
-        MachineApi::ClusterApi => match sources.cluster_api.api::<Machine>(client, Some(&key.namespace)) {
-            Some(machines) => machines.get(&key.name).await,
-            None => Err(not_served()),
-        },
     }
 }
 
@@ -88,20 +80,14 @@ async fn checks(
     api: MachineApi,
     namespace: &str,
 ) -> Result<Vec<Guarded<MachineHealthCheck>>, kube::Error> {
-    let client = &sources.client;
     match api {
         MachineApi::OpenShift => {
-            let checks = Api::<Guarded<MachineHealthCheck>>::namespaced(client.clone(), namespace);
+            let checks = openshift(sources, namespace);
             Ok(checks.list(&ListParams::default()).await?.items)
         }
         MachineApi::ClusterApi => {
-            match sources
-                .cluster_api
-                .api::<MachineHealthCheck>(client, Some(namespace))
-            {
-                Some(checks) => checks.list().await,
-                None => Err(not_served()),
-            }
+            let checks = of_cluster_api::<MachineHealthCheck>(sources, namespace)?;
+            checks.list().await
         }
     }
 }
@@ -111,40 +97,41 @@ async fn cluster(
     key: Option<&ClusterKey>,
 ) -> Result<Option<Lookup<Cluster>>, kube::Error> {
     let Some(key) = key else { return Ok(None) };
-    let cluster = match sources
-        .cluster_api
-        .api::<Cluster>(&sources.client, Some(&key.namespace))
-    {
-        Some(clusters) => clusters.get(&key.name).await?,
-        None => return Err(not_served()),
-    };
+    let clusters = of_cluster_api::<Cluster>(sources, &key.namespace)?;
+    let cluster = clusters.get(&key.name).await?;
     Ok(Some(lookup::of(cluster.as_ref(), "Cluster", &key.name)))
 }
 
+fn openshift<K>(sources: &Sources, namespace: &str) -> Api<Guarded<K>>
+where
+    K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    Api::namespaced(sources.client.clone(), namespace)
+}
+
+fn of_cluster_api<K: FromClusterApi>(sources: &Sources, namespace: &str) -> Result<Dynamic, kube::Error> {
+    let api = sources.cluster_api.api::<K>(&sources.client, Some(namespace));
+    api.ok_or_else(not_served)
+}
+
 /// Changes the metadata of a Machine by a merge patch; answers its resourceVersion then.
-///
-/// # Errors
-/// The API server's answer.
 pub(crate) async fn patch(
     sources: &Sources,
     (api, namespace, name): (MachineApi, &str, &str),
     change: &Value,
 ) -> Result<Option<String>, kube::Error> {
-    let client = &sources.client;
     let (parameters, change) = (PatchParams::default(), Patch::Merge(change));
     match api {
         MachineApi::OpenShift => {
-            let machines = Api::<Guarded<Machine>>::namespaced(client.clone(), namespace);
+            let machines = openshift::<Machine>(sources, namespace);
             let written = machines.patch(name, &parameters, &change).await?;
             Ok(written.resource_version())
         }
-        MachineApi::ClusterApi => match sources.cluster_api.api::<Machine>(client, Some(namespace)) {
-            Some(machines) => {
-                let written = machines.api.patch(name, &parameters, &change).await?;
-                Ok(written.resource_version())
-            }
-            None => Err(not_served()),
-        },
+        MachineApi::ClusterApi => {
+            let machines = of_cluster_api::<Machine>(sources, namespace)?;
+            let written = machines.api.patch(name, &parameters, &change).await?;
+            Ok(written.resource_version())
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn holders(remediation: &PowerCycleRemediation) -> Holders {
 /// The last word on it for the cluster of a Node. Of workload clusters none is kept.
 pub(crate) fn were_unused(sources: &Sources, nodes: &Result<NodeCluster, Obstacle>) -> bool {
     let own = nodes.as_ref().is_ok_and(|nodes| nodes.of.is_none());
-    own && sources.leases_unused.0.load(Ordering::Relaxed)
+    own && sources.leases_unused.load(Ordering::Relaxed)
 }
 
 /// Reads it once at the start, so that no remediation has to where nobody agrees by Leases.
@@ -43,29 +43,17 @@ pub(crate) async fn learn(sources: &Sources) {
     }
 }
 
-/// Reads whether anybody agrees by Leases.
 async fn is_used(sources: &Sources, nodes: &NodeCluster) -> Result<bool, ShellError> {
     let namespaces = Api::<Namespace>::all(nodes.client.clone());
     let namespace = namespaces.get_opt(node_lease::NAMESPACE);
     let there = within("reading the namespace of medik8s' Leases", namespace).await?;
     if nodes.of.is_none() {
-        sources.leases_unused.0.store(there.is_none(), Ordering::Relaxed);
+        sources.leases_unused.store(there.is_none(), Ordering::Relaxed);
     }
     Ok(there.is_some())
 }
 
-/// Reads who holds the Lease of a Node. Without the namespace that is one call.
-async fn read(sources: &Sources, nodes: &NodeCluster, node: &str) -> Result<NodeLease, ShellError> {
-    if !is_used(sources, nodes).await? {
-        return Ok(NodeLease::Unused);
-    }
-    let name = node_lease::name(node);
-    let leases = leases(&nodes.client);
-    let lease = within("reading medik8s' Lease of the Node", leases.get_opt(&name)).await?;
-    Ok(lease.map_or(NodeLease::Free, seen))
-}
-
-/// The same for a live check, in which whatever is not known stops.
+/// Reads who holds the Lease of a Node; without the namespace that is one call. Whatever is not known stops.
 pub(crate) async fn look(
     sources: &Sources,
     nodes: &Result<NodeCluster, Obstacle>,
@@ -73,11 +61,19 @@ pub(crate) async fn look(
 ) -> Result<NodeLease, Obstacle> {
     // Whatever it is, it is the Lease that cannot be read for it.
     let unreachable = |why: &Obstacle| Obstacle::new(Reason::NodeLeaseUnreadable, why.detail.clone());
-    let read = read(sources, nodes.as_ref().map_err(unreachable)?, node).await;
-    read.map_err(|error| obstacle(Reason::NodeLeaseUnreadable, &error))
+    let nodes = nodes.as_ref().map_err(unreachable)?;
+    let read = async {
+        if !is_used(sources, nodes).await? {
+            return Ok(NodeLease::Unused);
+        }
+        let (leases, name) = (leases(&nodes.client), node_lease::name(node));
+        let lease = within("reading medik8s' Lease of the Node", leases.get_opt(&name)).await?;
+        Ok(lease.map_or(NodeLease::Free, seen))
+    };
+    read.await
+        .map_err(|error: ShellError| obstacle(Reason::NodeLeaseUnreadable, &error))
 }
 
-/// What decisions are based on.
 pub(crate) fn seen(lease: Lease) -> NodeLease {
     let (uid, resource_version) = (lease.uid(), lease.resource_version());
     let mut owners = lease.metadata.owner_references.into_iter().flatten();
@@ -101,7 +97,6 @@ pub(crate) fn obstacle(reason: Reason, error: &ShellError) -> Obstacle {
     Obstacle::new(reason, crate::report::chain(error))
 }
 
-/// The Leases of medik8s in a cluster.
 pub(crate) fn leases(client: &Client) -> Api<Lease> {
     Api::namespaced(client.clone(), node_lease::NAMESPACE)
 }

@@ -108,7 +108,7 @@ impl ClusterNetworks {
 }
 
 /// The ranges of Services, the API server's addresses, and the pods' where OpenShift's Network says so.
-pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
+async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
     let of_api_server = |address: &IpAddr| ReservedRange::of_address(*address, RangeUse::ApiServer);
     let mut ranges: Vec<_> = api_server.iter().filter_map(of_api_server).collect();
     ranges.extend(of_services(client).await?);
@@ -117,7 +117,7 @@ pub(crate) async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<R
 }
 
 /// The ranges of a Node's pods, and its own addresses.
-pub(crate) fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
+fn of_node(node: &Guarded<Node>) -> Result<impl Iterator<Item = ReservedRange>, Obstacle> {
     let node = node.0.as_ref().map_err(|invalid| {
         let name = invalid.metadata.name.as_deref().unwrap_or_default();
         let detail = format!(
@@ -139,13 +139,6 @@ pub(crate) fn that_matter(nodes: &IndexedStore<Node>, host: &Host) -> Vec<Arc<Gu
     let mut found = nodes.by_any(around.map(NodeIndex::Range));
     found.extend(nodes.unreadable());
     found
-}
-
-/// All Nodes, for callers without a cache.
-pub(crate) async fn nodes(client: &Client) -> Result<Vec<Guarded<Node>>, Obstacle> {
-    let api = Api::<Guarded<Node>>::all(client.clone());
-    let found = list("listing the Nodes", &api, &ListParams::default(), |_| true).await;
-    Ok(served("Nodes", found)?.unwrap_or_default())
 }
 
 /// Kubernetes 1.33 and newer keep the ranges of Services as objects (KEP-1880); older servers do not tell.

@@ -21,9 +21,9 @@ pub struct BmcArguments {
 #[derive(Debug, Subcommand)]
 pub enum BmcVerb {
     /// Print the power state that the BMC reports.
-    Status(OneArguments),
+    Status(HostArguments),
     /// Print who the BMC says the host is, and its certificate.
-    Identify(OneArguments),
+    Identify(HostArguments),
     /// Power the host on and wait until the BMC says On.
     On(PowerArguments),
     /// Power the host off (ForceOff, not a shutdown) and wait until Off is proven.
@@ -35,22 +35,11 @@ pub enum BmcVerb {
     Check(CheckArguments),
 }
 
-/// One host, and how to show what comes.
-#[derive(Debug, Args)]
-pub struct OneArguments {
-    #[command(flatten)]
-    pub(super) host: HostArguments,
-    #[command(flatten)]
-    pub(super) show: ShowArguments,
-}
-
 /// A power command.
 #[derive(Debug, Args)]
 pub struct PowerArguments {
     #[command(flatten)]
     pub(super) host: HostArguments,
-    #[command(flatten)]
-    pub(super) show: ShowArguments,
     /// Do it. Without this, off and cycle say what they would do and end with status 2.
     #[arg(long)]
     pub(super) yes: bool,
@@ -64,8 +53,6 @@ pub struct PowerArguments {
 pub struct CheckArguments {
     #[command(flatten)]
     pub(super) host: HostArguments,
-    #[command(flatten)]
-    pub(super) show: ShowArguments,
     /// Every host that a BMCEndpoint or a Machine with a BareMetalHost describes.
     #[arg(long, conflicts_with_all = ["name", "address"])]
     pub(super) all: bool,
@@ -77,17 +64,9 @@ pub struct CheckArguments {
     pub(super) parallel: u16,
 }
 
-/// How to show what comes.
-#[derive(Debug, Args)]
-pub(super) struct ShowArguments {
-    /// Text for people or JSON for programs.
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
-    pub(super) output: Output,
-}
-
 /// Which host: one of the cluster by its name, or one by the address of its BMC.
 #[derive(Debug, Args)]
-pub(super) struct HostArguments {
+pub struct HostArguments {
     /// Name of a Machine, Node or BMCEndpoint of the cluster.
     #[arg(conflicts_with = "address")]
     pub(super) name: Option<String>,
@@ -96,6 +75,9 @@ pub(super) struct HostArguments {
     pub(super) namespace: Option<String>,
     #[command(flatten)]
     pub(super) direct: DirectArguments,
+    /// Text for people or JSON for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub(super) output: Output,
 }
 
 /// A BMC by its address. No cluster is needed.
@@ -130,12 +112,10 @@ pub(super) struct DirectArguments {
 
 /// Reads a duration such as `90s` or `5m`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("\"{text}\" is no duration such as 90s or 5m");
-    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
-    match Duration::try_from(span) {
-        Ok(duration) if duration >= Duration::from_secs(1) && duration <= Duration::from_hours(1) => {
-            Ok(duration)
-        }
-        Ok(_) | Err(_) => Err(format!("\"{text}\" is not between 1s and 1h")),
-    }
+    let span = text.parse::<jiff::SignedDuration>();
+    let span = span.map_err(|_| format!("\"{text}\" is no duration such as 90s or 5m"))?;
+    let usable = Duration::from_secs(1)..=Duration::from_hours(1);
+    let duration = Duration::try_from(span).ok();
+    let duration = duration.filter(|duration| usable.contains(duration));
+    duration.ok_or_else(|| format!("\"{text}\" is not between 1s and 1h"))
 }

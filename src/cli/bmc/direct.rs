@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Credentials, Fingerprint, ServerTrust, Transport,
@@ -30,6 +30,16 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
     let address: remediator_bmc::BmcAddress = address.parse().context("--address")?;
     let (transport, protocol) = (address.transport, address.protocol);
     let trust = trust(arguments)?;
+    let uuid = arguments.system_uuid.as_ref().map(|text| {
+        SystemUuid::parse(text).map_err(|_| {
+            anyhow!(
+                "--system-uuid: \"{text}\" is no usable UUID such as 4c4c4544-0042-3510-8051-b4c04f473332"
+            )
+        })
+    });
+    // Everywhere but loopback, link-local and the like, which no wide network opens. No cluster is asked what it
+    // uses itself: there may be none.
+    let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
     Ok(BmcTarget {
         address,
         credentials: credentials(arguments)?,
@@ -46,30 +56,12 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
         },
         trust,
         auth: AuthMethod::Auto,
-        expected_uuid: expected(arguments)?,
+        expected_uuid: uuid.transpose()?,
         // Here, too, whoever writes it means it.
         protocols: vec![protocol],
         fallback: None,
-        allowed: AllowedNetworks::new(everywhere().into_iter().chain(arguments.allow_network.clone())),
+        allowed: AllowedNetworks::new(everywhere.into_iter().chain(arguments.allow_network.clone())),
     })
-}
-
-/// Everywhere but loopback, link-local and the like, which no wide network opens. No cluster is asked what
-/// it uses itself: there may be none.
-fn everywhere() -> [IpNet; 2] {
-    [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())]
-}
-
-fn expected(arguments: &DirectArguments) -> anyhow::Result<Option<SystemUuid>> {
-    let Some(text) = &arguments.system_uuid else {
-        return Ok(None);
-    };
-    match SystemUuid::parse(text) {
-        Ok(uuid) => Ok(Some(uuid)),
-        Err(_) => {
-            bail!("--system-uuid: \"{text}\" is no usable UUID such as 4c4c4544-0042-3510-8051-b4c04f473332")
-        }
-    }
 }
 
 fn trust(arguments: &DirectArguments) -> anyhow::Result<ServerTrust> {
@@ -84,11 +76,8 @@ fn trust(arguments: &DirectArguments) -> anyhow::Result<ServerTrust> {
     if arguments.fingerprint.is_empty() {
         return Ok(ServerTrust::SystemRoots);
     }
-    let pins = arguments
-        .fingerprint
-        .iter()
-        .map(|text| text.parse::<Fingerprint>());
-    let pins: Result<Vec<_>, _> = pins.collect();
+    let pins = arguments.fingerprint.iter().map(|text| text.parse());
+    let pins: Result<Vec<Fingerprint>, _> = pins.collect();
     Ok(ServerTrust::Fingerprints(pins.context("--fingerprint")?))
 }
 
@@ -113,7 +102,7 @@ fn credentials(arguments: &DirectArguments) -> anyhow::Result<Credentials> {
     }
     Credentials::from_secret(&data, "command line").map_err(|error| {
         let text = error.to_string().replace("of the Secret ", "");
-        anyhow::anyhow!(
+        anyhow!(
             "--username and password: {}",
             text.replace("the Secret", "the login")
         )

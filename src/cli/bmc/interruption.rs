@@ -23,9 +23,6 @@ pub(super) struct Interruption(watch::Receiver<Option<Interrupted>>);
 
 impl Interruption {
     /// Watches for SIGINT and SIGTERM from now on. The second one ends the program at once.
-    ///
-    /// # Errors
-    /// When the operating system does not allow it.
     pub(super) fn watch() -> io::Result<Self> {
         let (tell, told) = watch::channel(None);
         for (kind, number) in [(SignalKind::interrupt(), 2), (SignalKind::terminate(), 15)] {
@@ -45,9 +42,6 @@ impl Interruption {
     }
 
     /// Does something until it is done or a person stops us.
-    ///
-    /// # Errors
-    /// A person stopped us.
     pub(super) async fn or<Done>(&self, work: impl Future<Output = Done>) -> Result<Done, Interrupted> {
         let mut told = self.0.clone();
         tokio::select! {

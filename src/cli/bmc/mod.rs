@@ -1,27 +1,25 @@
 //! `bmc`: the daemon's power control from a shell, for one BMC by its address or for hosts of a cluster.
 
 mod arguments;
-mod asking;
 mod check;
-mod cluster;
-mod cluster_host;
 mod direct;
+mod host;
 mod interruption;
 mod show;
 
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 pub use arguments::BmcArguments;
-use arguments::{BmcVerb, HostArguments, OneArguments, PowerArguments};
-use cluster::Cluster;
+use arguments::{BmcVerb, HostArguments, PowerArguments};
+use host::{ClusterHost, Host};
 pub use interruption::Interrupted;
 use interruption::Interruption;
-use remediator_bmc::{BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
+use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
 use remediator_core::journal::Verb;
+use show::Facts;
 
-/// The longest that the end_session to a BMC may take.
-const FAREWELL: Duration = Duration::from_secs(10);
+const END_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long nothing is said while a BMC does not answer.
 const BEFORE_A_WORD: Duration = Duration::from_secs(5);
@@ -31,104 +29,67 @@ const BEFORE_A_WORD: Duration = Duration::from_secs(5);
 #[error("nothing was done; add --yes to do it")]
 pub struct NotConfirmed;
 
-pub(super) fn bmc(arguments: &BmcArguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let ended = runtime.block_on(async {
-        match &arguments.verb {
-            BmcVerb::Status(arguments) => status(arguments).await,
-            BmcVerb::Identify(arguments) => identify(arguments).await,
-            BmcVerb::On(arguments) => power(arguments, &[Verb::PowerOn]).await,
-            BmcVerb::Off(arguments) => power(arguments, &[Verb::PowerOff]).await,
-            BmcVerb::Cycle(arguments) => power(arguments, &[Verb::PowerOff, Verb::PowerOn]).await,
-            BmcVerb::Check(arguments) => check::check(arguments).await,
+pub(super) async fn bmc(arguments: &BmcArguments) -> anyhow::Result<()> {
+    match &arguments.verb {
+        BmcVerb::Status(arguments) => {
+            ask(arguments, async |host, line| {
+                Ok(show::power(host, &line.read().await?))
+            })
+            .await
         }
-    });
-    runtime.shutdown_background();
-    ended
-}
-
-/// One host, and what a person should know before powering it.
-struct Meant {
-    label: String,
-    bmc: String,
-    target: BmcTarget,
-    /// The remediation that is at work on it.
-    remediation: Option<String>,
-    /// Its Node, if that is at work.
-    ready_node: Option<String>,
-}
-
-async fn meant(arguments: &HostArguments) -> anyhow::Result<Meant> {
-    if let Some(address) = &arguments.direct.address {
-        let target = direct::target(&arguments.direct, address)?;
-        return Ok(Meant {
-            label: target.address.host.to_string(),
-            bmc: target.address.to_string(),
-            target,
-            remediation: None,
-            ready_node: None,
-        });
+        BmcVerb::Identify(arguments) => {
+            ask(arguments, async |host, line| {
+                Ok(show::facts(host, Some(&line.inspect().await?)))
+            })
+            .await
+        }
+        BmcVerb::On(arguments) => power(arguments, &[Verb::PowerOn]).await,
+        BmcVerb::Off(arguments) => power(arguments, &[Verb::PowerOff]).await,
+        BmcVerb::Cycle(arguments) => power(arguments, &[Verb::PowerOff, Verb::PowerOn]).await,
+        BmcVerb::Check(arguments) => check::check(arguments).await,
     }
-    let Some(name) = &arguments.name else {
-        bail!("name a Machine, Node or BMCEndpoint, or a BMC by --address");
-    };
-    let cluster = Cluster::connect().await?;
-    let host = cluster.host(arguments.namespace.as_deref(), name).await?;
-    let target = match cluster.target(&host).await? {
-        Ok(target) => target,
-        Err(obstacle) => bail!("{}. {}", obstacle.detail, obstacle.reason.advice()),
-    };
-    Ok(Meant {
-        label: host.label(),
-        bmc: host.bmc(),
-        target,
-        remediation: cluster.remediation_of(&host).await?,
-        ready_node: host.ready_node(),
-    })
 }
 
-async fn status(arguments: &OneArguments) -> anyhow::Result<()> {
-    let meant = meant(&arguments.host).await?;
-    let stop = Interruption::watch()?;
-    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let reading = stop.or(patiently(line.read())).await;
-    end_session(line).await;
-    show::print(
-        arguments.show.output,
-        &show::power(&meant.label, &meant.bmc, &reading??),
-    )
+/// What a conversation with the BMC of a host needs.
+async fn target(host: &Host) -> anyhow::Result<BmcTarget> {
+    let target = host.target().await?;
+    target.map_err(|obstacle| anyhow!(obstacle.for_people()))
 }
 
-async fn identify(arguments: &OneArguments) -> anyhow::Result<()> {
-    let meant = meant(&arguments.host).await?;
+/// Prints what the BMC of a host answers.
+async fn ask(
+    arguments: &HostArguments,
+    ask: impl AsyncFnOnce(&Host, &BmcHandle) -> Result<Facts, BmcError>,
+) -> anyhow::Result<()> {
+    let host = Host::of(arguments).await?;
     let stop = Interruption::watch()?;
-    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let found = stop.or(patiently(line.inspect())).await;
+    let line = Bmcs::default().line(target(&host).await?, Urgency::Remediation);
+    let facts = stop.or(patiently(ask(&host, &line))).await;
     end_session(line).await;
-    show::print(
-        arguments.show.output,
-        &show::facts(&meant.label, &meant.bmc, &found??),
-    )
+    show::print(arguments.output, &facts??)
 }
 
 async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()> {
-    let meant = meant(&arguments.host).await?;
+    let host = Host::of(&arguments.host).await?;
+    let target = target(&host).await?;
     let destructive = verbs.contains(&Verb::PowerOff);
-    if let Some(remediation) = &meant.remediation {
+    let remediation = host
+        .in_cluster()
+        .map_or(Ok(None), ClusterHost::remediation)
+        .map_err(|unknown| anyhow!(unknown.for_people()))?;
+    if let Some(remediation) = remediation {
         bail!(
             "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
         );
     }
-    if let Some(node) = meant.ready_node.as_ref().filter(|_| destructive) {
+    if let Some((_, node)) = host.ready_node().filter(|_| destructive) {
         show::tell(&format!(
             "careful: Node {node} is Ready; what runs on it is killed without notice"
         ));
     }
     let stop = Interruption::watch()?;
-    let line = Bmcs::default().line(meant.target, Urgency::Remediation);
-    let done = stop.or(carry_out(&line, arguments, verbs, &meant.label)).await;
+    let line = Bmcs::default().line(target, Urgency::Remediation);
+    let done = stop.or(carry_out(&line, arguments, verbs, &host.label)).await;
     if done.is_err() {
         show::tell("interrupted; the session at the BMC is being ended (once more leaves it behind)");
     }
@@ -184,7 +145,7 @@ async fn patiently<Answer>(answer: impl Future<Output = Answer>) -> Answer {
 
 /// A session that is left behind is taken until it times out.
 async fn end_session(line: BmcHandle) {
-    match tokio::time::timeout(FAREWELL, line.close()).await {
+    match tokio::time::timeout(END_DEADLINE, line.close()).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
             show::tell(&format!("the session at the BMC could not be deleted: {error}"));

@@ -6,7 +6,11 @@ use jiff::Timestamp;
 use remediator_bmc::{Inspection, Login, PowerRead};
 use serde_json::{Value, json};
 
-use crate::cli::show::Output;
+use crate::cli::bmc::host::Host;
+use crate::cli::show::{self, Output};
+
+/// Facts about a host, by the names they are printed with.
+pub(super) type Facts = Vec<(&'static str, Value)>;
 
 /// Says on standard error what happens, with its time.
 pub(super) fn tell(text: &str) {
@@ -15,11 +19,10 @@ pub(super) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
 }
 
-/// The power state, by the names it is printed with.
-pub(super) fn power(host: &str, bmc: &str, reading: &PowerRead) -> Vec<(&'static str, Value)> {
+pub(super) fn power(host: &Host, reading: &PowerRead) -> Facts {
     let mut power = vec![
-        ("host", json!(host)),
-        ("bmc", json!(bmc)),
+        ("host", json!(host.label)),
+        ("bmc", json!(host.bmc)),
         ("system", json!(reading.system)),
         ("power", json!(reading.literal)),
     ];
@@ -27,30 +30,25 @@ pub(super) fn power(host: &str, bmc: &str, reading: &PowerRead) -> Vec<(&'static
     power
 }
 
-/// How we are logged in, as it is printed.
-pub(super) fn login(login: Login) -> String {
-    match login {
+/// Everything that an inspection found, if it found anything.
+pub(super) fn facts(host: &Host, found: Option<&Inspection>) -> Facts {
+    let Some(found) = found else {
+        return vec![("host", json!(host.label)), ("bmc", json!(host.bmc))];
+    };
+    let login = match found.login {
         Login::Session => "session".to_owned(),
         Login::Basic => "basic".to_owned(),
         Login::CipherSuite(number) => format!("cipher-suite-{number}"),
-    }
-}
-
-/// Everything that an inspection found, by the names it is printed with.
-pub(super) fn facts(host: &str, bmc: &str, found: &Inspection) -> Vec<(&'static str, Value)> {
-    let reading = &found.reading;
-    let login = login(found.login);
+    };
     let certificate = found.certificate.as_ref();
-    let mut facts = power(host, bmc, reading);
+    let fingerprint = certificate.map(|certificate| certificate.fingerprint.to_string());
+    let mut facts = power(host, &found.reading);
     facts.extend([
-        ("uuid", json!(reading.uuid)),
-        ("serial", json!(reading.serial)),
+        ("uuid", json!(found.reading.uuid)),
+        ("serial", json!(found.reading.serial)),
         ("login", json!(login)),
         ("tls", json!(found.tls_version)),
-        (
-            "fingerprint",
-            json!(certificate.map(|certificate| certificate.fingerprint.to_string())),
-        ),
+        ("fingerprint", json!(fingerprint)),
         (
             "expires",
             json!(certificate.and_then(|certificate| certificate.not_after)),
@@ -61,29 +59,26 @@ pub(super) fn facts(host: &str, bmc: &str, found: &Inspection) -> Vec<(&'static 
 }
 
 /// Prints facts, one a line or as one JSON object.
-///
-/// # Errors
-/// When standard output is gone.
-pub(super) fn print(output: Output, facts: &[(&'static str, Value)]) -> anyhow::Result<()> {
+pub(super) fn print(output: Output, facts: &Facts) -> anyhow::Result<()> {
+    if output == Output::Json {
+        return show::json(&object(facts));
+    }
     let mut out = std::io::stdout().lock();
-    match output {
-        Output::Json => {
-            let object: serde_json::Map<String, Value> = facts
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone()))
-                .collect();
-            writeln!(out, "{}", Value::Object(object))?;
-        }
-        Output::Text => {
-            for (name, value) in facts {
-                writeln!(out, "{name:<12} {}", text(value))?;
-            }
-        }
+    for (name, value) in facts {
+        writeln!(out, "{name:<12} {}", text(value))?;
     }
     Ok(())
 }
 
-/// A value as a person reads it.
+pub(super) fn object(facts: &Facts) -> Value {
+    let facts = facts.iter();
+    Value::Object(
+        facts
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+    )
+}
+
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

@@ -1,23 +1,27 @@
 //! `plan`: what the daemon would do now, and why, without touching anything.
 
-mod check_report;
+mod checks;
 mod decision;
 mod dry_run;
 mod entry;
 mod evaluators;
-mod health;
 mod node_health_checks;
-mod nodes;
 mod show;
-mod templates;
-mod world;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::views::NodeHealthCheck;
 
+use self::entry::{Entry, entries};
+use self::evaluators::Evaluators;
 use self::show::Plan;
-use self::world::PlanSnapshot;
+use crate::api_call::client;
 use crate::cli::show::Output;
+use crate::snapshot::Sources;
+use crate::snapshot::listed::{everywhere, listed};
+use crate::watch::caches;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -35,41 +39,57 @@ pub struct PlanArguments {
     output: Output,
 }
 
-pub(super) fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let ended = runtime.block_on(print(arguments));
-    runtime.shutdown_background();
-    ended
+pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
+    let snapshot = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces).await?;
+    let machines = Box::pin(entries(&snapshot)).await?;
+    let Some(name) = &arguments.machine else {
+        let node_health_checks = node_health_checks::entries(&snapshot);
+        let plan = Plan {
+            machines,
+            node_health_checks,
+        };
+        return show::all(arguments.output, &plan);
+    };
+    // Both APIs may have a Machine of that name.
+    let named: Vec<Entry> = machines.into_iter().filter(|one| one.machine == *name).collect();
+    if named.is_empty() {
+        bail!("there is no Machine {name} in the namespace; name the namespace with -n");
+    }
+    named
+        .iter()
+        .try_for_each(|entry| show::one(arguments.output, entry))
 }
 
-async fn print(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let world = Box::pin(PlanSnapshot::read(
-        arguments.namespace.as_deref(),
-        arguments.all_namespaces,
-    ))
-    .await?;
-    let mut outlooks = Vec::new();
-    for namespace in world.namespaces() {
-        outlooks.extend(entry::of_namespace(&world, &namespace).await?);
+/// What a plan is made from: the daemon's own sources, listed once, and who evaluates health checks.
+struct PlanSnapshot {
+    /// Of the namespaces that are asked about.
+    sources: Sources,
+    evaluators: Evaluators,
+    node_health_checks: Vec<Guarded<NodeHealthCheck>>,
+}
+
+impl PlanSnapshot {
+    /// Reads everything that a remediation would look at in Kubernetes. A workload cluster that cannot be asked is an
+    /// obstacle of its Machines only.
+    async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
+        let (client, _) = client()
+            .await
+            .context("no usable cluster configuration; set KUBECONFIG")?;
+        let namespace = namespace.unwrap_or(client.default_namespace());
+        let namespace = (!all_namespaces).then_some(namespace);
+        let node_health_checks = match everywhere(&client, "listing NodeHealthChecks").await {
+            Ok(checks) => Some(checks),
+            // The server does not have the kind, which the operator brings.
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let sources = Box::pin(listed(&client, namespace)).await?;
+        let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+        let evaluators = Evaluators::read(&client, policy.as_deref(), node_health_checks.is_some()).await;
+        Ok(Self {
+            sources,
+            evaluators,
+            node_health_checks: node_health_checks.unwrap_or_default(),
+        })
     }
-    if let Some(name) = &arguments.machine {
-        let named: Vec<_> = outlooks
-            .iter()
-            .filter(|outlook| outlook.machine == *name)
-            .collect();
-        if named.is_empty() {
-            bail!("there is no Machine {name} in the namespace; name the namespace with -n");
-        }
-        // Both APIs may have a Machine of that name.
-        return named
-            .into_iter()
-            .try_for_each(|outlook| show::one(arguments.output, outlook));
-    }
-    let plan = Plan {
-        machines: outlooks,
-        node_health_checks: world.node_health_checks.shown(&world.templates),
-    };
-    show::all(arguments.output, &plan)
 }

@@ -18,21 +18,6 @@ use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::NodeIndex;
 
-/// The Node among these that has the marks. Absent only if every one of them is known to be another's, and one
-/// `is_witness` of the right cluster.
-pub(crate) fn among<'a>(
-    nodes: impl Iterator<Item = &'a Guarded<Node>>,
-    marks: &Marks,
-    is_witness: impl Fn(&Node) -> bool,
-) -> Lookup<facts::Node> {
-    let (mut search, mut witnessed) = (Search::of(marks.clone()), false);
-    for guarded in nodes {
-        search.look_at(guarded);
-        witnessed |= guarded.0.as_ref().is_ok_and(&is_witness);
-    }
-    search.ended(witnessed)
-}
-
 /// Namespace and name of the Machine of Cluster API that a Node speaks of.
 pub(crate) fn machine_spoken_of(node: &Node) -> Option<(String, String)> {
     let link = node.machine_link(MachineApi::ClusterApi)?;
@@ -95,7 +80,8 @@ pub(crate) fn known(
     indexed(&nodes.nodes, marks, witnessed)
 }
 
-/// As [`among`] all of them: those that are left out are known to be another's.
+/// The Node among these that is told by the marks. Absent only if every one of them is known to be another's, as those
+/// are that no key leads to, and one of them shows that they are of the right cluster.
 fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup<facts::Node> {
     let mut search = Search::of(marks.clone());
     for guarded in marks.candidates(nodes) {

@@ -24,6 +24,20 @@ fn node(name: &str, uuid: &str) -> Guarded<Node> {
     serde_json::from_value(node).unwrap()
 }
 
+/// The Node that is told by the marks, found without an index.
+fn among<'a>(
+    nodes: impl Iterator<Item = &'a Guarded<Node>>,
+    marks: &Marks,
+    is_witness: impl Fn(&Node) -> bool,
+) -> Lookup<facts::Node> {
+    let (mut search, mut witnessed) = (Search::of(marks.clone()), false);
+    for guarded in nodes {
+        search.look_at(guarded);
+        witnessed |= guarded.0.as_ref().is_ok_and(&is_witness);
+    }
+    search.ended(witnessed)
+}
+
 fn found(nodes: &[Guarded<Node>], witness: bool) -> Lookup<String> {
     let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), None);
     among(nodes.iter(), &marks, |_| witness).map(|node| node.name)

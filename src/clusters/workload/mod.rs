@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(crate) use connection::client_of;
 use futures::channel::mpsc;
 use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;

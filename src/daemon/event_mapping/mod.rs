@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 use remediator_api::target_ref::{begun, is_under_way, may_act};
-use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
+use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 
 use crate::clusters::machine_of;
@@ -22,7 +22,6 @@ use crate::watch::machine_key::remediations_of;
 pub(crate) use self::nodes::of_node;
 use self::nodes::{awaits, concerned};
 
-/// The Machines of a namespace that carry the trigger.
 pub(crate) fn triggered(
     machines: &MachineStores,
     namespace: Option<&str>,
@@ -132,7 +131,6 @@ pub(crate) fn of_endpoint(caches: &Caches, change: &Change<BMCEndpoint>) -> Reme
     active(&found, |one| one.namespace().as_ref() == Some(&namespace))
 }
 
-/// For changes of Machines.
 pub(crate) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {
     let caches = caches.clone();
     move |machine| {
@@ -171,7 +169,6 @@ pub(crate) fn of_workload(
     })
 }
 
-/// For changes of Clusters.
 pub(crate) fn of_cluster(
     caches: &Caches,
     clusters: &WorkloadClusters,
@@ -186,16 +183,12 @@ pub(crate) fn of_cluster(
     }
 }
 
-/// For changes of what may matter to a whole namespace.
-pub(crate) fn of_namespace<K>(caches: &Caches) -> impl Fn(Arc<Guarded<K>>) -> Remediations + use<K>
-where
-    K: kube::Resource<DynamicType = ()>,
-{
+/// For changes of health checks, which may matter to a whole namespace.
+pub(crate) fn of_health_check(
+    caches: &Caches,
+) -> impl Fn(Arc<Guarded<MachineHealthCheck>>) -> Remediations + use<> {
     let caches = caches.clone();
-    move |object| {
-        let namespace = kube::Resource::meta(object.as_ref()).namespace.clone();
-        active(&active_in(&caches, namespace), |_| true)
-    }
+    move |check| active(&active_in(&caches, check.namespace()), |_| true)
 }
 
 #[cfg(test)]

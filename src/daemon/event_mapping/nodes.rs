@@ -21,7 +21,6 @@ use crate::watch::indexes::{EndpointIndex, MachineIndex, NodeIndex, RemediationI
 use crate::watch::machine_key::keys_of_machine;
 use crate::watch::node_identities::ChangedNode;
 
-/// For changes of Nodes.
 pub(crate) fn of_node(caches: &Caches, change: &Change<Node>) -> Remediations {
     let changed = ChangedNode::of(change);
     let there = find(&caches.nodes, None, &changed.name);

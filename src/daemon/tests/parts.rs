@@ -11,15 +11,11 @@ use super::objects::NAMESPACE;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
-use crate::clusters::Clusters;
-use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::Parts;
 use crate::daemon::run::parts;
-use crate::metal3;
 use crate::report::{Metrics, Reporter};
 use crate::snapshot::Sources;
-use crate::snapshot::sources::{EndpointReads, LISTING_ENDPOINTS, LeasesUnused};
 use crate::test_server::served;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Caches;
@@ -41,24 +37,15 @@ pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>)
     let clock = Clock::start();
     let (to_health_checker, _) = tokio::sync::mpsc::unbounded_channel();
     let (tell, _) = mpsc::unbounded();
-    let sources = Arc::new(Sources {
-        metal3: metal3::Provider::new(client.clone()),
-        client: client.clone(),
-        clock: clock.clone(),
-        caches: caches.clone(),
-        cluster_api: ServedClusterApi::default(),
-        clusters: Clusters {
-            client: client.clone(),
-            clock: clock.clone(),
-            caches: caches.clone(),
-            lost_nodes: LostNodes::new(clock.clone()),
-            searches: Searches::new(node_match::LISTING),
-            out_of_service_supported: true,
-            workload: WorkloadClusters::new(client.clone(), clock.clone(), vec![tell], to_health_checker),
-        },
-        endpoint_reads: EndpointReads::new(LISTING_ENDPOINTS),
-        leases_unused: LeasesUnused::default(),
-    });
+    let sources = Arc::new(Sources::new(
+        client.clone(),
+        clock.clone(),
+        caches.clone(),
+        ServedClusterApi::default(),
+        LostNodes::new(clock.clone()),
+        true,
+        WorkloadClusters::new(client.clone(), clock.clone(), vec![tell], to_health_checker),
+    ));
     let networks = ClusterNetworks::start(&client, Vec::new(), tasks).await;
     let bmc = Arc::new(BmcAccess::new(client.clone(), clock, caches.clone(), networks));
     let reporter = Reporter::new(client, "test".to_owned(), Metrics::default());

@@ -1,9 +1,7 @@
 //! The one place where it is decided, one after the other, which remediation may begin: the pure
 //! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
 
-mod held;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
@@ -14,7 +12,6 @@ use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::Lookup;
 use remediator_core::phase::Phase;
 
-use self::held::Held;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::Remediator;
 use crate::snapshot::remediation_history::unreadable_remediations;
@@ -106,16 +103,52 @@ impl Admitted {
         }
     }
 
-    /// Takes it back.
     pub(crate) fn withdraw(&self, uid: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.remove(uid);
     }
 }
 
+/// What was admitted, by UID of the remediation, and who was admitted to a key.
+#[derive(Debug, Default)]
+struct Held {
+    by_uid: BTreeMap<String, BTreeSet<Key>>,
+    by_key: BTreeMap<Key, BTreeSet<String>>,
+}
+
+impl Held {
+    fn of(&self, uid: &str) -> Option<&BTreeSet<Key>> {
+        self.by_uid.get(uid)
+    }
+
+    fn beside(&self, keys: &BTreeSet<Key>) -> BTreeSet<String> {
+        let holders = keys.iter().filter_map(|key| self.by_key.get(key));
+        holders.flatten().cloned().collect()
+    }
+
+    fn insert(&mut self, uid: String, keys: BTreeSet<Key>) {
+        self.remove(&uid);
+        for key in &keys {
+            self.by_key.entry(key.clone()).or_default().insert(uid.clone());
+        }
+        self.by_uid.insert(uid, keys);
+    }
+
+    fn remove(&mut self, uid: &str) {
+        for key in self.by_uid.remove(uid).into_iter().flatten() {
+            if let Some(holders) = self.by_key.get_mut(&key) {
+                holders.remove(uid);
+                if holders.is_empty() {
+                    self.by_key.remove(&key);
+                }
+            }
+        }
+    }
+}
+
 /// Another remediation that is at work where this one has failed and is to be escalated.
 pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRemediation) -> Reply {
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    let journal = remediation.journal();
     if journal.is_none_or(|journal| journal.open_escalation().is_none()) {
         return Reply::NotAsked;
     }
@@ -159,8 +192,8 @@ fn index_of(key: &Key) -> RemediationIndex {
 
 fn stage(remediation: &PowerCycleRemediation) -> Stage {
     let is_taken_back = is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some();
-    let status = remediation.status.as_ref();
-    status.map_or(Stage::Waiting, |status| Stage::of(&status.journal, is_taken_back))
+    let journal = remediation.journal();
+    journal.map_or(Stage::Waiting, |journal| Stage::of(journal, is_taken_back))
 }
 
 /// A remediation, with what it works on as far as it says itself.
@@ -206,8 +239,8 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     keys.extend(about.node.map(|node| node_key(None, node)));
     keys.extend(about.machine.map(machine_key));
-    let status = remediation.status.as_ref();
-    if let Some(subject) = status.and_then(|status| status.journal.subject.as_ref()) {
+    let journal = remediation.journal();
+    if let Some(subject) = journal.and_then(|journal| journal.subject.as_ref()) {
         let cluster = subject.cluster.clone().map(|name| ClusterKey {
             namespace: namespace.clone(),
             name,

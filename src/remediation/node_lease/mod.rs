@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::facts::Obstacle;
+use remediator_core::journal::Journal;
 use remediator_core::node_lease::{self, LeaseWrite};
 use remediator_core::observed::Reading;
 use remediator_core::phase::Reason;
@@ -19,8 +20,8 @@ use crate::snapshot::node_lease::{leases, look, obstacle};
 impl Acting<'_> {
     /// Where the Lease is, and of which Node: the journalled one, whose Machine may be gone.
     fn place_of_lease(&self) -> Result<(NodeCluster, String), Obstacle> {
-        let status = self.remediation.status.as_ref();
-        let Some(held) = status.and_then(|status| status.journal.held_node_lease()) else {
+        let journal = self.remediation.journal();
+        let Some(held) = journal.and_then(Journal::held_node_lease) else {
             return Ok((self.nodes.clone()?, self.node_name()));
         };
         let nodes = match &held.cluster {
@@ -48,15 +49,12 @@ impl Acting<'_> {
         }
     }
 
-    /// Takes the Lease, or renews it.
     pub(crate) async fn take_node_lease(&self, claim: &LeaseWrite, memory: &mut Memory) {
-        let written = match self.place_of_lease() {
-            Ok((nodes, _)) => write(&leases(&nodes.client), claim)
-                .await
-                .map_err(Unwritten::Refused),
-            Err(obstacle) => Err(Unwritten::Nowhere(obstacle)),
+        let taken = async {
+            let (nodes, _) = self.place_of_lease()?;
+            write(&leases(&nodes.client), claim).await
         };
-        self.note_lease_write(written, memory);
+        self.note_lease_write(taken.await, memory);
     }
 
     /// Deletes the Lease, if it is the one that was read.
@@ -72,26 +70,21 @@ impl Acting<'_> {
             }),
             ..DeleteParams::default()
         };
-        let written = match self.place_of_lease() {
-            Ok((nodes, _)) => {
-                let (api, name) = (leases(&nodes.client), node_lease::name(node));
-                let call = api.delete(&name, &exactly);
-                let deleted = within("deleting medik8s' Lease of the Node", call).await;
-                deleted.map(|_| ()).map_err(Unwritten::Refused)
-            }
-            Err(obstacle) => Err(Unwritten::Nowhere(obstacle)),
+        let released = async {
+            let (nodes, _) = self.place_of_lease()?;
+            let (api, name) = (leases(&nodes.client), node_lease::name(node));
+            let call = api.delete(&name, &exactly);
+            within("deleting medik8s' Lease of the Node", call).await
         };
-        self.note_lease_write(written, memory);
+        self.note_lease_write(released.await.map(|_| ()), memory);
     }
 
     /// Who came before us is found by the read that follows.
-    fn note_lease_write(&self, written: Result<(), Unwritten>, memory: &mut Memory) {
+    fn note_lease_write(&self, written: Result<(), ShellError>, memory: &mut Memory) {
         let obstacle = match written {
-            Err(Unwritten::Refused(error)) if !error.is_conflict() && !error.is_not_found() => {
-                obstacle(Reason::NodeLeaseNotTaken, &error)
-            }
-            Err(Unwritten::Nowhere(obstacle)) => obstacle,
-            Ok(()) | Err(Unwritten::Refused(_)) => return memory.observed.note_node_lease_written(),
+            Err(ShellError::Unreachable(obstacle)) => obstacle,
+            Err(error) if !error.is_overtaken() => obstacle(Reason::NodeLeaseNotTaken, &error),
+            Ok(()) | Err(_) => return memory.observed.note_node_lease_written(),
         };
         let name = self.remediation.name_any();
         tracing::warn!(remediation = %name, error = %obstacle.detail, "a Lease was not written; it is tried again");
@@ -99,14 +92,6 @@ impl Acting<'_> {
             .observed
             .note_node_lease_failure(self.context.sources.clock.now(), obstacle);
     }
-}
-
-/// Why a Lease was not written.
-enum Unwritten {
-    /// The API server said so, or nothing.
-    Refused(ShellError),
-    /// The cluster of the Node cannot be asked.
-    Nowhere(Obstacle),
 }
 
 async fn write(api: &Api<Lease>, claim: &LeaseWrite) -> Result<(), ShellError> {

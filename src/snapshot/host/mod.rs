@@ -14,7 +14,7 @@ use remediator_core::facts::{Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::metal3::{HostName, HostReference, Signposts, host_reference};
 use remediator_core::phase::Reason;
-pub(crate) use sole::{is_of_interest, still_sole};
+pub(crate) use sole::{EndpointReads, LISTING_ENDPOINTS, still_sole};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address, fingerprints};
@@ -67,14 +67,11 @@ pub(crate) async fn resolve(
 
 /// The host of a Machine by what the caches say of it. Of one that a BareMetalHost describes that is all there is
 /// to know here: it cannot state a system UUID.
-///
-/// # Errors
-/// What is wrong with the host.
 pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host, Obstacle> {
     let namespace = machine.namespace().unwrap_or_default();
-    match reference(machine)? {
-        Some(reference) => Ok(Host {
-            reference: format!("BareMetalHost/{}", told(&reference.name)),
+    match reference(machine)?.map(|reference| reference.name) {
+        Some(HostName::Known(name) | HostName::OnMetal3Machine(name)) => Ok(Host {
+            reference: format!("BareMetalHost/{name}"),
             bmc: String::new(),
             stated_uuid: None,
             can_state_uuid: false,
@@ -89,17 +86,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
     }
 }
 
-/// The name of a BareMetalHost for people, or of what names it.
-fn told(name: &HostName) -> &str {
-    match name {
-        HostName::Known(name) | HostName::OnMetal3Machine(name) => name,
-    }
-}
-
-/// The BareMetalHost that a Machine refers to, if it does.
-///
-/// # Errors
-/// The obstacle, when the reference is malformed.
+/// The BareMetalHost that a Machine refers to, if it does; an obstacle where the reference is malformed.
 pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obstacle> {
     let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
     host_reference(Signposts {
@@ -110,16 +97,12 @@ pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obst
     })
 }
 
-/// The Metal3Machine of a Machine of Cluster API.
 fn metal3_machine(machine: &Machine) -> Option<&str> {
     let infrastructure = machine.spec.cluster_api.as_ref()?.infrastructure.as_ref()?;
     (infrastructure.kind == "Metal3Machine").then_some(infrastructure.name.as_str())
 }
 
 /// Resolves the host of a Machine that refers to no BareMetalHost, or of a Node.
-///
-/// # Errors
-/// What is wrong with the endpoints of the namespace.
 pub(crate) fn through_endpoint(
     sources: &Sources,
     namespace: &str,
@@ -144,10 +127,7 @@ fn speaking_of(
     found
 }
 
-/// The host that one of these endpoints describes.
-///
-/// # Errors
-/// When none does or more than one, or one cannot be read, which may.
+/// The host that exactly one of these endpoints describes; one that cannot be read may.
 pub(crate) fn among_endpoints<'a>(
     of_namespace: impl Iterator<Item = &'a Guarded<BMCEndpoint>>,
     machine: Option<&str>,
@@ -189,10 +169,7 @@ fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) 
     same(machine, spec.machine_name.as_deref()) || same(node, spec.node_name.as_deref())
 }
 
-/// What a BMCEndpoint amounts to.
-///
-/// # Errors
-/// The obstacle, naming the field.
+/// What a BMCEndpoint amounts to; the obstacle names the field.
 pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, Obstacle> {
     let name = endpoint.name_any();
     let spec = &endpoint.spec;

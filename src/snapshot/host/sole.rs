@@ -1,79 +1,118 @@
-//! Whether one BMCEndpoint describes a host, and no other does.
+//! Whether one BMCEndpoint describes a host, and no other does: all of them are listed, once for everyone who asks at
+//! the same time.
 
 use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
 use remediator_api::BMCEndpoint;
 use remediator_api::guarded::Guarded;
+use remediator_api::views::Machine;
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 
-use crate::snapshot::host::{among_endpoints, bmc_address, speaks_of};
-use crate::snapshot::sources::MachineAndNode;
+use crate::api_call::{ShellError, list};
+use crate::single_flight::SingleFlight;
+use crate::snapshot::host::{among_endpoints, bmc_address, reference, speaks_of};
+use crate::snapshot::sources::Sources;
 
-/// Whether an endpoint has a part in what [`still_sole`] says of a host.
-pub(crate) fn is_of_interest(
-    endpoint: &Guarded<BMCEndpoint>,
-    whose: MachineAndNode<'_>,
-    known: &Host,
-) -> bool {
-    let names = |endpoint: &BMCEndpoint| speaks_of(endpoint, Some(whose.machine), whose.node);
-    let is_its = whose.is_within(endpoint) && endpoint.0.as_ref().is_ok_and(names);
-    is_its || describes(endpoint, known) != Ok(false)
+pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
+
+/// BMCEndpoints that are asked for at once. One is some 2 kB, and 50 kB with a bundle of CA certificates in it.
+const PAGE: u32 = 50;
+
+pub(crate) type EndpointReads = SingleFlight<SearchedHost, Result<(), Obstacle>>;
+
+/// A Machine and its Node, and what was known of the host.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchedHost {
+    pub(crate) namespace: String,
+    pub(crate) machine: String,
+    pub(crate) node: Option<String>,
+    pub(crate) known: Host,
 }
 
-/// What, seen live, speaks against a host whose Machine has no Node, so that nothing but its endpoint says which
-/// one it is: the endpoint is not what was `known` of it, or another one describes the same host.
-///
-/// # Errors
-/// The obstacle.
-pub(crate) fn still_sole(
-    endpoints: &[Guarded<BMCEndpoint>],
-    whose: MachineAndNode<'_>,
-    known: &Host,
-) -> Result<(), Obstacle> {
-    let of_namespace = endpoints.iter().filter(|endpoint| whose.is_within(endpoint));
-    let host = among_endpoints(of_namespace, Some(whose.machine), whose.node)?.host;
-    if host != *known {
-        let detail = format!("{} is not what it was when this was decided", known.reference);
-        return Err(Obstacle::new(Reason::Accepted, detail));
+/// Whether the endpoint of a host still says, read live, what was known of it. Where there is none that could, there is
+/// nothing that could have changed.
+pub(crate) async fn still_sole(
+    sources: &Sources,
+    machine: Option<&Machine>,
+    host: &Result<Host, Obstacle>,
+) -> Result<Result<(), Obstacle>, ShellError> {
+    let (Some(machine), Ok(known)) = (machine, host) else {
+        return Ok(Ok(()));
+    };
+    if !matches!(reference(machine), Ok(None)) {
+        return Ok(Ok(()));
     }
-    let others = endpoints.iter().filter(|endpoint| {
-        let is_own =
-            whose.is_within(endpoint) && format!("BMCEndpoint/{}", endpoint.name_any()) == host.reference;
-        !is_own
-    });
-    for other in others {
-        let place = format!(
-            "BMCEndpoint {} in namespace {}",
-            other.name_any(),
-            other.namespace().unwrap_or_default()
-        );
-        let (reason, what) = match describes(other, &host) {
-            Ok(false) => continue,
-            Ok(true) => (
-                Reason::HostAmbiguous,
-                format!("has the address or the system UUID of {}, too", host.reference),
-            ),
-            Err(why) => (
-                Reason::HostUnreadable,
-                format!("may describe the host of {}, too: {why}", host.reference),
-            ),
-        };
-        return Err(Obstacle::new(reason, format!("{place} {what}")));
-    }
-    Ok(())
+    let searched = SearchedHost {
+        namespace: machine.namespace().unwrap_or_default(),
+        machine: machine.name_any(),
+        node: machine.node_name().map(ToOwned::to_owned),
+        known: known.clone(),
+    };
+    let client = sources.client.clone();
+    let read = move |searched: Vec<SearchedHost>| {
+        let api = Api::<Guarded<BMCEndpoint>>::all(client.clone());
+        async move {
+            let matters =
+                |endpoint: &Guarded<BMCEndpoint>| searched.iter().any(|one| one.is_concerned_by(endpoint));
+            let pages = ListParams::default().limit(PAGE);
+            let listed = list(LISTING_ENDPOINTS, &api, &pages, matters).await?;
+            Ok(searched.iter().map(|one| one.is_sole(&listed)).collect())
+        }
+    };
+    sources.endpoint_reads.ask(searched, read).await
 }
 
-impl MachineAndNode<'_> {
+impl SearchedHost {
+    /// Whether an endpoint has a part in what [`Self::is_sole`] says.
+    pub(super) fn is_concerned_by(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
+        let names = |one: &BMCEndpoint| speaks_of(one, Some(&self.machine), self.node.as_deref());
+        let is_its = self.is_within(endpoint) && endpoint.0.as_ref().is_ok_and(names);
+        is_its || describes(endpoint, &self.known) != Ok(false)
+    }
+
+    /// Whether its endpoint is what was known of it, and no other describes the same host: nothing else says which one
+    /// is that of a Machine without a Node.
+    pub(super) fn is_sole(&self, endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Obstacle> {
+        let of_namespace = endpoints.iter().filter(|endpoint| self.is_within(endpoint));
+        let host = among_endpoints(of_namespace, Some(&self.machine), self.node.as_deref())?.host;
+        if host != self.known {
+            let detail = format!(
+                "{} is not what it was when this was decided",
+                self.known.reference
+            );
+            return Err(Obstacle::new(Reason::Accepted, detail));
+        }
+        for other in endpoints {
+            if self.is_within(other) && format!("BMCEndpoint/{}", other.name_any()) == host.reference {
+                continue;
+            }
+            let (reason, what) = match describes(other, &host) {
+                Ok(false) => continue,
+                Ok(true) => (
+                    Reason::HostAmbiguous,
+                    format!("has the address or the system UUID of {}, too", host.reference),
+                ),
+                Err(why) => (
+                    Reason::HostUnreadable,
+                    format!("may describe the host of {}, too: {why}", host.reference),
+                ),
+            };
+            let namespace = other.namespace().unwrap_or_default();
+            let detail = format!("BMCEndpoint {} in namespace {namespace} {what}", other.name_any());
+            return Err(Obstacle::new(reason, detail));
+        }
+        Ok(())
+    }
+
     fn is_within(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
-        endpoint.namespace().as_deref() == Some(self.namespace)
+        endpoint.namespace().as_ref() == Some(&self.namespace)
     }
 }
 
-/// Whether an endpoint describes this host, by its address or its system UUID; the rest of it may be wrong.
-///
-/// # Errors
-/// Why that is not known.
+/// Whether an endpoint describes this host, by its address or its system UUID, or why that is not known; the rest of it
+/// may be wrong.
 fn describes(endpoint: &Guarded<BMCEndpoint>, host: &Host) -> Result<bool, String> {
     let spec = match &endpoint.0 {
         Ok(endpoint) => &endpoint.spec,

@@ -2,8 +2,8 @@ use kube::runtime::watcher::Event;
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::snapshot::host::sole::SearchedHost;
 use crate::snapshot::host::*;
-use crate::snapshot::sources::MachineAndNode;
 use crate::watch::shared_cache::SharedCache;
 
 const UUID: &str = "4c4c4544-0042-3510-8052-b4c04f4e3732";
@@ -29,17 +29,17 @@ fn ours() -> Guarded<BMCEndpoint> {
 
 fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
     let known = resolve_endpoint(ours().0.as_ref().unwrap()).unwrap().host;
-    let whose = MachineAndNode {
-        namespace: "metal",
-        machine: "worker-1",
+    let searched = SearchedHost {
+        namespace: "metal".to_owned(),
+        machine: "worker-1".to_owned(),
         node: None,
+        known,
     };
-    let said = |endpoints: &[Guarded<BMCEndpoint>]| {
-        still_sole(endpoints, whose, &known).map_err(|obstacle| obstacle.reason)
-    };
+    let said =
+        |endpoints: &[Guarded<BMCEndpoint>]| searched.is_sole(endpoints).map_err(|obstacle| obstacle.reason);
     let of_interest: Vec<_> = endpoints
         .iter()
-        .filter(|endpoint| is_of_interest(endpoint, whose, &known))
+        .filter(|endpoint| searched.is_concerned_by(endpoint))
         .cloned()
         .collect();
     assert_eq!(

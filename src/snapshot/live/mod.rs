@@ -1,6 +1,5 @@
 //! Live reads: the live check before a power-off, and the signs of life of a Node.
 
-mod endpoints;
 mod without_node;
 
 use std::time::Duration;
@@ -12,7 +11,7 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use remediator_core::facts::{LiveCheck, Lookup, NodeReport, Obstacle, Origin};
+use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Objects, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
 use remediator_core::observed::Reading;
@@ -21,20 +20,19 @@ pub(crate) use without_node::without_node;
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
-use crate::snapshot::facts::{OfNodes, Snapshot, not_looked_for};
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{cached, host, machines, node_lease, producers};
+use crate::snapshot::{
+    cached, cluster_state, host, machine_facts, machines, node_lease, not_looked_for, producers,
+};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
-/// Namespace of the Leases that kubelets renew.
 const NODE_LEASES: &str = "kube-node-lease";
 
 /// Looks for a report after the first. A kubelet renews its Lease every 10 s, a quarter of its duration
 /// (kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`).
 const LOOKS_FOR_REPORT: usize = 3;
-/// Time between two of them.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once.
@@ -46,34 +44,23 @@ pub(crate) async fn look(
 ) -> Result<(LiveCheck, Option<SavedNode>), ShellError> {
     let began = sources.clock.now();
     let node_lease = async { Ok(node_lease::look(sources, nodes, node_name).await) };
-    let (around, seen, node_lease) = tokio::try_join!(
+    let (around, (node, lease), node_lease) = tokio::try_join!(
         around(sources, remediation),
         of_node(nodes, node_name),
         node_lease
     )?;
-    let (heartbeat, metadata) = match &seen.node {
+    let (heartbeat, metadata) = match &node {
         Lookup::Present(node) => (node.heartbeat(), Some(node.saved())),
         Lookup::Absent | Lookup::Unreadable(_) => (None, None),
     };
     let node = match nodes {
-        Ok(nodes) => seen
-            .node
-            .map(|node| cached::node_facts(sources, remediation, nodes, &node)),
+        Ok(nodes) => node.map(|node| cached::node_facts(sources, remediation, nodes, &node)),
         Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
     };
-    let of_nodes = OfNodes {
-        node,
-        node_of_host: not_looked_for(),
-        obstacle: nodes.as_ref().err().cloned(),
-    };
-    let report = NodeReport {
-        heartbeat,
-        ..seen.lease
-    };
-    let look = joined(sources, remediation, around, of_nodes).await?;
+    let look = joined(sources, remediation, around, nodes, (node, not_looked_for())).await?;
     let look = LiveCheck {
         began,
-        report,
+        report: NodeReport { heartbeat, ..lease },
         node_lease,
         ..look
     };
@@ -81,30 +68,23 @@ pub(crate) async fn look(
 }
 
 /// What is looked at besides Nodes.
-struct Around {
-    policy: Option<Guarded<RemediationPolicy>>,
-    live: Live,
-}
+type Around = (Option<Guarded<RemediationPolicy>>, Live);
 
 async fn around(sources: &Sources, remediation: &PowerCycleRemediation) -> Result<Around, ShellError> {
     let key = machine_key(&sources.caches, remediation);
     let policies = Api::<Guarded<RemediationPolicy>>::all(sources.client.clone());
-    let (live, policy) = tokio::try_join!(
-        of_machine(sources, key.as_ref()),
-        within(
-            "reading the RemediationPolicy",
-            policies.get_opt(remediation_policy::POLICY_NAME)
-        ),
-    )?;
-    Ok(Around { policy, live })
+    let policy = policies.get_opt(remediation_policy::POLICY_NAME);
+    let policy = within("reading the RemediationPolicy", policy);
+    tokio::try_join!(policy, of_machine(sources, key.as_ref()))
 }
 
 /// A look, with what depends on the Machine that was read; without the Node's own words.
 async fn joined(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
-    Around { policy, live }: Around,
-    nodes: OfNodes,
+    (policy, live): Around,
+    nodes: &Result<NodeCluster, Obstacle>,
+    (node, node_of_host): (Lookup<facts::Node>, Lookup<facts::Node>),
 ) -> Result<LiveCheck, ShellError> {
     let Live {
         machine,
@@ -112,8 +92,7 @@ async fn joined(
         checks,
     } = live;
     let host = host(sources, remediation, &machine).await?;
-    let readable = machine.present();
-    let health_checks = match (cached::origin(remediation), readable) {
+    let health_checks = match (cached::origin(remediation), machine.present()) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
             checks.map(|check| lookup::health_check(check, machine)).collect()
@@ -121,16 +100,18 @@ async fn joined(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
-    let snapshot = Snapshot {
-        policy: policy.as_ref(),
-        machine: machine.as_ref(),
-        cluster: cluster.as_ref(),
-        nodes,
+    let objects = Objects {
+        policy: lookup::policy(policy.as_ref()),
+        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+        node,
+        node_of_host,
+        node_cluster: nodes.as_ref().err().cloned(),
+        cluster: cluster_state(cluster.as_ref()),
         health_checks,
     };
     Ok(LiveCheck {
         began: sources.clock.now(),
-        objects: snapshot.world(),
+        objects,
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),
@@ -149,26 +130,19 @@ async fn of_machine(sources: &Sources, key: Option<&MachineKey>) -> Result<Live,
     machines::read(sources, key, known.present()).await
 }
 
-/// What a Node and its Lease said.
-struct NodeSeen {
-    node: Lookup<Node>,
-    lease: NodeReport,
-}
-
-async fn of_node(nodes: &Result<NodeCluster, Obstacle>, node_name: &str) -> Result<NodeSeen, ShellError> {
+async fn of_node(
+    nodes: &Result<NodeCluster, Obstacle>,
+    node_name: &str,
+) -> Result<(Lookup<Node>, NodeReport), ShellError> {
     let Ok(cluster) = nodes else {
-        return Ok(NodeSeen {
-            node: Lookup::Absent,
-            lease: NodeReport::default(),
-        });
+        return Ok((Lookup::Absent, NodeReport::default()));
     };
     let nodes = Api::<Guarded<Node>>::all(cluster.client.clone());
     let (node, lease) = tokio::try_join!(
         within("reading the Node", nodes.get_opt(node_name)),
         lease(&cluster.client, node_name),
     )?;
-    let node = lookup::of(node.as_ref(), "Node", node_name);
-    Ok(NodeSeen { node, lease })
+    Ok((lookup::of(node.as_ref(), "Node", node_name), lease))
 }
 
 /// Whether metal3, which may manage the host, still lets it be powered.

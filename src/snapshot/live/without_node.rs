@@ -4,17 +4,16 @@ use kube::Client;
 use kube::api::Api;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
-use remediator_api::views::Node;
+use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{Host, LiveCheck, Lookup, Obstacle};
 
 use crate::api_call::{ShellError, present, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::{Marks, Searched};
 use crate::clusters::node_of_host;
-use crate::snapshot::cached;
-use crate::snapshot::facts::OfNodes;
-use crate::snapshot::live::{around, endpoints, joined};
+use crate::snapshot::live::{around, joined};
 use crate::snapshot::sources::Sources;
+use crate::snapshot::{cached, host as hosts};
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 
@@ -40,13 +39,9 @@ pub(crate) async fn without_node(
     };
     let (around, endpoint) = tokio::try_join!(
         around(sources, remediation),
-        endpoints::still_sole(sources, known, host)
+        hosts::still_sole(sources, known, host)
     )?;
-    let named = around
-        .live
-        .machine
-        .present()
-        .and_then(|machine| machine.node_name());
+    let named = around.1.machine.present().and_then(Machine::node_name);
     let node = match (nodes, named) {
         (Ok(nodes), Some(name)) => {
             let seen = provably_absent(&nodes.client, name).await?;
@@ -55,12 +50,7 @@ pub(crate) async fn without_node(
         (Ok(_), None) => Lookup::Absent,
         (Err(obstacle), _) => Lookup::Unreadable(obstacle.detail.clone()),
     };
-    let of_nodes = OfNodes {
-        node,
-        node_of_host: searched.found,
-        obstacle: nodes.as_ref().err().cloned(),
-    };
-    let look = joined(sources, remediation, around, of_nodes).await?;
+    let look = joined(sources, remediation, around, nodes, (node, searched.found)).await?;
     Ok(LiveCheck {
         began: searched.began,
         host: look.host.and(endpoint),

@@ -24,21 +24,11 @@ pub(crate) fn unreadable_remediation(
     machine: Option<&str>,
 ) -> Option<Obstacle> {
     let unreadable = sources.caches.remediations.unreadable_in(namespace);
-    let mut may_be = unreadable.iter();
-    let first = may_be.find(|guarded| is_unreadable(guarded, namespace, machine))?;
-    Some(may_be_at_work(first, machine))
+    let mut described = unreadable.iter().map(|guarded| described(guarded));
+    let first = described.find(|unreadable| unreadable.may_be_about(namespace, machine))?;
+    Some(first.obstacle(machine))
 }
 
-/// Whether a remediation cannot be read that may be about this Machine.
-pub(crate) fn is_unreadable(
-    guarded: &Guarded<PowerCycleRemediation>,
-    namespace: &str,
-    machine: Option<&str>,
-) -> bool {
-    guarded.0.is_err() && described(guarded).may_be_about(namespace, machine)
-}
-
-/// All remediations that cannot be read.
 pub(crate) fn unreadable_remediations(caches: &Caches) -> Vec<Unreadable> {
     let unreadable = caches.remediations.unreadable();
     unreadable.iter().map(|guarded| described(guarded)).collect()
@@ -52,17 +42,12 @@ fn described(unreadable: &Guarded<PowerCycleRemediation>) -> Unreadable {
     }
 }
 
-/// What such a remediation means for whatever else is to be done.
-pub(crate) fn may_be_at_work(unreadable: &Guarded<PowerCycleRemediation>, machine: Option<&str>) -> Obstacle {
-    described(unreadable).obstacle(machine)
-}
-
 /// What the intake knows of an earlier or present remediation.
 pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
-    let journal = remediation.status.as_ref().map(|status| &status.journal);
+    let journal = remediation.journal();
     Remediation {
         name: remediation.name_any(),
-        phase: journal.map(|journal| journal.phase).unwrap_or_default(),
+        phase: remediation.phase(),
         trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
         power_cycles: journal.map_or_else(Vec::new, |journal| power_cycles(remediation, journal)),
     }

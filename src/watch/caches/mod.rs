@@ -1,5 +1,7 @@
 //! The caches: one watch a kind, narrowed before it is stored, shared by everyone who reads it.
 
+mod listed;
+
 use std::sync::Arc;
 
 use futures::TryStreamExt as _;
@@ -13,6 +15,7 @@ use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
 use tokio::task::JoinSet;
 
+pub(crate) use self::listed::Listed;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::change_events::ChangeSender;
 use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::strategy_spec::{DeadlinesSpec, RetriesSpec, StrategySpec};
 use remediator_core::journal::Journal;
+use remediator_core::phase::Phase;
 use remediator_core::strategy::{Escalation, FencingMode, HostControl};
 
 /// What is to be done.
@@ -82,6 +83,18 @@ pub struct PowerCycleRemediationSpec {
     /// How the host is to be power-cycled.
     #[serde(flatten)]
     pub strategy: StrategySpec,
+}
+
+impl PowerCycleRemediation {
+    /// The journal; none before its first entry.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.status.as_ref().map(|status| &status.journal)
+    }
+
+    /// The phase that the journal says.
+    pub fn phase(&self) -> Phase {
+        self.journal().map(|journal| journal.phase).unwrap_or_default()
+    }
 }
 
 /// The spec as it is read: of fields that are flattened, serde does not say which one could not be read.

@@ -85,7 +85,7 @@ pub fn about(remediation: &PowerCycleRemediation) -> TargetRef {
 
 /// Whom an attempt was begun for.
 pub fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
-    remediation.status.as_ref()?.journal.begun()
+    remediation.journal()?.begun()
 }
 
 /// Whether a remediation is about this Machine or this Node, by what it asks for or has begun.
@@ -106,15 +106,12 @@ pub fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
 
 /// Whether a remediation has not ended.
 pub fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
-    let status = remediation.status.as_ref();
-    !status.is_some_and(|status| status.journal.phase.is_final())
+    !remediation.phase().is_final()
 }
 
 /// Whether there may be something to do about a remediation. One that failed is still owed its Node's return.
 pub fn may_act(remediation: &PowerCycleRemediation) -> bool {
-    let status = remediation.status.as_ref();
-    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-    phase != Phase::Succeeded && phase != Phase::Cancelled
+    !matches!(remediation.phase(), Phase::Succeeded | Phase::Cancelled)
 }
 
 /// The Machine among the owners.

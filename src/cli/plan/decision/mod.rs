@@ -4,223 +4,165 @@
 mod tests;
 
 use jiff::Timestamp;
-use remediator_api::target_ref::Producer;
+use kube::ResourceExt as _;
+use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
 use remediator_core::checker::evaluator::Evaluator;
-use remediator_core::facts::{Obstacle, Origin};
+use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
-use remediator_core::strategy::Strategy;
-
-use crate::cli::plan::templates::Unusable;
+use serde::Serialize;
 
 /// What one health check has to do with a Machine.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct CheckOpinion {
+#[derive(Clone, Debug)]
+pub(super) struct Opinion {
     /// Kind and name of the check.
     pub(super) check: String,
     pub(super) asks: Asks,
     pub(super) evaluator: Evaluator,
-    pub(super) says: CheckVerdict,
+    pub(super) says: Says,
 }
 
-/// What a check asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Asks {
     /// A power cycle, by the strategy annotation, which leads to the trigger.
     Trigger,
-    /// A power cycle, by a request that is made from a template of ours.
-    Request {
-        /// `namespace/name` of the template.
-        template: String,
-        by: Producer,
-        strategy: Result<Strategy, Unusable>,
-    },
-    /// What another remediator does: kind and name of its template.
+    /// A power cycle, by a request that is made from a template of ours; or why none can be.
+    Request(Result<Box<PowerCycleRemediationTemplate>, Remediation>),
+    /// What another remediator does: its template.
     Another(String),
 }
 
 /// What a check says, by the rules of whoever evaluates it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CheckVerdict {
+#[derive(Clone, Debug)]
+pub(super) enum Says {
     /// Nothing is to be done, or nobody knows.
     Nothing,
     /// Not yet, but then, if nothing changes.
     Later(Timestamp),
-    /// It is unhealthy and not remediated for another reason than a limit.
-    Unwanted(String),
-    /// It is unhealthy, and its limit or a pause forbids to remediate it.
-    Forbidden(String),
-    /// It is unhealthy, and no request is made, because one that has ended stands in the way: which.
-    Ended(String),
+    /// It is unhealthy and not remediated, for this reason.
+    Not(Remediation),
     /// It is unhealthy and to be remediated.
     Wanted,
 }
 
-/// What becomes of a Machine.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PlanDecision {
-    /// A remediation is asked for, or would be.
-    Asked(Box<PlannedRequest>),
-    /// None is.
-    Not {
-        /// `NotNeeded`, `Later`, `Forbidden`, `AnotherRemediator`, or the reason that stands in the way.
-        outcome: String,
-        why: String,
-    },
-}
-
-/// A remediation that is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct PlannedRequest {
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
     pub(super) because: String,
-    pub(super) origin: Origin,
-    /// Who makes the request, if it is one.
-    pub(super) by: Option<Producer>,
-    /// `namespace/name` of the template that the request is made from.
+    /// What the request is made from; `None` for a trigger.
+    pub(super) template: Option<Box<PowerCycleRemediationTemplate>>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Remediation {
+    /// `NotNeeded`, `Later`, `Begins`, `UnderWay`, `RequestEnded`, or the reason that prevents it.
+    pub(super) outcome: String,
+    pub(super) why: String,
+    /// `namespace/name` of the template that its request would be made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) template: Option<String>,
-    pub(super) strategy: Strategy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<String>,
 }
 
-/// CheckVerdict what becomes of a Machine that these checks select. `triggered`: the Machine has the trigger.
-///
-/// A request needs nobody to vouch for it, so it comes before a trigger.
-pub(super) fn decide(triggered: bool, claims: &[CheckOpinion]) -> PlanDecision {
-    if triggered {
-        return trigger("the trigger is there".to_owned());
-    }
-    let mut courses: Vec<(Rank, PlanDecision)> = claims.iter().map(of_claim).collect();
-    // Stable: of several of one rank the first by name is told.
-    courses.sort_by_key(|(rank, _)| *rank);
-    match courses.into_iter().next() {
-        Some((Rank::Trigger, _)) => {
-            let wanting = claims.iter().filter(|claim| of_claim(claim).0 == Rank::Trigger);
-            let wanting: Vec<&str> = wanting.map(|claim| claim.check.as_str()).collect();
-            trigger(format!(
-                "as soon as the trigger is set for {}",
-                wanting.join(", ")
-            ))
+impl Remediation {
+    pub(super) fn new(outcome: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            outcome: outcome.into(),
+            why: why.into(),
+            ..Self::default()
         }
-        Some((_, course)) => course,
-        None => not(
-            "NotNeeded",
-            "no health check that asks for power cycles selects it",
-        ),
     }
 }
 
-/// What is told first of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Request,
-    Trigger,
-    Obstructed,
-    Another,
-    Forbidden,
-    Unwanted,
-    Later(Timestamp),
-    ObstructedLater,
-    Nothing,
+impl From<Obstacle> for Remediation {
+    fn from(obstacle: Obstacle) -> Self {
+        Self::new(obstacle.reason.as_str(), obstacle.for_people())
+    }
 }
 
-/// What a check alone leads to.
-fn of_claim(claim: &CheckOpinion) -> (Rank, PlanDecision) {
-    let check = &claim.check;
-    match &claim.says {
-        CheckVerdict::Nothing => (Rank::Nothing, not("NotNeeded", "no health check wants it")),
-        CheckVerdict::Unwanted(why) => (Rank::Unwanted, not("NotNeeded", why.clone())),
-        CheckVerdict::Forbidden(why) => (Rank::Forbidden, not("Forbidden", format!("{check}: {why}"))),
-        CheckVerdict::Ended(ended) => {
-            let why = format!("{ended}, and {check} makes no other until that is deleted");
-            let course = obstruction(claim).unwrap_or_else(|| not("RequestEnded", why));
-            (Rank::Obstructed, course)
+/// Decides what becomes of a Machine that these checks select: a request, which needs nobody to vouch for it, before
+/// a trigger, and that before the reason why nothing is asked for.
+pub(super) fn decide(opinions: &[Opinion]) -> Result<Asked, Remediation> {
+    let decisions = opinions.iter().map(|one| (one.leads_to(), &one.says));
+    // Of several of one rank the first by name is shown.
+    let first = decisions.min_by_key(|(decision, says)| match (decision, says) {
+        (Ok(asked), _) if asked.template.is_some() => (0, None),
+        (Ok(_), _) => (1, None),
+        (Err(_), Says::Wanted) => (2, None),
+        (Err(_), Says::Not(_)) => (3, None),
+        (Err(_), Says::Later(at)) => (4, Some(*at)),
+        (Err(_), Says::Nothing) => (5, None),
+    });
+    let none = "no health check that asks for power cycles selects it";
+    first.map_or_else(|| Err(Remediation::new("NotNeeded", none)), |(first, _)| first)
+}
+
+impl Opinion {
+    fn leads_to(&self) -> Result<Asked, Remediation> {
+        let check = &self.check;
+        match &self.says {
+            Says::Nothing => return Err(Remediation::new("NotNeeded", "no health check wants it")),
+            Says::Not(why) => return Err(why.clone()),
+            Says::Later(_) | Says::Wanted => self.unobstructed()?,
         }
-        CheckVerdict::Wanted => wanted(claim),
-        CheckVerdict::Later(at) => match obstruction(claim) {
-            Some(course) => (Rank::ObstructedLater, course),
-            None => {
-                let why = format!("by {check}, if nothing changes");
-                (Rank::Later(*at), not("Later", why))
-            }
-        },
-    }
-}
-
-fn wanted(claim: &CheckOpinion) -> (Rank, PlanDecision) {
-    let check = &claim.check;
-    if let Some(course) = obstruction(claim) {
-        return (Rank::Obstructed, course);
-    }
-    match &claim.asks {
-        Asks::Trigger => (Rank::Trigger, trigger(String::new())),
-        Asks::Request {
-            template,
-            by,
-            strategy: Ok(strategy),
-        } => {
-            let asked = PlannedRequest {
+        if let Says::Later(_) = self.says {
+            return Err(Remediation::new(
+                "Later",
+                format!("by {check}, if nothing changes"),
+            ));
+        }
+        match &self.asks {
+            Asks::Trigger => Ok(Asked {
+                because: format!("as soon as the trigger is set for {check}"),
+                template: None,
+            }),
+            Asks::Request(template) => Ok(Asked {
                 because: format!("as soon as {check} has made its request"),
-                origin: Origin::Request,
-                by: Some(by.clone()),
-                template: Some(template.clone()),
-                strategy: strategy.clone(),
-            };
-            (Rank::Request, PlanDecision::Asked(Box::new(asked)))
-        }
-        Asks::Request {
-            strategy: Err(unusable),
-            ..
-        } => (Rank::Obstructed, unusable_template(check, unusable)),
-        Asks::Another(template) => {
-            let why = format!("{check} names {template}, so another remediator acts");
-            (Rank::Another, not("AnotherRemediator", why))
-        }
-    }
-}
-
-/// What keeps a check from having anything done, whatever it says.
-fn obstruction(claim: &CheckOpinion) -> Option<PlanDecision> {
-    let check = &claim.check;
-    let of = |obstacle: &Obstacle, what: &str| {
-        let why = format!("{what}: {}", obstacle.for_people());
-        Some(not(obstacle.reason.as_str(), why))
-    };
-    match &claim.evaluator {
-        Evaluator::Nobody(why) => of(why, &format!("nobody evaluates {check}")),
-        Evaluator::Unknown(why) => of(why, &format!("nobody knows who evaluates {check}")),
-        Evaluator::Stranger => {
-            let detail = "Cluster API's manager evaluates it, does not know the annotation by which it asks for \
-                          power cycles, and would have the Machine replaced by its owner";
-            of(&Obstacle::new(Reason::StrategyNotKnown, detail), check)
-        }
-        Evaluator::Platform | Evaluator::Ours(_) | Evaluator::Both | Evaluator::NodeHealthCheckOperator => {
-            match &claim.asks {
-                Asks::Request {
-                    strategy: Err(unusable),
-                    ..
-                } => Some(unusable_template(check, unusable)),
-                Asks::Trigger | Asks::Request { .. } | Asks::Another(_) => None,
+                template: Some(template.clone()?),
+            }),
+            Asks::Another(template) => {
+                let why = format!("{check} names {template}, so another remediator acts");
+                Err(Remediation::new("AnotherRemediator", why))
             }
         }
     }
-}
 
-fn unusable_template(check: &str, unusable: &Unusable) -> PlanDecision {
-    not(unusable.outcome, format!("{check}: {}", unusable.why))
-}
-
-/// A trigger asks for nothing special.
-fn trigger(because: String) -> PlanDecision {
-    PlanDecision::Asked(Box::new(PlannedRequest {
-        because,
-        origin: Origin::Annotation,
-        by: None,
-        template: None,
-        strategy: Strategy::default(),
-    }))
-}
-
-fn not(outcome: &str, why: impl Into<String>) -> PlanDecision {
-    PlanDecision::Not {
-        outcome: outcome.to_owned(),
-        why: why.into(),
+    /// # Errors
+    /// What keeps the check from having anything done, whatever it says.
+    fn unobstructed(&self) -> Result<(), Remediation> {
+        let check = &self.check;
+        let of = |why: &Obstacle, what: String| {
+            let outcome = why.reason.as_str();
+            Err(Remediation::new(outcome, format!("{what}: {}", why.for_people())))
+        };
+        match &self.evaluator {
+            Evaluator::Nobody(why) => of(why, format!("nobody evaluates {check}")),
+            Evaluator::Unknown(why) => of(why, format!("nobody knows who evaluates {check}")),
+            Evaluator::Stranger => {
+                let detail = "Cluster API's manager evaluates it, does not know the annotation by which it asks for \
+                              power cycles, and would have the Machine replaced by its owner";
+                of(&Obstacle::new(Reason::StrategyNotKnown, detail), check.clone())
+            }
+            Evaluator::Platform
+            | Evaluator::Ours(_)
+            | Evaluator::Both
+            | Evaluator::NodeHealthCheckOperator => match &self.asks {
+                Asks::Request(Err(unusable)) => {
+                    let why = format!("{check}: {}", unusable.why);
+                    Err(Remediation::new(unusable.outcome.clone(), why))
+                }
+                Asks::Request(Ok(_)) | Asks::Trigger | Asks::Another(_) => Ok(()),
+            },
+        }
     }
+}
+
+/// A remediation, and where it stands.
+pub(super) fn standing(remediation: &PowerCycleRemediation) -> String {
+    let (journal, phase) = (remediation.journal(), remediation.phase());
+    let reason = journal.map(|journal| journal.reason.as_str()).unwrap_or_default();
+    let name = remediation.name_any();
+    format!(
+        "PowerCycleRemediation {name} is in phase {} ({reason})",
+        phase.as_str()
+    )
 }

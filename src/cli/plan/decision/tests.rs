@@ -1,6 +1,6 @@
 //! What follows from what the health checks of a Machine say.
 
-use remediator_core::strategy::{FencingMode, HostControl};
+use serde_json::json;
 
 use crate::cli::plan::decision::*;
 
@@ -8,8 +8,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn claim(name: &str, asks: Asks, evaluator: Evaluator, says: CheckVerdict) -> CheckOpinion {
-    CheckOpinion {
+fn opinion(name: &str, asks: Asks, evaluator: Evaluator, says: Says) -> Opinion {
+    Opinion {
         check: format!("MachineHealthCheck {name}"),
         asks,
         evaluator,
@@ -17,23 +17,16 @@ fn claim(name: &str, asks: Asks, evaluator: Evaluator, says: CheckVerdict) -> Ch
     }
 }
 
-fn request(strategy: Result<Strategy, Unusable>) -> Asks {
-    Asks::Request {
-        template: "metal/cycle".to_owned(),
-        by: Producer::Template("cycle".to_owned()),
-        strategy,
-    }
-}
-
 fn good() -> Asks {
-    request(Ok(Strategy::default()))
+    let template = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediationTemplate",
+        "metadata": {"name": "cycle", "namespace": "metal"}, "spec": {"template": {"spec": {}}},
+    });
+    Asks::Request(Ok(Box::new(serde_json::from_value(template).unwrap())))
 }
 
 fn missing() -> Asks {
-    request(Err(Unusable {
-        outcome: "TemplateNotFound",
-        why: "it does not exist".to_owned(),
-    }))
+    Asks::Request(Err(Remediation::new("TemplateNotFound", "it does not exist")))
 }
 
 fn another() -> Asks {
@@ -52,46 +45,39 @@ fn ours() -> Evaluator {
     Evaluator::Ours("there is no Lease".to_owned())
 }
 
-fn forbidden() -> CheckVerdict {
-    CheckVerdict::Forbidden("too many".to_owned())
-}
-
-fn unwanted() -> CheckVerdict {
-    CheckVerdict::Unwanted("it is being deleted".to_owned())
+fn forbidden() -> Says {
+    Says::Not(Remediation::new("Forbidden", "too many"))
 }
 
 /// `Trigger` or `Request`, or the outcome, and what is said.
-fn told(course: PlanDecision) -> (String, String) {
-    match course {
-        PlanDecision::Not { outcome, why } => (outcome, why),
-        PlanDecision::Asked(asked) => {
-            let what = match asked.origin {
-                Origin::Annotation => "Trigger",
-                Origin::Request => "Request",
-            };
+fn told(decision: Result<Asked, Remediation>) -> (String, String) {
+    match decision {
+        Err(not) => (not.outcome, not.why),
+        Ok(asked) => {
+            let what = asked.template.map_or("Trigger", |_| "Request");
             (what.to_owned(), asked.because)
         }
     }
 }
 
 /// What a check alone leads to: the outcome, and a part of what is said.
-type Row = (Asks, Evaluator, CheckVerdict, &'static str, &'static str);
+type Row = (Asks, Evaluator, Says, &'static str, &'static str);
 
 fn leads_to(rows: impl IntoIterator<Item = Row>) {
     for (asks, evaluator, says, outcome, part) in rows {
-        let claim = claim("a", asks, evaluator, says);
-        let (found, why) = told(decide(false, std::slice::from_ref(&claim)));
-        assert_eq!(found, outcome, "{claim:?}");
+        let opinion = opinion("a", asks, evaluator, says);
+        let (found, why) = told(decide(std::slice::from_ref(&opinion)));
+        assert_eq!(found, outcome, "{opinion:?}");
         assert!(why.contains(part), "{part}: {why}");
     }
 }
 
 fn wanted(asks: Asks, evaluator: Evaluator, outcome: &'static str, part: &'static str) -> Row {
-    (asks, evaluator, CheckVerdict::Wanted, outcome, part)
+    (asks, evaluator, Says::Wanted, outcome, part)
 }
 
 fn later(asks: Asks, evaluator: Evaluator, outcome: &'static str, part: &'static str) -> Row {
-    (asks, evaluator, CheckVerdict::Later(at(5)), outcome, part)
+    (asks, evaluator, Says::Later(at(5)), outcome, part)
 }
 
 #[test]
@@ -155,86 +141,36 @@ fn what_would_be_in_the_way_is_told_while_there_is_still_time() {
 }
 
 #[test]
-fn a_request_that_has_ended_stands_in_the_way_of_its_own_check_only() {
-    let platform = || Evaluator::Platform;
-    let over = || CheckVerdict::Ended("PowerCycleRemediation x has ended".to_owned());
-    leads_to([
-        (
-            good(),
-            platform(),
-            over(),
-            "RequestEnded",
-            "PowerCycleRemediation x has ended, and MachineHealthCheck a makes no other until that is deleted",
-        ),
-        (
-            missing(),
-            platform(),
-            over(),
-            "TemplateNotFound",
-            "does not exist",
-        ),
-        (good(), nobody(), over(), "SwitchedOff", "nobody evaluates"),
-    ]);
-    let ended = || claim("a", good(), platform(), over());
-    let outcome = |other: CheckOpinion| told(decide(false, &[ended(), other])).0;
-    assert_eq!(
-        outcome(claim("b", good(), platform(), CheckVerdict::Wanted)),
-        "Request"
-    );
-    assert_eq!(
-        outcome(claim("b", Asks::Trigger, ours(), CheckVerdict::Wanted)),
-        "Trigger"
-    );
-    assert_eq!(
-        outcome(claim("b", good(), platform(), CheckVerdict::Nothing)),
-        "RequestEnded"
-    );
-}
-
-#[test]
 fn nothing_follows_from_nothing_and_from_what_is_forbidden() {
     let platform = || Evaluator::Platform;
     leads_to([
         (
             Asks::Trigger,
             nobody(),
-            CheckVerdict::Nothing,
+            Says::Nothing,
             "NotNeeded",
             "no health check wants it",
         ),
         (
             missing(),
             platform(),
-            CheckVerdict::Nothing,
+            Says::Nothing,
             "NotNeeded",
             "no health check wants it",
         ),
-        (
-            good(),
-            platform(),
-            forbidden(),
-            "Forbidden",
-            "MachineHealthCheck a: too many",
-        ),
-        (
-            Asks::Trigger,
-            ours(),
-            unwanted(),
-            "NotNeeded",
-            "it is being deleted",
-        ),
+        (good(), platform(), forbidden(), "Forbidden", "too many"),
     ]);
-    assert_eq!(told(decide(false, &[])).0, "NotNeeded");
+    assert_eq!(told(decide(&[])).0, "NotNeeded");
 }
 
 #[test]
 fn of_several_checks_the_one_that_begins_something_is_told() {
-    let of = claim;
-    let trigger = |name, evaluator| of(name, Asks::Trigger, evaluator, CheckVerdict::Wanted);
-    let request = |name| of(name, good(), Evaluator::Platform, CheckVerdict::Wanted);
-    let other = |name| of(name, another(), Evaluator::Platform, CheckVerdict::Wanted);
+    let of = opinion;
+    let trigger = |name, evaluator| of(name, Asks::Trigger, evaluator, Says::Wanted);
+    let request = |name| of(name, good(), Evaluator::Platform, Says::Wanted);
+    let other = |name| of(name, another(), Evaluator::Platform, Says::Wanted);
     let held = |name| of(name, good(), Evaluator::Platform, forbidden());
-    let waits = |name, second| of(name, Asks::Trigger, ours(), CheckVerdict::Later(at(second)));
+    let waits = |name, second| of(name, Asks::Trigger, ours(), Says::Later(at(second)));
     let table = [
         // A trigger beside a check with a template is not taken up, its request is.
         ([trigger("a", ours()), request("b")], "Request", "Check b has"),
@@ -243,51 +179,20 @@ fn of_several_checks_the_one_that_begins_something_is_told() {
             "Trigger",
             "Check b",
         ),
-        (
-            [trigger("a", ours()), trigger("b", ours())],
-            "Trigger",
-            "Check a, MachineHealthCheck b",
-        ),
+        ([trigger("a", ours()), trigger("b", ours())], "Trigger", "Check a"),
         (
             [other("a"), trigger("b", Evaluator::Stranger)],
-            "StrategyNotKnown",
-            "Check b",
+            "AnotherRemediator",
+            "Check a",
         ),
         // The limit of a check is its own: it forbids nothing of another.
         ([held("a"), request("b")], "Request", "Check b has"),
-        ([held("a"), waits("b", 3)], "Forbidden", "Check a"),
+        ([held("a"), waits("b", 3)], "Forbidden", "too many"),
         ([waits("late", 9), waits("early", 3)], "Later", "Check early"),
     ];
-    for (claims, outcome, part) in table {
-        let (found, why) = told(decide(false, &claims));
-        assert_eq!(found, outcome, "{claims:?}");
+    for (opinions, outcome, part) in table {
+        let (found, why) = told(decide(&opinions));
+        assert_eq!(found, outcome, "{opinions:?}");
         assert!(why.contains(part), "{part}: {why}");
     }
-}
-
-#[test]
-fn a_request_does_what_its_template_says_and_a_trigger_what_is_the_default() {
-    let strategy = Strategy {
-        fencing: FencingMode::NodeDeletion,
-        host_control: HostControl::Direct,
-        ..Strategy::default()
-    };
-    let by_template = claim(
-        "a",
-        request(Ok(strategy.clone())),
-        Evaluator::Platform,
-        CheckVerdict::Wanted,
-    );
-    let PlanDecision::Asked(asked) = decide(false, std::slice::from_ref(&by_template)) else {
-        panic!("it is asked for");
-    };
-    assert_eq!(asked.strategy, strategy);
-    assert_eq!(asked.template.as_deref(), Some("metal/cycle"));
-    assert_eq!(asked.by, Some(Producer::Template("cycle".to_owned())));
-    // The trigger is there, whatever any check says.
-    let PlanDecision::Asked(asked) = decide(true, &[by_template]) else {
-        panic!("it is asked for");
-    };
-    assert_eq!((asked.origin, asked.template), (Origin::Annotation, None));
-    assert_eq!(asked.strategy, Strategy::default());
 }

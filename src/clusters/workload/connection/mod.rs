@@ -12,13 +12,12 @@ use kube::runtime::watcher::{self, Event};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
-use remediator_core::facts::Obstacle;
 
 use crate::api_call::within;
 use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::load::Load;
-use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig, unreachable};
+use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
 use crate::watch::change_events;
 use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
@@ -75,12 +74,6 @@ async fn credentials(client: &Client, key: &ClusterKey) -> Result<String, String
 async fn client_for(credentials: &str, key: &ClusterKey) -> Result<Client, String> {
     let client = kubeconfig::client(credentials).await;
     client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
-}
-
-/// A client for a workload cluster, for a command that is run once.
-pub(crate) async fn client_of(own: &Client, key: &ClusterKey) -> Result<Client, Obstacle> {
-    let client = async { client_for(&credentials(own, key).await?, key).await };
-    client.await.map_err(|why| unreachable(key, &why))
 }
 
 impl Keeper {

@@ -1,5 +1,8 @@
 //! The health checks that made a request: by their conditions its Node is unhealthy, or has recovered.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::{SignedDuration, Timestamp};
 use kube::api::Api;
 use kube::{Client, Resource as _, ResourceExt as _};
@@ -23,9 +26,6 @@ pub(crate) type ProducerRead = (Timestamp, Lookup<HealthCheck>);
 
 /// Reads the NodeHealthCheck of a request that may still begin something. They are not watched: few clusters
 /// have them, and their operator deletes its requests when Nodes recover.
-///
-/// # Errors
-/// When the API server does not say.
 pub(crate) async fn read(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
@@ -35,9 +35,10 @@ pub(crate) async fn read(
     let Some(Producer::NodeHealthCheck(name)) = producer(remediation) else {
         return Ok(());
     };
-    let status = remediation.status.as_ref();
-    let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-    let begins = matches!(phase, Phase::Pending | Phase::Holding | Phase::PoweringOff);
+    let begins = matches!(
+        remediation.phase(),
+        Phase::Pending | Phase::Holding | Phase::PoweringOff
+    );
     let is_fresh = |(read, _): &ProducerRead| now.duration_since(*read) < FRESH;
     if !begins || asked.as_ref().is_some_and(is_fresh) {
         return Ok(());
@@ -55,20 +56,16 @@ pub(crate) fn known(
 ) -> Vec<Lookup<HealthCheck>> {
     match (producer(remediation), machine) {
         (Some(Producer::NodeHealthCheck(_)), _) => asked.iter().map(|(_, check)| check.clone()).collect(),
-        (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
-            let namespace = machine.namespace();
+        (Some(by), Some(machine)) => {
             let of_api = &sources.caches.of(machine.api()).health_checks;
-            let checks = of_api.in_namespace(namespace.as_deref());
+            let checks = of_api.in_namespace(machine.namespace().as_deref());
             of_machine(&by, checks.iter().map(AsRef::as_ref), machine)
         }
-        (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),
+        (Some(_), None) | (None, _) => Vec::new(),
     }
 }
 
 /// The same, read live; `checks` are the MachineHealthChecks of the namespace.
-///
-/// # Errors
-/// When the API server does not say.
 pub(crate) async fn live(
     client: &Client,
     remediation: &PowerCycleRemediation,
@@ -77,15 +74,13 @@ pub(crate) async fn live(
 ) -> Result<Vec<Lookup<HealthCheck>>, ShellError> {
     Ok(match (producer(remediation), machine) {
         (Some(Producer::NodeHealthCheck(name)), _) => vec![node_health_check(client, &name).await?],
-        (Some(by @ (Producer::MachineHealthCheck(_) | Producer::Template(_))), Some(machine)) => {
-            of_machine(&by, checks.iter(), machine)
-        }
-        (Some(Producer::MachineHealthCheck(_) | Producer::Template(_)), None) | (None, _) => Vec::new(),
+        (Some(by), Some(machine)) => of_machine(&by, checks.iter(), machine),
+        (Some(_), None) | (None, _) => Vec::new(),
     })
 }
 
 /// Those of these checks that may have made a request for a Machine.
-pub(crate) fn of_machine<'a>(
+fn of_machine<'a>(
     by: &Producer,
     checks: impl Iterator<Item = &'a Guarded<MachineHealthCheck>>,
     machine: &Machine,
@@ -125,37 +120,4 @@ async fn node_health_check(client: &Client, name: &str) -> Result<Lookup<HealthC
             invalid.error
         )),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
-    use serde_json::json;
-
-    use super::{Guarded, MachineHealthCheck, Producer, may_have_made};
-
-    #[test]
-    fn a_template_of_another_remediator_with_the_same_name_is_another_template() {
-        let by = Producer::Template("cycle".to_owned());
-        for (kind, name, made) in [
-            ("PowerCycleRemediationTemplate", "cycle", true),
-            ("PowerCycleRemediationTemplate", "other", false),
-            ("Metal3RemediationTemplate", "cycle", false),
-        ] {
-            let template = json!({"kind": kind, "name": name});
-            let spec = |key: &str, value| json!({"clusterName": "blue", "selector": {}, key: value});
-            let metadata = json!({"name": "workers", "namespace": "metal"});
-            let v1beta1 =
-                json!({"metadata": metadata, "spec": spec("remediationTemplate", template.clone())});
-            let v1beta2 =
-                json!({"metadata": metadata, "spec": spec("remediation", json!({"templateRef": template}))});
-            for (version, object) in [(Version::V1Beta1, &v1beta1), (Version::V1Beta2, &v1beta2)] {
-                let check =
-                    MachineHealthCheck::read(version, serde_json::from_value(object.clone()).unwrap());
-                assert_eq!(may_have_made(&by, &check), made, "{object}");
-            }
-            let openshift: Guarded<MachineHealthCheck> = serde_json::from_value(v1beta1).unwrap();
-            assert_eq!(may_have_made(&by, &openshift), made);
-        }
-    }
 }
