@@ -75,8 +75,8 @@ pub(super) async fn reconcile(
     Ok(next(judged.look_again, retry, context.sources.clock.now()))
 }
 
-/// Whether what a check is judged by was not read yet. It will be soon, which wakes the checker; until then,
-/// Machines would be missing from its numbers, and every Node of its cluster unknown, which is a false alarm.
+/// Whether the caches that a check is judged by are still being filled, which enqueues it again. Until then Machines would
+/// be missing from its numbers, and every Node of its cluster unknown, which is a false alarm.
 fn is_too_early(context: &MhcController, api: MachineApi, guarded: &Guarded<MachineHealthCheck>) -> bool {
     let cluster = check_inputs::cluster_of(guarded);
     !context.sources.caches.are_listed(api)

@@ -44,7 +44,7 @@ type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
 
 fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
     let (due, dues) = stream::unbounded();
-    // Whatever wakes it is heard from the watches; the cache's own stream would wake it for each status.
+    // Checks are enqueued by `change_events` alone: the cache's own stream would enqueue them for each status.
     let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
     let passes = Passes {
         context: Arc::clone(context),

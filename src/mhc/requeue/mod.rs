@@ -1,4 +1,4 @@
-//! When a health check is looked at again if nothing wakes it before.
+//! When a health check is enqueued again although nothing changed.
 
 #[cfg(test)]
 mod tests;

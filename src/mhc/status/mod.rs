@@ -58,8 +58,8 @@ pub(super) async fn write(
         }
         MachineApi::ClusterApi => {
             let served = &context.sources.cluster_api;
-            // The passes end with the API. After a change of the version its watch will soon be begun anew, which
-            // wakes the checker.
+            // The passes end with the API. After a change of the version its watch begins anew, which enqueues the
+            // checks.
             let Some(checks) = served.api::<MachineHealthCheck>(client, Some(namespace)) else {
                 return Ok(());
             };

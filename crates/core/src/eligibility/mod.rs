@@ -22,6 +22,7 @@ pub(crate) use without_node::{node_of_host_objection, stated_uuid};
 use jiff::{SignedDuration, Timestamp};
 
 use self::node_match::node_of_machine;
+use crate::after;
 use crate::facts::{Facts, Host, Lookup, Machine, Node, Objects, Obstacle, Origin, Policy};
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
@@ -218,9 +219,4 @@ fn with_node<'a>(
             silence_only,
         }),
     }
-}
-
-/// A time and a pause; far in the future when that cannot be told.
-fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
-    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -3,9 +3,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Ineligible, Rule, after};
-use crate::doubling;
+use super::{Ineligible, Rule};
 use crate::phase::Reason;
+use crate::{after, doubling};
 
 /// Pause after the first power cycle; each further one within [`WINDOW`] doubles it.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(5);

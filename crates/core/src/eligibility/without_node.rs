@@ -4,7 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::machine::{not_provisioned, owned_by_control_plane};
-use super::{Candidate, Eligible, Ineligible, Rule, after, request};
+use super::{Candidate, Eligible, Ineligible, Rule, request};
+use crate::after;
 use crate::facts::{Host, Lookup, Machine, Node, Obstacle, Origin};
 use crate::health;
 use crate::health::target::NodeState;

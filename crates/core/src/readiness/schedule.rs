@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::doubling;
+use crate::{after, doubling};
 
 /// Checks under way at the most. A BMC that hangs takes up one of them until its deadline.
 pub(super) const AT_ONCE: usize = 32;
@@ -282,10 +282,6 @@ pub(super) fn pause(failures: u32, interval: SignedDuration) -> SignedDuration {
 
 fn millis(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.saturating_add(duration).unwrap_or(Timestamp::MAX)
 }
 
 /// The first moment after `now` that belongs to this host, if each host has one in every interval.
