@@ -64,7 +64,7 @@ pub struct UnhealthyConditionView {
     pub kind: String,
     /// Condition status.
     pub status: String,
-    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`.
+    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`; the schema of neither kind has both.
     #[serde(alias = "duration")]
     pub timeout: DurationText,
 }
