@@ -1,4 +1,4 @@
-//! The controllers: what each looks at, and what wakes it.
+//! The controllers: what each looks at, and what enqueues an object.
 
 use std::sync::Arc;
 

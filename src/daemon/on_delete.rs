@@ -50,7 +50,7 @@ async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleR
         reconcile::forget_gone(&context, &one.uid().unwrap_or_default()).await;
         if let Ok(remediation) = &one.0 {
             tell_of_what_stands(&context, remediation).await;
-            // What others wait to be told does not wait for this.
+            // Nobody's event waits for this.
             let (context, remediation) = (Arc::clone(&context), remediation.clone());
             tokio::spawn(async move { externally_remediated::take_back(&context, &remediation).await });
         }

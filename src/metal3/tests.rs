@@ -21,7 +21,11 @@ fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
             name: "host-0".to_owned(),
             online: true,
             has_bmc: true,
-            consumer: Some(("Machine".to_owned(), "metal".to_owned(), "worker-0".to_owned())),
+            consumer: Some(Consumer {
+                kind: "Machine".to_owned(),
+                namespace: "metal".to_owned(),
+                name: "worker-0".to_owned(),
+            }),
             state: "provisioned".to_owned(),
             reboot_key: reboot_key.map(ToOwned::to_owned),
             ..metal3::BareMetalHost::default()

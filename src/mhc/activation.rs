@@ -6,19 +6,23 @@ use std::time::{Duration, Instant};
 
 use futures::channel::mpsc as stream;
 use remediator_api::RemediationPolicy;
-use remediator_api::remediation_policy::{HealthChecker, POLICY_NAME};
+use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::ClusterKey;
-use remediator_core::checker::activation::{Activation, Wanted, activation};
+use remediator_core::checker::activation::{Activation, HealthChecker, activation};
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
-use remediator_core::checker::platform::{Platform, Sighting, platform};
-use remediator_core::facts::Lookup;
+use remediator_core::checker::platform::{LeaseHistory, Platform, platform};
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
+use crate::mhc::event_publisher::warn_unserved;
 use crate::mhc::pass::forget_numbers;
 use crate::mhc::state::{CheckKey, MhcController, Mode};
-use crate::mhc::unserved::NodeChecks;
-use crate::mhc::unserved_checks::Unserved;
+use crate::mhc::unserved::{NodeChecks, Unserved};
 use crate::mhc::{check_inputs, platform, unserved};
+use crate::report::conditions::{
+    CLUSTER_API_HEALTH_CHECKER, HEALTH_CHECKER, HEALTH_CHECKS_SERVED, Statement,
+};
 use crate::watch::caches::Guarded;
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::{caches, lookup};
@@ -28,10 +32,9 @@ const LOOK: Duration = Duration::from_secs(10);
 /// How often it is read otherwise, and what hardly ever changes: the FeatureGate, NodeHealthChecks.
 const LOOK_SELDOM: Duration = Duration::from_mins(1);
 
-/// What is known of those who may evaluate health checks.
 #[derive(Default)]
 struct Activations {
-    seen: [Sighting; MachineApi::ALL.len()],
+    leases: [LeaseHistory; MachineApi::ALL.len()],
     seldom: Option<Instant>,
     /// As the FeatureGate was read last, once it was.
     switched_off: Option<bool>,
@@ -52,7 +55,7 @@ pub(super) async fn watch_activation(
         jumps = context.sources.clock.jumps();
         let modes = activations.decide(&context, jumped).await;
         for (api, mode) in modes {
-            let Some(before) = context.checker.take(api, &mode) else {
+            let Some(before) = context.checker.set_mode(api, &mode) else {
                 continue;
             };
             report(&context, api, &before, &mode);
@@ -81,7 +84,7 @@ impl Activations {
         let node_checks_served = self.node_checks.as_ref().map(|checks| checks.served);
         let operator = operator(self.switched_off, node_checks_served);
         let mut modes = Vec::new();
-        for (api, seen) in MachineApi::ALL.into_iter().zip(&mut self.seen) {
+        for (api, lease) in MachineApi::ALL.into_iter().zip(&mut self.leases) {
             let is_served = match api {
                 MachineApi::OpenShift => true,
                 MachineApi::ClusterApi => context.sources.cluster_api.version().is_some(),
@@ -91,11 +94,12 @@ impl Activations {
             }
             let read = platform::lease(&context.sources.client, api).await;
             let now = context.sources.clock.now();
-            let before = std::mem::take(seen);
-            let before = if jumped { before.counted_from(now) } else { before };
-            *seen = before.after(read, now);
+            if jumped {
+                lease.count_from(now);
+            }
+            lease.note(read, now);
             let switched_off = api == MachineApi::OpenShift && self.switched_off == Some(true);
-            let platform = platform(seen, switched_off, now);
+            let platform = platform(lease, switched_off, now);
             let activation = activation(&wanted(context), &platform);
             let node_checks = self.node_checks.as_ref().filter(|_| api == MachineApi::OpenShift);
             let unserved = Unserved {
@@ -110,7 +114,7 @@ impl Activations {
 
 /// Keeps the workload clusters connected whose Nodes are judged: their changes wake the checker.
 fn keep_connected(context: &MhcController) {
-    if !context.checker.is_in(MachineApi::ClusterApi) {
+    if !context.checker.is_active(MachineApi::ClusterApi) {
         return;
     }
     let checks = context.sources.caches.cluster_api.health_checks.all();
@@ -124,11 +128,14 @@ fn keep_connected(context: &MhcController) {
 
 /// Until the next look, if nobody asks for one before.
 fn pause(context: &MhcController) -> Duration {
-    let decides = matches!(wanted(context), Lookup::Present(Wanted::Auto | Wanted::Always));
+    let wanted = wanted(context);
+    let decides = wanted
+        .present()
+        .is_some_and(|wanted| *wanted != HealthChecker::Never);
     let is_asked = |api| !unserved::asking(&context.sources.caches, api, Asks::ByAnnotation).is_empty();
     let is_unknown = |api| {
         let mode = context.checker.mode(api);
-        mode.is_some_and(|mode| mode.unserved.unknown().is_some())
+        mode.is_some_and(|mode| mode.unserved.unknown.is_some())
     };
     let mut apis = MachineApi::ALL.into_iter();
     if apis.any(|api| decides && is_asked(api) || is_unknown(api)) {
@@ -138,19 +145,13 @@ fn pause(context: &MhcController) -> Duration {
     }
 }
 
-/// What the administrator wants.
-fn wanted(context: &MhcController) -> Lookup<Wanted> {
+fn wanted(context: &MhcController) -> Lookup<HealthChecker> {
     wanted_by(caches::find(&context.sources.caches.policies, None, POLICY_NAME).as_deref())
 }
 
 /// What a policy says of who evaluates health checks.
-pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Wanted> {
-    let policy = lookup::of(policy, "RemediationPolicy", POLICY_NAME);
-    policy.map(|policy| match policy.spec.health_checker {
-        HealthChecker::Auto => Wanted::Auto,
-        HealthChecker::Always => Wanted::Always,
-        HealthChecker::Never => Wanted::Never,
-    })
+pub(crate) fn wanted_by(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<HealthChecker> {
+    lookup::of(policy, "RemediationPolicy", POLICY_NAME).map(|policy| policy.spec.health_checker)
 }
 
 /// Which MachineHealthChecks of an API ask for power cycles in vain. `operator`: see [`evaluator`].
@@ -186,20 +187,69 @@ fn report(context: &Arc<MhcController>, api: MachineApi, before: &Mode, after: &
                 forget_numbers(context, &key);
             }
         }
-        if before.activation.is_in() && !after.activation.is_in() {
+        if before.activation.is_active() && !after.activation.is_active() {
             context.checker.retain(|key: &CheckKey| key.api != api);
         }
     }
-    let modes = MachineApi::ALL
-        .into_iter()
-        .filter_map(|api| context.checker.mode(api));
+    let modes = MachineApi::ALL.into_iter();
+    let modes = modes.filter_map(|api| context.checker.mode(api));
     let all = modes.fold(Unserved::default(), |all, mode| all.and(&mode.unserved));
     context.reporter.unserved(all.numbers());
-    let (context, before, after) = (
-        Arc::clone(context),
-        before.unserved.clone(),
-        after.unserved.clone(),
-    );
+    let (before, after) = (before.unserved.clone(), after.unserved.clone());
+    let context = Arc::clone(context);
     // There may be many, and whether the platform's controller has come back is looked at meanwhile.
-    tokio::spawn(async move { unserved::tell(&context, api, &before, &after).await });
+    tokio::spawn(async move { warn_unserved(&context, api, &before, &after).await });
+}
+
+/// What the policy says of it; nothing of an API of which nothing is known yet.
+pub(crate) fn statements(
+    mode: impl Fn(MachineApi) -> Option<Mode>,
+    generation: Option<i64>,
+) -> Vec<Statement> {
+    let modes = MachineApi::ALL.into_iter();
+    let modes: Vec<(MachineApi, Mode)> = modes.filter_map(|api| Some((api, mode(api)?))).collect();
+    if modes.is_empty() {
+        return Vec::new();
+    }
+    let by_api = |(api, mode): &(MachineApi, Mode)| checker(*api, &mode.activation, generation);
+    let served = [served(&modes, generation)];
+    modes.iter().map(by_api).chain(served).collect()
+}
+
+/// Whether our checker is active for an API.
+fn checker(api: MachineApi, activation: &Activation, generation: Option<i64>) -> Statement {
+    let kind = match api {
+        MachineApi::OpenShift => HEALTH_CHECKER,
+        MachineApi::ClusterApi => CLUSTER_API_HEALTH_CHECKER,
+    };
+    match activation {
+        Activation::Active(why) | Activation::Alongside(why) => {
+            Statement::verdict(kind, Ok((Reason::StandingIn, why.clone())), generation)
+        }
+        Activation::Inactive(why) if why.reason == Reason::PlatformControllerUnknown => {
+            Statement::unknown(kind, why, generation)
+        }
+        Activation::Inactive(why) => Statement::verdict(kind, Err(why.clone()), generation),
+    }
+}
+
+/// Whether somebody evaluates each health check that asks for power cycles.
+fn served(modes: &[(MachineApi, Mode)], generation: Option<i64>) -> Statement {
+    let all = modes
+        .iter()
+        .fold(Unserved::default(), |all, (_, mode)| all.and(&mode.unserved));
+    let obstacles = all.obstacles();
+    if let Some(first) = obstacles.first() {
+        let all: Vec<String> = obstacles.iter().map(Obstacle::for_people).collect();
+        return Statement {
+            message: all.join(" "),
+            ..Statement::verdict(HEALTH_CHECKS_SERVED, Err(first.clone()), generation)
+        };
+    }
+    if let Some(why) = &all.unknown {
+        return Statement::unknown(HEALTH_CHECKS_SERVED, why, generation);
+    }
+    let all = "no health check that asks for power cycles is known to be evaluated by nobody";
+    let served = Ok((Reason::HealthChecksServed, all.to_owned()));
+    Statement::verdict(HEALTH_CHECKS_SERVED, served, generation)
 }

@@ -9,10 +9,11 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_core::eligibility::{self, Candidate, Input};
+use remediator_core::eligibility::{self, Candidate};
 use remediator_core::facts::{Lookup, Obstacle, Origin};
 use remediator_core::health::overlap::Check;
-use remediator_core::health::target::{NodeState, Target};
+use remediator_core::health::target::Target;
+use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
@@ -20,10 +21,11 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::{Clusters, node_cluster};
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
-use crate::mhc::state::{CheckKey, MhcController, Remediations};
+use crate::mhc::state::{CheckKey, MhcController};
 use crate::snapshot::host::by_statement as host_by_statement;
-use crate::snapshot::{cached, cluster_state, machine_facts, remediation_history};
-use crate::watch::caches::{Caches, Guarded};
+use crate::snapshot::remediation_history::unreadable_remediation;
+use crate::snapshot::{cached, cluster_state, machine_facts};
+use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
 
@@ -54,14 +56,13 @@ impl NamespaceSnapshot {
             let of = check.0.as_ref().ok().and_then(MachineHealthCheck::cluster);
             of.is_none() || cluster.is_none() || of == cluster
         };
-        let remediations = caches.remediations.in_namespace(namespace);
         let mut checks = of_api.health_checks.in_namespace(namespace);
         checks.retain(|one| is_near(one));
         Self {
             api: key.api,
             machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
             checks,
-            remediations,
+            remediations: caches.remediations.in_namespace(namespace),
         }
     }
 
@@ -76,12 +77,13 @@ impl NamespaceSnapshot {
 
     /// The Machines.
     pub(crate) fn targets(&self, clusters: &Clusters) -> Vec<Target> {
-        let under_way = UnderWay::among(self.api, self.readable_remediations());
+        let under_way = UnderWay::among(self.api, readable(&self.remediations));
         let clusters = self.node_clusters(clusters);
+        let unreachable = |why: &str| Err(Unknown::NodeUnreachable(why.to_owned()));
         let node = |machine: &Machine, name: &str| match clusters.get(&ClusterKey::of(machine)) {
             Some(Ok(nodes)) => check_inputs::node(name, nodes.find(name).as_deref()),
-            Some(Err(obstacle)) => NodeState::Unreachable(obstacle.detail.clone()),
-            None => NodeState::Unreachable("its cluster was not looked for".to_owned()),
+            Some(Err(obstacle)) => unreachable(&obstacle.detail),
+            None => unreachable("its cluster was not looked for"),
         };
         let machines = self.machines.values();
         machines
@@ -106,24 +108,16 @@ impl NamespaceSnapshot {
         keys.into_iter().map(|key| (key.clone(), nodes(&key))).collect()
     }
 
-    fn readable_remediations(&self) -> impl Iterator<Item = &PowerCycleRemediation> {
-        self.remediations
-            .iter()
-            .filter_map(|guarded| guarded.0.as_ref().ok())
-    }
-
     /// The Machine of a name, if it can be read.
     pub(super) fn machine(&self, name: &str) -> Option<&Machine> {
         self.guarded(name)?.0.as_ref().ok()
     }
 
-    /// The Machine of a name.
     pub(super) fn guarded(&self, name: &str) -> Option<&Guarded<Machine>> {
         self.machines.get(name).map(AsRef::as_ref)
     }
 
-    /// Why a trigger on this Machine could only be refused: as whoever takes up triggers, and every step
-    /// of a remediation, would; and until when, if that is known.
+    /// Why a trigger on this Machine could only be refused, by the rules of whoever takes up triggers; and until when.
     pub(super) fn refusal(
         &self,
         context: &MhcController,
@@ -132,9 +126,8 @@ impl NamespaceSnapshot {
     ) -> Option<(Obstacle, Option<Timestamp>)> {
         let machine = self.machine(name)?;
         let namespace = machine.namespace().unwrap_or_default();
-        let unknown = remediation_history::unreadable_remediation(&context.sources, &namespace, Some(name));
-        if let Some(unknown) = unknown {
-            return Some((unknown, None));
+        if let Some(obstacle) = unreadable_remediation(&context.sources, &namespace, Some(name)) {
+            return Some((obstacle, None));
         }
         let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
         let facts = machine_facts(machine, cluster.as_ref());
@@ -148,8 +141,8 @@ impl NamespaceSnapshot {
         let host = host_by_statement(&context.sources, machine);
         let candidate = Candidate {
             node_cluster: node_cluster.as_ref(),
-            cluster: Input::Given(&cluster),
-            host: Input::Given(&host),
+            cluster: Some(&cluster),
+            host: Some(&host),
             ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
@@ -157,25 +150,19 @@ impl NamespaceSnapshot {
         Some((refused.obstacle.clone(), refused.until))
     }
 
-    /// What the triggers of these Machines have led to.
-    pub(super) fn remediations_of(&self, is_of_check: impl Fn(&str) -> bool) -> Remediations {
-        let mut found = Remediations::default();
-        for remediation in self.readable_remediations() {
-            let name = about(remediation).machine;
-            let begun = begun(remediation).and_then(|subject| subject.machine.clone());
-            let is_of_check = name.or(begun).is_some_and(|name| is_of_check(&name));
-            if !is_of_check || cached::origin(remediation) != Origin::Annotation {
-                continue;
-            }
-            let uid = remediation.uid().unwrap_or_default();
+    /// What the triggers of these Machines have led to: remediations by UID, and their phases.
+    pub(super) fn remediations_of(&self, is_of_check: impl Fn(&str) -> bool) -> BTreeMap<String, Phase> {
+        let of_check = readable(&self.remediations).filter(|remediation| {
+            let begun = || begun(remediation)?.machine.clone();
+            let machine = about(remediation).machine.or_else(begun);
+            machine.is_some_and(|name| is_of_check(&name))
+                && cached::origin(remediation) == Origin::Annotation
+        });
+        let with_phase = |remediation: &PowerCycleRemediation| {
             let status = remediation.status.as_ref();
             let phase = status.map(|status| status.journal.phase).unwrap_or_default();
-            if phase == Phase::Succeeded {
-                found.succeeded.insert(uid);
-            } else if !phase.is_final() {
-                found.at_work.insert(uid);
-            }
-        }
-        found
+            (remediation.uid().unwrap_or_default(), phase)
+        };
+        of_check.map(with_phase).collect()
     }
 }

@@ -42,21 +42,18 @@ pub(crate) fn run(
 /// What takes the checks of one API that are to be looked at.
 type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
 
-/// Starts the passes over the health checks of one API.
 fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
     let (due, dues) = stream::unbounded();
-    // Whatever wakes it is heard from the watches; the cache's own stream would wake it for each status.
+    // Checks are enqueued by `change_events` alone: the cache's own stream would enqueue them for each status.
     let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
     let passes = Passes {
         context: Arc::clone(context),
         api,
     };
-    let passes = Controller::for_shared_stream(
-        silence,
-        context.sources.caches.of(api).health_checks.for_controller(),
-    )
-    .reconcile_on(dues)
-    .run(pass::reconcile, pass::error_policy, Arc::new(passes));
+    let checks = context.sources.caches.of(api).health_checks.for_controller();
+    let passes = Controller::for_shared_stream(silence, checks)
+        .reconcile_on(dues)
+        .run(pass::reconcile, pass::error_policy, Arc::new(passes));
     tasks.spawn(async move {
         passes.for_each(|_| std::future::ready(())).await;
         "health checker"
@@ -71,8 +68,6 @@ async fn handle_changes(
     dues: [(MachineApi, Due); 2],
 ) -> &'static str {
     let caches = &context.sources.caches;
-    let all_asking = || MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(caches, api, asks)));
-    let revisions = || MachineApi::ALL.map(|api| caches.of(api).health_checks.revision());
     let (mut asking, mut looked_at) = (Default::default(), None);
     while let Some(first) = changes.recv().await {
         tokio::time::sleep(TOGETHER).await;
@@ -80,19 +75,18 @@ async fn handle_changes(
         let batch: BTreeSet<MhcChange> = std::iter::once(first).chain(more).collect();
         forget(&context);
         // What follows from all checks is looked at when one of them has changed.
-        let now = revisions();
-        if looked_at != Some(now) {
-            looked_at = Some(now);
-            let asked = all_asking();
+        let now = Some(MachineApi::ALL.map(|api| caches.of(api).health_checks.revision()));
+        if looked_at != now {
+            looked_at = now;
+            let asked = MachineApi::ALL.map(|api| Asks::ALL.map(|asks| unserved::asking(caches, api, asks)));
             if asked != asking {
                 asking = asked;
                 context.checker.decide_activation();
             }
         }
         // Of Machines that may not be seen nothing is judged; once they may, they wake their checks.
-        let seen = dues.iter().filter(|(api, _)| !context.sources.caches.hides(*api));
-        for (api, due) in seen {
-            for check in concerned(context.sources.caches.of(*api), &batch) {
+        for (api, due) in dues.iter().filter(|(api, _)| !caches.hides(*api)) {
+            for check in concerned(caches.of(*api), &batch) {
                 if due.unbounded_send(check).is_err() {
                     return "health checker's event loop";
                 }
@@ -107,40 +101,34 @@ fn forget(context: &MhcController) {
     let is_wanted = |key: &CheckKey| {
         let checks = &context.sources.caches.of(key.api).health_checks;
         caches::find(checks, Some(&key.namespace), &key.name)
-            .is_some_and(|check| check_inputs::is_told_of(&check))
+            .is_some_and(|check| check_inputs::has_events(&check))
     };
     for key in context.checker.retain(is_wanted) {
         forget_numbers(context, &key);
     }
 }
 
-/// The health checks of one API that a change concerns.
 pub(crate) fn concerned(
     stores: &MachineStores,
     changed: &BTreeSet<MhcChange>,
 ) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
-    let all = changed.contains(&MhcChange::All);
-    let mut namespaces = BTreeSet::new();
-    let mut nodes = BTreeSet::new();
+    let checks = &stores.health_checks;
+    let references = |checks: &[Arc<Guarded<MachineHealthCheck>>]| {
+        let concerned = checks.iter().filter(|check| check_inputs::has_events(check));
+        let references = concerned.map(|check| ObjectRef::from_obj(check.as_ref()));
+        references.collect()
+    };
+    let (mut namespaces, mut nodes) = (BTreeSet::new(), Vec::new());
     for one in changed {
         match one {
+            MhcChange::All => return references(&checks.all()),
             MhcChange::Namespace(name) => drop(namespaces.insert(name.clone())),
-            MhcChange::Node(name) => drop(nodes.insert(name.clone())),
-            MhcChange::All => {}
+            MhcChange::Node(name) => nodes.push(MachineIndex::Node(name.clone())),
         }
     }
-    let checks = &stores.health_checks;
-    let in_question: Vec<_> = if all {
-        checks.all()
-    } else {
-        let of_nodes = stores.machines.by_any(nodes.into_iter().map(MachineIndex::Node));
-        namespaces.extend(of_nodes.iter().filter_map(|machine| machine.namespace()));
-        let namespaces = namespaces.iter();
-        namespaces
-            .flat_map(|namespace| checks.in_namespace(Some(namespace)))
-            .collect()
-    };
-    let concerned = in_question.iter().filter(|check| check_inputs::is_told_of(check));
-    let references = concerned.map(|check| ObjectRef::from_obj(check.as_ref()));
-    references.collect()
+    let of_nodes = stores.machines.by_any(nodes);
+    namespaces.extend(of_nodes.iter().filter_map(|machine| machine.namespace()));
+    let in_namespace = |namespace: &String| checks.in_namespace(Some(namespace));
+    let in_question: Vec<_> = namespaces.iter().flat_map(in_namespace).collect();
+    references(&in_question)
 }

@@ -1,16 +1,16 @@
-//! What the health checker remembers. All of it is lost in a crash, and nothing but telling people
-//! something twice depends on it.
+//! What the health checker remembers. It is lost in a crash, and nothing but publishing an event twice depends on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use remediator_core::checker::activation::Activation;
-use remediator_core::checker::notice::{Notice, Told};
+use remediator_core::checker::events::{Event, Published};
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Phase;
 use tokio::sync::Notify;
 
-use crate::mhc::unserved_checks::Unserved;
+use crate::mhc::unserved::Unserved;
 use crate::report::Reporter;
 use crate::snapshot::Sources;
 
@@ -18,11 +18,9 @@ use crate::snapshot::Sources;
 pub(crate) struct MhcController {
     pub(crate) sources: Arc<Sources>,
     pub(crate) reporter: Reporter,
-    /// What was seen and told before.
     pub(crate) checker: Arc<Checker>,
 }
 
-/// A health check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CheckKey {
     pub(crate) api: MachineApi,
@@ -47,7 +45,6 @@ impl std::fmt::Display for CheckKey {
     }
 }
 
-/// What the health checker remembers.
 #[derive(Default)]
 pub(crate) struct Checker {
     state: Mutex<State>,
@@ -59,7 +56,7 @@ pub(crate) struct Checker {
 struct State {
     modes: BTreeMap<MachineApi, Mode>,
     checks: BTreeMap<CheckKey, Remembered>,
-    /// UID and generation of the policy that was heard of last.
+    /// UID and generation of the policy that was read last.
     policy: Option<(Option<String>, Option<i64>)>,
 }
 
@@ -70,29 +67,26 @@ pub(crate) struct Mode {
     pub(crate) unserved: Unserved,
 }
 
-/// What is remembered of one health check.
 #[derive(Default)]
 struct Remembered {
-    told: Told,
+    published: Published,
     /// UIDs of the remediations of its Machines that were seen at work.
     at_work: BTreeSet<String>,
     /// The Machine up to which conditions were written when the time for that was over.
-    said_up_to: Option<String>,
+    written_up_to: Option<String>,
 }
 
 impl Checker {
-    /// Whether it is active, and which checks nobody evaluates; nothing before that was looked at, or where the API is
-    /// not served.
+    /// The mode for an API; none before that was looked at, or where the API is not served.
     pub(crate) fn mode(&self, api: MachineApi) -> Option<Mode> {
         self.state().modes.get(&api).cloned()
     }
 
-    /// Has the activation decided anew, soon.
     pub(crate) fn decide_activation(&self) {
         self.activation_due.notify_one();
     }
 
-    /// Hears of the policy, of which the field about it may have changed.
+    /// Notes the policy as it is now: the field about it may have changed.
     pub(crate) fn policy_is(&self, policy: &ObjectMeta) {
         let version = (policy.uid.clone(), policy.generation);
         let before = self.state().policy.replace(version.clone());
@@ -101,50 +95,51 @@ impl Checker {
         }
     }
 
-    /// Whether it is active.
-    pub(super) fn is_in(&self, api: MachineApi) -> bool {
-        let state = self.state();
-        let mode = state.modes.get(&api);
-        mode.is_some_and(|mode| mode.activation.is_in())
+    pub(super) fn is_active(&self, api: MachineApi) -> bool {
+        self.activation_is(api, Activation::is_active)
     }
 
     /// Whether status, conditions of Machines and numbers are for it to write.
     pub(super) fn is_alone(&self, api: MachineApi) -> bool {
+        self.activation_is(api, Activation::is_alone)
+    }
+
+    fn activation_is(&self, api: MachineApi, what: fn(&Activation) -> bool) -> bool {
         let state = self.state();
-        let mode = state.modes.get(&api);
-        mode.is_some_and(|mode| mode.activation.is_alone())
+        state.modes.get(&api).is_some_and(|mode| what(&mode.activation))
     }
 
     /// Notes a mode; answers with the one before if that was another.
-    pub(super) fn take(&self, api: MachineApi, mode: &Mode) -> Option<Mode> {
+    pub(super) fn set_mode(&self, api: MachineApi, mode: &Mode) -> Option<Mode> {
         let before = self.state().modes.insert(api, mode.clone());
         (before.as_ref() != Some(mode)).then(|| before.unwrap_or_default())
     }
 
-    /// Those of the notices of a pass that people were not told in the pass before.
-    pub(super) fn news(&self, check: &CheckKey, notices: Vec<Notice>) -> Vec<Notice> {
-        let mut state = self.state();
-        state.checks.entry(check.clone()).or_default().told.news(notices)
+    /// Those of the events of a pass that were not published after the pass before.
+    pub(super) fn new_events(&self, check: &CheckKey, events: Vec<Event>) -> Vec<Event> {
+        self.remembered(check, |check| check.published.new_ones(events))
     }
 
-    /// How many remediations of a check's Machines have succeeded since the last time. `remediations` are
-    /// all that are there.
-    pub(super) fn succeeded(&self, check: &CheckKey, remediations: &Remediations) -> usize {
-        let mut state = self.state();
-        let at_work = &mut state.checks.entry(check.clone()).or_default().at_work;
-        let succeeded = at_work.intersection(&remediations.succeeded).count();
-        at_work.clone_from(&remediations.at_work);
-        succeeded
+    /// How many remediations of a check's Machines have succeeded since the last time, of all that are there.
+    pub(super) fn succeeded(&self, check: &CheckKey, remediations: &BTreeMap<String, Phase>) -> usize {
+        let at_work = remediations.iter().filter(|(_, phase)| !phase.is_final());
+        let at_work = at_work.map(|(uid, _)| uid.clone()).collect();
+        let has_succeeded = |uid: &&String| remediations.get(*uid) == Some(&Phase::Succeeded);
+        self.remembered(check, |check| {
+            let before = std::mem::replace(&mut check.at_work, at_work);
+            before.iter().filter(has_succeeded).count()
+        })
     }
 
-    /// Notes the Machine up to which conditions were written when the time for that was over; answers with the one
-    /// before.
-    pub(super) fn said_up_to(&self, check: &CheckKey, machine: Option<String>) -> Option<String> {
-        let mut state = self.state();
-        std::mem::replace(
-            &mut state.checks.entry(check.clone()).or_default().said_up_to,
-            machine,
-        )
+    /// Notes the Machine up to which conditions were written in this turn; answers with that of the one before.
+    pub(super) fn written_up_to(&self, check: &CheckKey, machine: Option<String>) -> Option<String> {
+        self.remembered(check, |check| {
+            std::mem::replace(&mut check.written_up_to, machine)
+        })
+    }
+
+    fn remembered<T>(&self, check: &CheckKey, change: impl FnOnce(&mut Remembered) -> T) -> T {
+        change(self.state().checks.entry(check.clone()).or_default())
     }
 
     /// The checks of an API of which something is remembered.
@@ -157,22 +152,11 @@ impl Checker {
     /// Forgets the checks that are not wanted any more; answers with them.
     pub(super) fn retain(&self, is_wanted: impl Fn(&CheckKey) -> bool) -> Vec<CheckKey> {
         let mut state = self.state();
-        let keys: Vec<CheckKey> = state.checks.keys().cloned().collect();
-        let gone: Vec<CheckKey> = keys.into_iter().filter(|key| !is_wanted(key)).collect();
-        for key in &gone {
-            state.checks.remove(key);
-        }
-        gone
+        let gone = state.checks.extract_if(.., |key, _| !is_wanted(key));
+        gone.map(|(key, _)| key).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// UIDs of the remediations that triggers of a check's Machines have led to.
-#[derive(Debug, Default)]
-pub(super) struct Remediations {
-    pub(super) at_work: BTreeSet<String>,
-    pub(super) succeeded: BTreeSet<String>,
 }

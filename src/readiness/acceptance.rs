@@ -19,7 +19,7 @@ use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::cluster_networks::some_are_listed;
-use crate::mhc::evaluators;
+use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
 use crate::snapshot::{Sources, host};
@@ -196,7 +196,7 @@ pub(crate) async fn policy(
                 .map_or(&[][..], |status| &status.conditions);
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
             // Until that was looked at, what an earlier process said holds.
-            statements.extend(evaluators::statements(
+            statements.extend(activation::statements(
                 |api| context.checker.mode(api),
                 generation,
             ));

@@ -17,8 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
-use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule};
-use remediator_core::readiness::slot::stable_hash;
+use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule, stable_hash};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
@@ -128,9 +127,7 @@ impl Checks {
         rules.readiness = remediator_api::readiness_rules::ReadinessRules::default();
         let begins = self.schedule.is_none();
         let mut schedule = self.schedule.take().unwrap_or_else(|| Schedule::new(interval));
-        if schedule.interval() != interval {
-            schedule.set_interval(interval, now);
-        }
+        schedule.set_interval(interval, now);
         if self.rules.as_ref().is_some_and(|before| *before != rules) && !begins {
             schedule.hurry_all(now);
         }

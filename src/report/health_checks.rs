@@ -1,50 +1,53 @@
 //! Events about health checks, by the names that machine-api-operator established, and their metrics.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::EventType;
+use kube::runtime::events::EventType as KubeEventType;
 use remediator_core::checker::activation::Activation;
-use remediator_core::checker::notice::{Notice, Weight};
-use remediator_core::checker::pass::Numbers;
+use remediator_core::checker::events::{Event, EventType};
+use remediator_core::health::assess::Assessment;
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
 
 use crate::report::Reporter;
 use crate::report::metrics::{CheckLabels, Metrics};
 
 impl Reporter {
-    /// Tells people of something that a pass over a health check found.
-    pub async fn notice(&self, regarding: &ObjectReference, notice: &Notice) {
+    /// Publishes an event about something that a pass over a health check found.
+    pub async fn health_check_event(&self, regarding: &ObjectReference, event: &Event) {
         let kind = regarding.kind.as_deref().unwrap_or_default();
         let name = regarding.name.as_deref().unwrap_or_default();
         let namespace = regarding.namespace.as_deref().unwrap_or_default();
         let object = format!("{kind} {namespace}/{name}");
-        let weight = match notice.weight {
-            Weight::Normal => {
-                tracing::info!(%object, reason = notice.reason, "{}", notice.note);
-                EventType::Normal
+        let kind = match event.kind {
+            EventType::Normal => {
+                tracing::info!(%object, reason = event.reason, "{}", event.note);
+                KubeEventType::Normal
             }
-            Weight::Warning => {
-                tracing::warn!(%object, reason = notice.reason, "{}", notice.note);
-                EventType::Warning
+            EventType::Warning => {
+                tracing::warn!(%object, reason = event.reason, "{}", event.note);
+                KubeEventType::Warning
             }
         };
-        let Notice { reason, note, .. } = notice;
-        self.publish(weight, reason, note, "HealthCheck", regarding, None)
+        let (reason, note) = (event.reason, &event.note);
+        self.publish(kind, reason, note, "HealthCheck", regarding, None)
             .await;
     }
 
     /// Notes the numbers of a health check, of namespace and name; none for one that selects nothing.
-    pub fn check_numbers(&self, check: &(String, String), numbers: Option<Numbers>) {
+    pub fn check_numbers(&self, check: &(String, String), assessment: Option<&Assessment>) {
         let labels = labels(check);
         let Metrics {
             nodes_covered: covered,
             short_circuit: stopped,
             ..
         } = &self.metrics;
-        if let Some(numbers) = numbers {
-            covered.get_or_create(&labels).set(i64::from(numbers.covered));
+        if let Some(assessment) = assessment {
+            covered
+                .get_or_create(&labels)
+                .set(i64::from(assessment.counts.expected));
             stopped
                 .get_or_create(&labels)
-                .set(i64::from(numbers.short_circuit));
+                .set(i64::from(assessment.is_short_circuited()));
         } else {
             covered.remove(&labels);
             stopped.remove(&labels);
@@ -68,16 +71,16 @@ impl Reporter {
     pub fn health_checker_stands(&self, api: MachineApi, standing: &Activation) {
         let group = api.group();
         let gauge = self.metrics.standing_in.get_or_create(&[("api", group)]);
-        gauge.set(i64::from(standing.is_in()));
-        let reason = standing.reason().as_str();
+        gauge.set(i64::from(standing.is_active()));
         match standing {
             Activation::Active(why) | Activation::Alongside(why) => {
+                let reason = Reason::StandingIn.as_str();
                 tracing::info!(group, reason, "evaluating MachineHealthChecks: {why}");
             }
             Activation::Inactive(obstacle) => {
                 tracing::info!(
                     group,
-                    reason,
+                    reason = obstacle.reason.as_str(),
                     "not evaluating MachineHealthChecks: {}",
                     obstacle.for_people()
                 );

@@ -1,4 +1,4 @@
 //! Triggers become remediations, and old ones go.
 
 pub(crate) mod annotation;
-pub(crate) mod retention;
+pub(crate) mod pruning;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ConditionsStatus;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
+use remediator_core::checker::activation::HealthChecker;
 use remediator_core::facts::Obstacle;
 use remediator_core::power::Protocol;
 use remediator_core::strategy::Strategy;
@@ -68,21 +69,6 @@ impl RemediationPolicySpec {
     pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
         self.triggers.validated_at("spec.triggers")
     }
-}
-
-/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`, `cluster.x-k8s.io`) with the
-/// strategy external-baremetal and without a template, as machine-api-operator does: it puts the trigger on
-/// unhealthy Machines and writes the status of the checks. Decided for each API by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum HealthChecker {
-    /// While the platform's controller does not run: the Lease of its leader is absent or not renewed, or a
-    /// feature gate removes it. While nobody knows, nothing is evaluated.
-    #[default]
-    Auto,
-    /// Whether or not the platform's controller runs.
-    Always,
-    /// Nowhere.
-    Never,
 }
 
 /// Rules for talking to BMCs.

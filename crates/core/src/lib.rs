@@ -28,7 +28,7 @@ pub mod strategy;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A time and a pause; far in the future when that cannot be told.
+/// A time and a pause; the end of time where the sum cannot be expressed.
 pub(crate) fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
     start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

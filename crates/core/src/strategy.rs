@@ -77,9 +77,8 @@ pub struct Deadlines {
 impl Deadlines {
     /// The longest one attempt may take once its power-off is journalled.
     pub fn of_an_attempt(&self) -> SignedDuration {
-        [self.fencing, self.power_on, self.boot]
-            .into_iter()
-            .fold(self.power_off, SignedDuration::saturating_add)
+        let others = [self.fencing, self.power_on, self.boot].into_iter();
+        others.fold(self.power_off, SignedDuration::saturating_add)
     }
 }
 

@@ -6,7 +6,7 @@ use remediator_api::RemediationPolicy;
 use remediator_api::guarded::Guarded;
 use remediator_core::checker::activation::{Activation, activation};
 use remediator_core::checker::evaluator::{Asks, Evaluator, evaluator, operator};
-use remediator_core::checker::platform::{Platform, Sighting, platform};
+use remediator_core::checker::platform::{LeaseHistory, Platform, platform};
 use remediator_core::machine_api::MachineApi;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ impl Evaluators {
         let of_api = async |api, is_off| {
             let read = lease(client, api).await;
             let now = Timestamp::now();
-            let seen = Sighting::by_its_own_time(read, now);
+            let seen = LeaseHistory::by_its_own_time(read, now);
             let age = seen.since().map(|since| now.duration_since(since).as_secs());
             let lease = age.map(|age| format!("the Lease of its leader was renewed {} s ago", age.max(0)));
             let platform = platform(&seen, is_off, now);
@@ -74,10 +74,19 @@ impl Evaluators {
             MachineApi::ClusterApi => &self.cluster_api,
         };
         let evaluator = evaluator(api, asks, platform, activation, self.operator);
+        let platform = match api {
+            MachineApi::OpenShift => format!("machine-api-operator's health checker: {lease}"),
+            MachineApi::ClusterApi => format!("Cluster API's manager: {lease}"),
+        };
         let (who, why) = match &evaluator {
-            Evaluator::Platform | Evaluator::Stranger => ("PlatformController", lease.clone()),
+            Evaluator::Platform | Evaluator::Stranger => ("PlatformController", platform),
             Evaluator::Ours(why) => ("Daemon", format!("this daemon, where it runs: {why}")),
-            Evaluator::Both => ("PlatformControllerAndDaemon", lease.clone()),
+            Evaluator::Both => (
+                "PlatformControllerAndDaemon",
+                format!(
+                    "{platform}; and this daemon, because spec.healthChecker of the RemediationPolicy is Always"
+                ),
+            ),
             Evaluator::NodeHealthCheckOperator => (
                 "NodeHealthCheckOperator",
                 "a feature gate removed the platform's controller".to_owned(),

@@ -80,7 +80,7 @@ pub(crate) fn known(
     indexed(&nodes.nodes, marks, witnessed)
 }
 
-/// The Node among these that is told by the marks. Absent only if every one of them is known to be another's, as those
+/// The Node among these that has the marks. Absent only if every one of them is known to be another's, as those
 /// are that no key leads to, and one of them shows that they are of the right cluster.
 fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup<facts::Node> {
     let mut search = Search::of(marks.clone());

@@ -13,27 +13,20 @@ use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::facts::Lookup;
 use remediator_core::health::overlap::Check;
-use remediator_core::health::problem::{Problem, RuleError};
-use remediator_core::health::rules::{Malformed, Scope};
+use remediator_core::health::rules::Malformed;
 use remediator_core::health::target::{ClusterState, NodeState, Target};
+use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
 
-/// Whether a check asks for power cycles by the strategy, which is what our health checker evaluates. Of one
-/// that cannot be read nobody knows.
+/// Whether our health checker evaluates a check: it asks by the strategy, or cannot be read, so that it may.
 pub(super) fn may_ask(guarded: &Guarded<MachineHealthCheck>) -> bool {
     let readable = guarded.0.as_ref();
     readable.map_or(true, MachineHealthCheck::asks_for_power_cycles)
 }
 
-/// Whether people are told of a check here: of one that our health checker evaluates, or that has a template of ours.
-pub(super) fn is_told_of(guarded: &Guarded<MachineHealthCheck>) -> bool {
+/// Whether events on a check are published here: on one that our health checker evaluates, or that has a template of ours.
+pub(super) fn has_events(guarded: &Guarded<MachineHealthCheck>) -> bool {
     may_ask(guarded) || guarded.0.as_ref().is_ok_and(MachineHealthCheck::asks_by_template)
-}
-
-/// A check with a template of ours; `None` for another.
-pub(super) fn with_template(guarded: &Guarded<MachineHealthCheck>) -> Option<Check> {
-    guarded.0.as_ref().ok()?;
-    check(guarded, MachineHealthCheck::asks_by_template, Lookup::Absent)
 }
 
 /// A check that asks by the strategy, or may; `None` for another.
@@ -45,7 +38,6 @@ pub(super) fn asking(
     check(guarded, MachineHealthCheck::asks_for_power_cycles, cluster)
 }
 
-/// The Cluster that a check of Cluster API is for.
 pub(crate) fn cluster_of(guarded: &Guarded<MachineHealthCheck>) -> Option<ClusterKey> {
     Some(ClusterKey {
         name: guarded.0.as_ref().ok()?.cluster()?.to_owned(),
@@ -66,13 +58,7 @@ pub(crate) fn check(
         // Nobody knows what it asks for, so nothing is selected by it.
         Err(invalid) => (
             guarded.annotations().contains_key(keys::PAUSED_ANNOTATION),
-            Err(Malformed {
-                errors: vec![RuleError::new(
-                    format!("MachineHealthCheck {name}"),
-                    Problem::Unreadable(invalid.error.clone()),
-                )],
-                scope: Scope::Unknown,
-            }),
+            Err(Malformed::unreadable(&name, invalid.error.clone())),
         ),
     };
     Some(Check {
@@ -86,34 +72,32 @@ pub(crate) fn check(
 /// A Machine. `node` says how the Node of that name is to which it refers.
 pub(crate) fn target(
     guarded: &Guarded<Machine>,
-    node: impl Fn(&Machine, &str) -> NodeState,
+    node: impl Fn(&Machine, &str) -> Result<NodeState, Unknown>,
     under_remediation: bool,
 ) -> Target {
-    let (machine, node) = match &guarded.0 {
-        Ok(machine) => {
-            let node = machine.node_name().map(|name| node(machine, name));
-            (Ok(machine.state()), node.unwrap_or(NodeState::Unset))
-        }
-        Err(invalid) => (Err(invalid.error.clone()), NodeState::Unset),
-    };
+    let machine = guarded.0.as_ref();
+    let node = machine
+        .ok()
+        .and_then(|machine| Some(node(machine, machine.node_name()?)));
     Target {
-        labels: guarded.labels().clone(),
-        machine,
-        node,
-        under_remediation,
         name: guarded.name_any(),
+        labels: guarded.labels().clone(),
+        machine: machine
+            .map(Machine::state)
+            .map_err(|invalid| invalid.error.clone()),
+        node: node.unwrap_or(Ok(NodeState::Unset)),
+        under_remediation,
     }
 }
 
-/// A Node of this name, if it is there.
-pub(crate) fn node(name: &str, found: Option<&Guarded<Node>>) -> NodeState {
+pub(crate) fn node(name: &str, found: Option<&Guarded<Node>>) -> Result<NodeState, Unknown> {
     match found.map(|guarded| &guarded.0) {
-        None => NodeState::Gone(name.to_owned()),
-        Some(Ok(node)) => NodeState::Present {
+        None => Ok(NodeState::Gone(name.to_owned())),
+        Some(Ok(node)) => Ok(NodeState::Present {
             name: name.to_owned(),
             conditions: node.facts().conditions,
-        },
-        Some(Err(invalid)) => NodeState::Unreadable(invalid.error.clone()),
+        }),
+        Some(Err(invalid)) => Err(Unknown::Node(invalid.error.clone())),
     }
 }
 

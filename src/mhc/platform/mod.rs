@@ -5,85 +5,73 @@ mod tests;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::Client;
 use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
 use remediator_api::views::FeatureGate;
 use remediator_api::views::openshift_config::{CONFIG_NAME, NO_HEALTH_CHECK_CONTROLLER};
-use remediator_core::checker::platform::{LeaseRead, LeaseRecord};
+use remediator_core::checker::platform::LeaseRecord;
+use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
 
 use crate::api_call::{list, within};
 use crate::watch::caches::Guarded;
 
-/// Namespace of the Lease: that of the controller's own ServiceAccount, for none is named when it is
-/// started. Source: machine-api-operator `pkg/operator/sync.go`, `cmd/machine-healthcheck/main.go`.
+/// Namespace of the Lease: that of the controller. Source: machine-api-operator `pkg/operator/sync.go`.
 const LEASE_NAMESPACE: &str = "openshift-machine-api";
 
 /// Name of the Lease. Source: machine-api-operator `cmd/machine-healthcheck/main.go`, `LeaderElectionID`.
 const LEASE_NAME: &str = "cluster-api-provider-healthcheck-leader";
 
-/// Name of the Lease of Cluster API's manager, in whichever namespace that was installed.
-/// Source: cluster-api `main.go`, `LeaderElectionID`.
+/// Name of the Lease of Cluster API's manager, in any namespace. Source: cluster-api `main.go`, `LeaderElectionID`.
 const MANAGER_LEASE_NAME: &str = "controller-leader-election-capi";
 
-/// Reads the Lease of the leader of the platform's controller.
-pub(crate) async fn lease(client: &Client, api: MachineApi) -> LeaseRead {
-    match api {
-        MachineApi::OpenShift => lease_of_openshift(client).await,
-        MachineApi::ClusterApi => lease_of_cluster_api(client).await,
-    }
+pub(crate) async fn lease(client: &Client, api: MachineApi) -> Lookup<LeaseRecord> {
+    let read = match api {
+        MachineApi::OpenShift => {
+            let leases = Api::<Guarded<Lease>>::namespaced(client.clone(), LEASE_NAMESPACE);
+            let call = "reading the Lease of the platform's health checker";
+            let lease = within(call, leases.get_opt(LEASE_NAME)).await;
+            lease.map(|lease| lease.into_iter().collect())
+        }
+        MachineApi::ClusterApi => {
+            let leases = Api::<Guarded<Lease>>::all(client.clone());
+            let named = ListParams::default().fields(&format!("metadata.name={MANAGER_LEASE_NAME}"));
+            list(
+                "listing the Leases of Cluster API's manager",
+                &leases,
+                &named,
+                |_| true,
+            )
+            .await
+        }
+    };
+    read.map_or_else(|error| Lookup::Unreadable(crate::report::chain(&error)), as_one)
 }
 
-/// The Leases of that name, as one: an installation that is gone leaves its own behind, and its clock tells
-/// nothing. Whichever of them is renewed, it changes.
-async fn lease_of_cluster_api(client: &Client) -> LeaseRead {
-    let leases = Api::<Guarded<Lease>>::all(client.clone());
-    let named = ListParams::default().fields(&format!("metadata.name={MANAGER_LEASE_NAME}"));
-    let call = "listing the Leases of Cluster API's manager";
-    match list(call, &leases, &named, |_| true).await {
-        Ok(leases) => as_one(leases),
-        Err(error) => LeaseRead::Unreadable(crate::report::chain(&error)),
-    }
-}
-
-fn as_one(leases: Vec<Guarded<Lease>>) -> LeaseRead {
+/// The Leases as one: an installation that is gone leaves its own behind, and its clock tells nothing. Whichever of
+/// them is renewed, it changes.
+fn as_one(leases: Vec<Guarded<Lease>>) -> Lookup<LeaseRecord> {
     let mut records = Vec::new();
     for lease in leases {
+        let full_name = format!("{}/{}", lease.namespace().unwrap_or_default(), lease.name_any());
         match lease.0 {
             Ok(lease) => records.push(record(lease)),
             Err(invalid) => {
-                let namespace = invalid.metadata.namespace.unwrap_or_default();
-                return LeaseRead::Unreadable(format!(
-                    "Lease {namespace}/{MANAGER_LEASE_NAME} cannot be read: {}",
-                    invalid.error
-                ));
+                let error = invalid.error;
+                return Lookup::Unreadable(format!("Lease {full_name} cannot be read: {error}"));
             }
         }
     }
     if records.is_empty() {
-        return LeaseRead::Absent;
+        return Lookup::Absent;
     }
     records.sort_by(|one, other| one.uid.cmp(&other.uid));
-    LeaseRead::Present(LeaseRecord {
+    Lookup::Present(LeaseRecord {
         duration: records.iter().filter_map(|one| one.duration).max(),
         renewed: records.iter().filter_map(|one| one.renewed).max(),
         holder: Some(format!("{records:?}")),
-        ..LeaseRecord::default()
+        uid: None,
     })
-}
-
-async fn lease_of_openshift(client: &Client) -> LeaseRead {
-    let leases = Api::<Guarded<Lease>>::namespaced(client.clone(), LEASE_NAMESPACE);
-    let call = "reading the Lease of the platform's health checker";
-    match within(call, leases.get_opt(LEASE_NAME)).await {
-        Ok(None) => LeaseRead::Absent,
-        Ok(Some(Guarded(Ok(lease)))) => LeaseRead::Present(record(lease)),
-        Ok(Some(Guarded(Err(invalid)))) => LeaseRead::Unreadable(format!(
-            "Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be read: {}",
-            invalid.error
-        )),
-        Err(error) => LeaseRead::Unreadable(crate::report::chain(&error)),
-    }
 }
 
 fn record(lease: Lease) -> LeaseRecord {

@@ -18,10 +18,8 @@ fn a_manager_beside_the_lease_of_one_that_is_gone_is_seen_to_renew_its_own() {
     assert_eq!(first, listed_otherwise);
     let renewed = as_one(vec![gone(), lease("runs", "2026-01-01T00:00:10.000000Z")]);
     assert_ne!(first, renewed);
-    assert_eq!(as_one(Vec::new()), LeaseRead::Absent);
+    assert_eq!(as_one(Vec::new()), Lookup::Absent);
     let broken: Guarded<Lease> =
         serde_json::from_value(json!({"metadata": {"namespace": "capi-system"}, "spec": 7})).unwrap();
-    assert!(
-        matches!(as_one(vec![gone(), broken]), LeaseRead::Unreadable(why) if why.contains("capi-system"))
-    );
+    assert!(matches!(as_one(vec![gone(), broken]), Lookup::Unreadable(why) if why.contains("capi-system")));
 }

@@ -1,4 +1,4 @@
-//! When a health check is looked at again if nothing wakes it before.
+//! When a health check is enqueued again although nothing changed.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,6 @@ const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_hours(1);
 /// Pause after a write that was refused because the cache lags behind.
 const CATCH_UP: Duration = Duration::from_secs(1);
-/// Pause after a write that failed.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
 
 /// When what could not be written is tried again.
@@ -27,14 +26,10 @@ impl Retry {
         self.0.get_or_insert(SHORTEST);
     }
 
-    /// Not later than after this.
-    fn within(&mut self, pause: Duration) {
-        self.0 = Some(self.0.map_or(pause, |before| before.min(pause)));
-    }
-
     /// After a write that failed; `overtaken`: because somebody has written to the object or deleted it.
     pub(super) fn failed(&mut self, overtaken: bool) {
-        self.within(if overtaken { CATCH_UP } else { RETRY });
+        let pause = if overtaken { CATCH_UP } else { RETRY };
+        self.0 = Some(self.0.map_or(pause, |before| before.min(pause)));
     }
 }
 

@@ -6,7 +6,7 @@ use remediator_api::target_ref::{about, begun, is_under_way};
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
-use remediator_core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
+use remediator_core::checker::machine_health::HEALTH_CHECK_SUCCEEDED;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
 

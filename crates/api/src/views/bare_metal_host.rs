@@ -88,7 +88,11 @@ impl BareMetalHost {
             online: self.spec.online,
             has_bmc: !self.spec.bmc.address.is_empty(),
             power_off_disabled: self.spec.disable_power_off,
-            consumer: consumer.map(|consumer| (consumer.kind, consumer.namespace, consumer.name)),
+            consumer: consumer.map(|consumer| metal3::Consumer {
+                kind: consumer.kind,
+                namespace: consumer.namespace,
+                name: consumer.name,
+            }),
             state: status.provisioning.state,
             operational_status: status.operational_status,
             paused: annotations.contains_key(keys::BARE_METAL_HOST_PAUSED),

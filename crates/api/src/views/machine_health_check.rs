@@ -64,7 +64,7 @@ pub struct UnhealthyConditionView {
     pub kind: String,
     /// Condition status.
     pub status: String,
-    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`.
+    /// For how long, in Go's syntax. A NodeHealthCheck calls it `duration`; the schema of neither kind has both.
     #[serde(alias = "duration")]
     pub timeout: DurationText,
 }
@@ -193,7 +193,7 @@ impl MachineHealthCheck {
 
     /// What decisions about a Machine are based on; `Absent` when the check has nothing to do with it.
     pub fn facts_for(&self, machine: &Machine) -> Lookup<HealthCheck> {
-        let rules = health::heard(&self.name_any(), self.rules(), machine.labels());
+        let rules = health::rules_for(&self.name_any(), self.rules(), machine.labels());
         rules.map(|rules| self.facts_with(rules))
     }
 

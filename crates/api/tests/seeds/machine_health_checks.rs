@@ -146,7 +146,7 @@ fn examples_judge_after_300_seconds_and_10_minutes() {
         // 002:89 and 003:42: also where nothing is said.
         let without_node = |seconds| {
             said(&|target| {
-                target.node = NodeState::Unset;
+                target.node = Ok(NodeState::Unset);
                 let machine = target.machine();
                 (machine.created, machine.last_updated) = (ago(seconds), Some(ago(seconds)));
             })

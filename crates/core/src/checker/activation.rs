@@ -1,15 +1,22 @@
 //! Whether our health checker is active in place of the platform's.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::platform::Platform;
 use crate::facts::{Lookup, Obstacle};
 use crate::phase::Reason;
 
-/// What the administrator wants, `spec.healthChecker` of the RemediationPolicy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Where the platform's controller does not run.
+/// Where the daemon evaluates MachineHealthChecks (`machine.openshift.io`, `cluster.x-k8s.io`) with the
+/// strategy external-baremetal and without a template, as machine-api-operator does: it puts the trigger on
+/// unhealthy Machines and writes the status of the checks. Decided for each API by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HealthChecker {
+    /// While the platform's controller does not run: the Lease of its leader is absent or not renewed, or a
+    /// feature gate removes it. While nobody knows, nothing is evaluated.
+    #[default]
     Auto,
-    /// Whatever else runs.
+    /// Whether or not the platform's controller runs.
     Always,
     /// Nowhere.
     Never,
@@ -18,38 +25,23 @@ pub enum Wanted {
 /// Whether our health checker is active, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// It evaluates the checks, and writes triggers and status; the text says why it does.
+    /// It evaluates the checks, and writes triggers and status; why.
     Active(String),
-    /// The same, because the policy has it so, beside the platform's controller or where nobody knows whether that
-    /// runs: status, conditions of Machines and numbers are left to that one. The text says so.
+    /// The same, but the platform's controller runs or may run, so status and numbers are left to that one; why.
     Alongside(String),
     /// It writes nothing.
     Inactive(Obstacle),
 }
 
 impl Activation {
-    /// Whether it evaluates the checks.
-    pub fn is_in(&self) -> bool {
-        match self {
-            Self::Active(_) | Self::Alongside(_) => true,
-            Self::Inactive(_) => false,
-        }
+    /// Whether it evaluates the checks, alone or not.
+    pub fn is_active(&self) -> bool {
+        matches!(self, Self::Active(_) | Self::Alongside(_))
     }
 
     /// Whether it writes status, conditions of Machines and numbers, which only one may write.
     pub fn is_alone(&self) -> bool {
-        match self {
-            Self::Active(_) => true,
-            Self::Alongside(_) | Self::Inactive(_) => false,
-        }
-    }
-
-    /// The named reason.
-    pub fn reason(&self) -> Reason {
-        match self {
-            Self::Active(_) | Self::Alongside(_) => Reason::StandingIn,
-            Self::Inactive(obstacle) => obstacle.reason,
-        }
+        matches!(self, Self::Active(_))
     }
 }
 
@@ -61,40 +53,40 @@ impl Default for Activation {
     }
 }
 
-const ALWAYS: &str = "spec.healthChecker of the RemediationPolicy is Always";
-
-fn beside(why: &str) -> Activation {
-    Activation::Alongside(format!(
-        "{ALWAYS}; the status of health checks is left to the platform's controller: {why}"
-    ))
-}
-
 /// Decides. Without a policy nothing is wanted, and what is not known is not acted on.
-pub fn activation(wanted: &Lookup<Wanted>, platform: &Platform) -> Activation {
-    let aside = |reason, detail: &str| Activation::Inactive(Obstacle::new(reason, detail));
+pub fn activation(wanted: &Lookup<HealthChecker>, platform: &Platform) -> Activation {
+    let inactive = |reason, detail: &str| Activation::Inactive(Obstacle::new(reason, detail));
+    let always = "spec.healthChecker of the RemediationPolicy is Always";
+    let alongside = |why: &str| {
+        Activation::Alongside(format!(
+            "{always}; the status of health checks is left to the platform's controller: {why}"
+        ))
+    };
     match (wanted, platform) {
-        (Lookup::Absent, _) => aside(Reason::PolicyMissing, "there is no RemediationPolicy"),
-        (Lookup::Unreadable(detail), _) => aside(Reason::PolicyUnreadable, detail),
-        (Lookup::Present(Wanted::Never), _) => aside(
+        (Lookup::Absent, _) => inactive(Reason::PolicyMissing, "there is no RemediationPolicy"),
+        (Lookup::Unreadable(detail), _) => inactive(Reason::PolicyUnreadable, detail),
+        (Lookup::Present(HealthChecker::Never), _) => inactive(
             Reason::SwitchedOff,
             "spec.healthChecker of the RemediationPolicy is Never",
         ),
-        (Lookup::Present(Wanted::Always), Platform::DoesNotRun(_)) => Activation::Active(ALWAYS.to_owned()),
-        (Lookup::Present(Wanted::Always), Platform::Runs) => {
-            beside("the Lease of the leader of the platform's controller is renewed")
+        (Lookup::Present(HealthChecker::Always), Platform::DoesNotRun(_)) => {
+            Activation::Active(always.to_owned())
         }
-        (Lookup::Present(Wanted::Always), Platform::Unknown(why)) => beside(&format!(
+        (Lookup::Present(HealthChecker::Always), Platform::Runs) => {
+            alongside("the Lease of the leader of the platform's controller is renewed")
+        }
+        (Lookup::Present(HealthChecker::Always), Platform::Unknown(why)) => alongside(&format!(
             "whether the platform's controller runs is not known: {why}"
         )),
-        (Lookup::Present(Wanted::Auto), Platform::Runs) => aside(
+        (Lookup::Present(HealthChecker::Auto), Platform::Runs) => inactive(
             Reason::PlatformControllerRuns,
             "the platform's controller evaluates MachineHealthChecks: the Lease of its leader is renewed",
         ),
-        (Lookup::Present(Wanted::Auto), Platform::DoesNotRun(why)) => Activation::Active(format!(
+        (Lookup::Present(HealthChecker::Auto), Platform::DoesNotRun(why)) => Activation::Active(format!(
             "the platform's controller does not evaluate MachineHealthChecks: {why}"
         )),
-        (Lookup::Present(Wanted::Auto), Platform::Unknown(why)) => {
-            aside(Reason::PlatformControllerUnknown, why)
+        (Lookup::Present(HealthChecker::Auto), Platform::Unknown(why)) => {
+            inactive(Reason::PlatformControllerUnknown, why)
         }
     }
 }

@@ -15,19 +15,20 @@ pub enum Asks {
     ByTemplate,
 }
 
+impl Asks {
+    /// All ways.
+    pub const ALL: [Self; 2] = [Self::ByAnnotation, Self::ByTemplate];
+}
+
 /// Whether the NodeHealthCheck operator evaluates OpenShift's checks that have a template: it is there, as its kind
 /// shows, and the feature gate has removed the platform's controller; none where nobody knows.
+/// Source: medik8s/node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`.
 pub fn operator(switched_off: Option<bool>, node_health_checks: Option<bool>) -> Option<bool> {
     match (switched_off, node_health_checks) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
         (None, _) | (_, None) => None,
     }
-}
-
-impl Asks {
-    /// All ways.
-    pub const ALL: [Self; 2] = [Self::ByAnnotation, Self::ByTemplate];
 }
 
 /// Who evaluates a health check.
@@ -49,10 +50,7 @@ pub enum Evaluator {
     Unknown(Obstacle),
 }
 
-/// Says who evaluates a check of an API. `operator`: whether the NodeHealthCheck operator is there, and evaluates
-/// OpenShift's checks that have a template instead of the platform's controller, which a feature gate removed; none
-/// where nobody knows.
-/// Source: medik8s/node-healthcheck-operator `internal/controller/machinehealthcheck_controller.go`.
+/// Says who evaluates a check of an API. For `operator`, see [`operator`].
 pub fn evaluator(
     api: MachineApi,
     asks: Asks,

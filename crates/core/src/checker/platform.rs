@@ -2,20 +2,19 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The shortest time without a renewal after which a Lease counts as given up. machine-api-operator takes
-/// a Lease for 120 s and renews it several times in that time.
+use crate::facts::Lookup;
+
+/// The shortest time without a renewal after which a Lease counts as given up: machine-api-operator takes it for 120 s.
 /// Source: machine-api-operator `pkg/operator/sync.go`, `pkg/util/leaderelection.go`.
 const LEAST_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 
-/// So many times its own duration a Lease may go without a renewal: whoever restarts waits for the Lease
-/// of its predecessor to end.
+/// In its own durations: whoever restarts waits for the Lease of its predecessor to end.
 const DURATIONS: i32 = 3;
 
 /// The longest, whatever duration a Lease claims.
 const MOST_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
 
-/// What of a Lease changes when it is renewed or taken over. Its times are compared for change only, never
-/// with a clock.
+/// What of a Lease changes when it is renewed or taken over. Its times are compared for change only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
     /// `metadata.uid`.
@@ -37,34 +36,17 @@ impl LeaseRecord {
     }
 }
 
-/// The answer to one reading of the Lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeaseRead {
-    /// It does not exist.
-    Absent,
-    /// It is there.
-    Present(LeaseRecord),
-    /// Nobody knows; the text says why.
-    Unreadable(String),
-}
-
 /// What this process has seen of the Lease so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Sighting {
-    /// Nothing was read yet.
-    #[default]
-    Nothing,
-    /// It does not exist.
-    Absent,
-    /// It is there.
-    Watched(Watched),
-    /// The last reading failed; the text says why.
-    Unreadable(String, Option<Watched>),
+#[derive(Clone, Debug, Default)]
+pub struct LeaseHistory {
+    /// The answer to the last reading.
+    latest: Option<Lookup<LeaseRecord>>,
+    /// The Lease as it was read last, unless it was absent since.
+    watched: Option<Watched>,
 }
 
-/// A Lease that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watched {
+#[derive(Clone, Debug)]
+struct Watched {
     record: LeaseRecord,
     /// Since when it is seen without a change.
     since: Timestamp,
@@ -78,88 +60,67 @@ impl Watched {
     }
 }
 
-impl Sighting {
-    /// What one reading tells to somebody who will not read again: the clock of the Lease's holder is taken to
-    /// go right, unless it is ahead. Whoever reads again and again had better see for itself what changes.
-    #[must_use]
-    pub fn by_its_own_time(read: LeaseRead, now: Timestamp) -> Self {
-        match read {
-            LeaseRead::Absent => Self::Absent,
-            LeaseRead::Unreadable(why) => Self::Unreadable(why, None),
-            LeaseRead::Present(record) => {
-                let renewed = record.renewed.filter(|renewed| *renewed <= ahead(now));
-                Self::Watched(Watched {
-                    record,
-                    since: renewed.unwrap_or(now),
-                    renewed: renewed.is_some(),
-                })
+impl LeaseHistory {
+    /// For somebody who reads only once: the clock of the Lease's holder is taken to go right, unless it is ahead.
+    pub fn by_its_own_time(read: Lookup<LeaseRecord>, now: Timestamp) -> Self {
+        // How far the clock of another may be ahead.
+        let ahead = now.saturating_add(LEAST_PATIENCE).unwrap_or(now);
+        let watched = read.present().map(|record| {
+            let renewed = record.renewed.filter(|renewed| *renewed <= ahead);
+            Watched {
+                record: record.clone(),
+                since: renewed.unwrap_or(now),
+                renewed: renewed.is_some(),
             }
+        });
+        Self {
+            latest: Some(read),
+            watched,
         }
     }
 
     /// When a Lease that is there was last seen to be renewed, or first seen.
     pub fn since(&self) -> Option<Timestamp> {
-        match self {
-            Self::Watched(watched) | Self::Unreadable(_, Some(watched)) => Some(watched.since),
-            Self::Nothing | Self::Absent | Self::Unreadable(_, None) => None,
-        }
+        self.watched.as_ref().map(|watched| watched.since)
     }
 
-    /// What is known after one more reading at `now`.
-    #[must_use]
-    pub fn after(self, read: LeaseRead, now: Timestamp) -> Self {
-        let before = match self {
-            Self::Nothing | Self::Absent => None,
-            Self::Watched(watched) | Self::Unreadable(_, Some(watched)) => Some(watched),
-            Self::Unreadable(_, None) => None,
-        };
-        match (read, before) {
-            (LeaseRead::Absent, _) => Self::Absent,
+    /// Notes one more reading, at `now`.
+    pub fn note(&mut self, read: Lookup<LeaseRecord>, now: Timestamp) {
+        match &read {
+            Lookup::Absent => self.watched = None,
             // While nobody can read it, its holder may not have been able to renew it either.
-            (LeaseRead::Unreadable(why), before) => {
-                let begun_anew = |watched: Watched| {
-                    let since = if watched.is_given_up(now) {
-                        watched.since
-                    } else {
-                        now
-                    };
-                    Watched { since, ..watched }
-                };
-                let before = before.map(begun_anew);
-                Self::Unreadable(why, before)
+            Lookup::Unreadable(_) => {
+                if self
+                    .watched
+                    .as_ref()
+                    .is_some_and(|watched| !watched.is_given_up(now))
+                {
+                    self.count_from(now);
+                }
             }
-            (LeaseRead::Present(record), Some(watched)) if record == watched.record => Self::Watched(watched),
-            (LeaseRead::Present(record), before) => Self::Watched(Watched {
-                record,
-                since: now,
-                renewed: before.is_some(),
-            }),
+            Lookup::Present(record) => {
+                if self
+                    .watched
+                    .as_ref()
+                    .is_none_or(|watched| watched.record != *record)
+                {
+                    self.watched = Some(Watched {
+                        record: record.clone(),
+                        since: now,
+                        renewed: self.watched.is_some(),
+                    });
+                }
+            }
         }
+        self.latest = Some(read);
     }
 
     /// Begins to count anew: time has jumped, so that nothing tells for how long the Lease stood still.
-    #[must_use]
-    pub fn counted_from(self, now: Timestamp) -> Self {
-        match self {
-            Self::Watched(watched) => Self::Watched(Watched {
-                since: now,
-                ..watched
-            }),
-            Self::Unreadable(why, Some(watched)) => Self::Unreadable(
-                why,
-                Some(Watched {
-                    since: now,
-                    ..watched
-                }),
-            ),
-            Self::Nothing | Self::Absent | Self::Unreadable(_, None) => self,
+    pub fn count_from(&mut self, now: Timestamp) {
+        if let Some(watched) = &mut self.watched {
+            watched.since = now;
         }
     }
-}
-
-/// How far the clock of another may be ahead.
-fn ahead(now: Timestamp) -> Timestamp {
-    now.saturating_add(LEAST_PATIENCE).unwrap_or(now)
 }
 
 /// Whether the platform's controller runs.
@@ -175,29 +136,28 @@ pub enum Platform {
 
 /// Says whether the platform's controller runs. `switched_off`: the feature gate that removes it is known
 /// to be on. Only a Lease that is renewed contradicts that gate, as while it is being rolled out.
-pub fn platform(seen: &Sighting, switched_off: bool, now: Timestamp) -> Platform {
-    let gate = || {
-        Platform::DoesNotRun(
-            "the feature gate MachineAPIOperatorDisableMachineHealthCheckController is on".to_owned(),
-        )
+pub fn platform(seen: &LeaseHistory, switched_off: bool, now: Timestamp) -> Platform {
+    let why_unknown = match (&seen.latest, &seen.watched) {
+        (Some(Lookup::Absent), _) => {
+            return Platform::DoesNotRun("there is no Lease of its leader".to_owned());
+        }
+        (Some(Lookup::Present(_)), Some(watched)) => {
+            let patience = watched.record.patience();
+            if watched.is_given_up(now) {
+                let why = format!("the Lease of its leader was not renewed for {patience:#}");
+                return Platform::DoesNotRun(why);
+            }
+            if watched.renewed {
+                return Platform::Runs;
+            }
+            format!("the Lease of its leader is there; whether it is renewed shows within {patience:#}")
+        }
+        (Some(Lookup::Unreadable(why)), _) => why.clone(),
+        (None, _) | (Some(Lookup::Present(_)), None) => "the Lease of its leader was not read yet".to_owned(),
     };
-    match seen {
-        Sighting::Absent => Platform::DoesNotRun("there is no Lease of its leader".to_owned()),
-        Sighting::Watched(watched) if watched.is_given_up(now) => {
-            let patience = watched.record.patience();
-            Platform::DoesNotRun(format!(
-                "the Lease of its leader was not renewed for {patience:#}"
-            ))
-        }
-        Sighting::Watched(Watched { renewed: true, .. }) => Platform::Runs,
-        Sighting::Nothing | Sighting::Watched(_) | Sighting::Unreadable(..) if switched_off => gate(),
-        Sighting::Watched(watched) => {
-            let patience = watched.record.patience();
-            Platform::Unknown(format!(
-                "the Lease of its leader is there; whether it is renewed shows within {patience:#}"
-            ))
-        }
-        Sighting::Nothing => Platform::Unknown("the Lease of its leader was not read yet".to_owned()),
-        Sighting::Unreadable(why, _) => Platform::Unknown(why.clone()),
+    if switched_off {
+        let gate = "the feature gate MachineAPIOperatorDisableMachineHealthCheckController is on";
+        return Platform::DoesNotRun(gate.to_owned());
     }
+    Platform::Unknown(why_unknown)
 }

@@ -1,7 +1,7 @@
 //! What about a Machine itself forbids to power-cycle its host.
 
 use super::{Candidate, Ineligible, Rule};
-use crate::facts::{Lookup, Machine, Node, Obstacle};
+use crate::facts::{Lookup, Machine, Node};
 use crate::phase::Reason;
 
 /// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
@@ -11,28 +11,22 @@ const PROVISIONED: [&str; 2] = ["Provisioned", "Running"];
 
 /// The Machine that is meant; none where the request names a Node and that Node has none.
 pub(super) fn meant<'a>(candidate: &Candidate<'a>) -> Result<Option<&'a Machine>, Ineligible> {
-    let request = &candidate.request;
-    let machine = match &candidate.machine {
-        Lookup::Present(machine) => *machine,
-        Lookup::Absent if request.node.is_some() && request.machine_uid.is_none() => return Ok(None),
-        Lookup::Absent => {
-            let obstacle = Obstacle::new(Reason::MachineNotFound, "the Machine does not exist");
-            let rule = match request.machine_uid {
-                Some(_) => Rule::SameMachine,
-                None => Rule::MachineKnown,
-            };
-            return Err(rule.broken(obstacle));
+    let (uid, node) = (candidate.machine_uid, candidate.named_node);
+    match (&candidate.machine, uid) {
+        (Lookup::Present(machine), Some(uid)) if uid != machine.uid => {
+            let detail = format!("Machine {} has UID {} now", machine.name, machine.uid);
+            Err(Rule::SameMachine.because(Reason::MachineReplaced, detail))
         }
-        Lookup::Unreadable(detail) => {
-            let obstacle = Obstacle::new(Reason::MachineUnreadable, detail.clone());
-            return Err(Rule::MachineKnown.broken(obstacle));
+        (Lookup::Present(machine), _) => Ok(Some(machine)),
+        (Lookup::Absent, None) if node.is_some() => Ok(None),
+        (Lookup::Absent, uid) => {
+            let rule = uid.map_or(Rule::MachineKnown, |_| Rule::SameMachine);
+            Err(rule.because(Reason::MachineNotFound, "the Machine does not exist"))
         }
-    };
-    if request.machine_uid.is_some_and(|uid| uid != machine.uid) {
-        let detail = format!("Machine {} has UID {} now", machine.name, machine.uid);
-        return Err(Rule::SameMachine.broken(Obstacle::new(Reason::MachineReplaced, detail)));
+        (Lookup::Unreadable(detail), _) => {
+            Err(Rule::MachineKnown.because(Reason::MachineUnreadable, detail.clone()))
+        }
     }
-    Ok(Some(machine))
 }
 
 /// Everything that a Machine says against it, whatever becomes of its Node. machine-api-operator marks Machines in
@@ -43,26 +37,26 @@ pub(super) fn obstacles(machine: &Machine) -> impl Iterator<Item = Ineligible> {
     let name = &machine.name;
     let deleting = machine.state.deleting.then(|| {
         let detail = format!("Machine {name} is being deleted");
-        Rule::MachineStays.broken(Obstacle::new(Reason::MachineDeleting, detail))
+        Rule::MachineStays.because(Reason::MachineDeleting, detail)
     });
     let failed = machine.state.failed.then(|| {
         let detail = format!("Machine {name} is in phase Failed");
-        Rule::MachineIsOurs.broken(Obstacle::new(Reason::MachineFailed, detail))
+        Rule::MachineIsOurs.because(Reason::MachineFailed, detail)
     });
     let elsewhere = machine.authoritative_elsewhere.as_ref().map(|api| {
         let detail = format!("status.authoritativeAPI of Machine {name} is {api}");
-        Rule::MachineIsOurs.broken(Obstacle::new(Reason::MachineNotAuthoritative, detail))
+        Rule::MachineIsOurs.because(Reason::MachineNotAuthoritative, detail)
     });
     let foreign = machine.foreign_mark.as_ref().map(|mark| {
         let detail = format!("Machine {name} carries {mark}");
-        Rule::MachineIsOurs.broken(Obstacle::new(Reason::AnotherRemediatorActive, detail))
+        Rule::MachineIsOurs.because(Reason::AnotherRemediatorActive, detail)
     });
     let role = machine
         .control_plane
-        .then(|| control_plane(&format!("Machine {name}")));
+        .then(|| control_plane(&format!("Machine {name} has the control-plane role")));
     let paused = machine.pause.as_ref().map(|pause| {
         let detail = format!("Machine {name} {pause}");
-        Rule::NotPaused.broken(Obstacle::new(Reason::MachinePaused, detail))
+        Rule::NotPaused.because(Reason::MachinePaused, detail)
     });
     [deleting, failed, elsewhere, foreign, role, paused]
         .into_iter()
@@ -72,12 +66,12 @@ pub(super) fn obstacles(machine: &Machine) -> impl Iterator<Item = Ineligible> {
 /// A Node of the control plane, whatever its Machine says.
 pub(super) fn control_plane_node(node: &Node) -> Option<Ineligible> {
     node.control_plane
-        .then(|| control_plane(&format!("Node {}", node.name)))
+        .then(|| control_plane(&format!("Node {} has the control-plane role", node.name)))
 }
 
 fn control_plane(what: &str) -> Ineligible {
-    let detail = format!("{what} has the control-plane role, and quorum is not judged yet");
-    Rule::ControlPlane.broken(Obstacle::new(Reason::ControlPlaneRefused, detail))
+    let detail = format!("{what}, and quorum is not judged yet");
+    Rule::ControlPlane.because(Reason::ControlPlaneRefused, detail)
 }
 
 /// A Machine of the control plane that does not say so itself: there is no Node whose role would, but its owner
@@ -85,24 +79,18 @@ fn control_plane(what: &str) -> Ineligible {
 pub(super) fn owned_by_control_plane(machine: &Machine) -> Option<Ineligible> {
     let owner = machine.controller_owner.as_ref()?;
     let kind = owner.split('/').next().unwrap_or_default();
-    let detail = format!(
-        "Machine {} is owned by {owner}, and quorum is not judged yet",
-        machine.name
-    );
-    let refused = Obstacle::new(Reason::ControlPlaneRefused, detail);
     kind.contains("ControlPlane")
-        .then(|| Rule::ControlPlane.broken(refused))
+        .then(|| control_plane(&format!("Machine {} is owned by {owner}", machine.name)))
 }
 
 /// What keeps a host from being power-cycled that may be being provisioned.
 pub(super) fn not_provisioned(machine: &Machine) -> Option<Ineligible> {
-    let phase = machine.phase.as_deref();
-    let detail = match phase {
+    let detail = match machine.phase.as_deref() {
         Some(phase) if PROVISIONED.contains(&phase) => return None,
         Some(phase) => format!("Machine {} is in phase {phase}", machine.name),
         None => format!("Machine {} has no status.phase", machine.name),
     };
-    Some(Rule::Provisioned.broken(Obstacle::new(Reason::MachineNotProvisioned, detail)))
+    Some(Rule::Provisioned.because(Reason::MachineNotProvisioned, detail))
 }
 
 /// Who else answers the trigger annotation of a Machine: two actors on one trigger fight.
@@ -110,5 +98,5 @@ pub(super) fn not_provisioned(machine: &Machine) -> Option<Ineligible> {
 pub(super) fn trigger_of_another(machine: &Machine) -> Option<Ineligible> {
     let other = machine.trigger_answered_by.as_ref()?;
     let detail = format!("{other} answers the trigger of Machine {}", machine.name);
-    Some(Rule::TriggerIsOurs.broken(Obstacle::new(Reason::AnotherRemediatorActive, detail)))
+    Some(Rule::TriggerIsOurs.because(Reason::AnotherRemediatorActive, detail))
 }

@@ -1,26 +1,28 @@
 //! May this host be power-cycled? Every rule about that is here, once, in one order.
 //!
 //! Everybody who has to know asks [`examine`]: the steps of a remediation, the live check before a power-off, the
-//! intake of triggers, our health checker, and `plan`. They differ in what they know ([`Input`]) and in what they
+//! intake of triggers, our health checker, and `plan`. They differ in what they know ([`Candidate`]) and in what they
 //! do about an obstacle ([`Obstacles::against_a_new_trigger`], [`Obstacles::against_taking_up`]), and in no rule.
 //! Who goes first among those that may be power-cycled is decided by [`super::admission`].
 
-mod asked;
-mod belonging;
 mod machine;
+mod node_match;
 mod obstacles;
 mod repeats;
+mod request;
 #[cfg(test)]
 mod tests;
 mod without_node;
 
-pub use asked::policy;
-pub use belonging::{contradiction, node_of_machine};
+pub(crate) use node_match::contradiction;
 pub use obstacles::{Ineligible, Obstacles, Rule};
-pub use without_node::{node_of_host_objection, stated_uuid};
+pub use request::policy;
+pub(crate) use without_node::{node_of_host_objection, stated_uuid};
 
 use jiff::{SignedDuration, Timestamp};
 
+use self::node_match::node_of_machine;
+use crate::after;
 use crate::facts::{Facts, Host, Lookup, Machine, Node, Objects, Obstacle, Origin, Policy};
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
@@ -29,37 +31,6 @@ use crate::phase::Reason;
 
 /// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
 const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
-
-/// Something that an asker may have looked up. What was not looked up stops nothing: whoever acts in the end has
-/// looked up everything.
-#[derive(Debug)]
-pub enum Input<'a, T: ?Sized> {
-    /// This asker does not know it yet, or need not.
-    NotGiven,
-    /// It is known.
-    Given(&'a T),
-}
-
-impl<T: ?Sized> Clone for Input<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: ?Sized> Copy for Input<'_, T> {}
-
-/// Who asks for a power cycle, and whether they still do.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// How the remediation came to be.
-    pub origin: Origin,
-    /// Whether it is still asked for.
-    pub signal: Signal,
-    /// The UID that the Machine must have, when it was asked for a certain one.
-    pub machine_uid: Option<&'a str>,
-    /// The Node that is named, where one is.
-    pub node: Option<&'a str>,
-}
 
 /// Whether a power cycle is still asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +46,22 @@ pub enum Signal {
     Stopped,
 }
 
-/// A host that is to be power-cycled, and what is known around it.
+/// A host that is to be power-cycled, and what is known around it. What is `None` was not looked up, and stops
+/// nothing: whoever acts in the end has looked up everything.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
-    /// Who asks.
-    pub request: Request<'a>,
+    /// How the remediation came to be.
+    pub origin: Origin,
+    /// Whether it is still asked for.
+    pub signal: Signal,
+    /// The UID that the Machine must have, when it was asked for a certain one.
+    pub machine_uid: Option<&'a str>,
+    /// The Node that the request names, where it names one.
+    pub named_node: Option<&'a str>,
     /// Whether an attempt was begun on a Node that was there.
     pub begun_with_node: bool,
     /// The administrator's limits.
-    pub policy: Input<'a, Lookup<Policy>>,
+    pub policy: Option<&'a Lookup<Policy>>,
     /// The Machine.
     pub machine: Lookup<&'a Machine>,
     /// Its Node.
@@ -91,15 +69,15 @@ pub struct Candidate<'a> {
     /// Why the cluster of the Node cannot be asked, where it cannot.
     pub node_cluster: Option<&'a Obstacle>,
     /// What decides about the Machines of its Cluster.
-    pub cluster: Input<'a, Lookup<ClusterState>>,
+    pub cluster: Option<&'a Lookup<ClusterState>>,
     /// The health checks that select the Machine, or those that made the request.
     pub health_checks: &'a [Lookup<HealthCheck>],
     /// The host, where the Machine has no Node that would tell which it is.
-    pub host: Input<'a, Result<Host, Obstacle>>,
+    pub host: Option<&'a Result<Host, Obstacle>>,
     /// The Node that has the system UUID of the host, where the Machine has no Node.
-    pub node_of_host: Input<'a, Lookup<Node>>,
+    pub node_of_host: Option<&'a Lookup<Node>>,
     /// When the host was power-cycled before.
-    pub power_cycles: Input<'a, [Timestamp]>,
+    pub power_cycles: Option<&'a [Timestamp]>,
 }
 
 impl<'a> Candidate<'a> {
@@ -110,22 +88,20 @@ impl<'a> Candidate<'a> {
         health_checks: &'a [Lookup<HealthCheck>],
     ) -> Self {
         Self {
-            request: Request {
-                origin: Origin::Annotation,
-                signal: Signal::Stands,
-                machine_uid: None,
-                node: None,
-            },
+            origin: Origin::Annotation,
+            signal: Signal::Stands,
+            machine_uid: None,
+            named_node: None,
             begun_with_node: false,
-            policy: Input::NotGiven,
+            policy: None,
             machine,
             node,
             node_cluster: None,
-            cluster: Input::NotGiven,
+            cluster: None,
             health_checks,
-            host: Input::NotGiven,
-            node_of_host: Input::NotGiven,
-            power_cycles: Input::NotGiven,
+            host: None,
+            node_of_host: None,
+            power_cycles: None,
         }
     }
 
@@ -139,28 +115,26 @@ impl<'a> Candidate<'a> {
             Origin::Request => Signal::Stands,
         };
         Self {
-            request: Request {
-                origin: facts.origin,
-                signal,
-                machine_uid: facts.expected_machine_uid.as_deref(),
-                node: facts.named_node.as_deref(),
-            },
+            origin: facts.origin,
+            signal,
+            machine_uid: facts.expected_machine_uid.as_deref(),
+            named_node: facts.named_node.as_deref(),
             begun_with_node: journal.begun().is_some_and(|subject| !subject.had_no_node()),
-            policy: Input::Given(&objects.policy),
+            policy: Some(&objects.policy),
             machine: objects.machine.as_ref(),
             node: &objects.node,
             node_cluster: objects.node_cluster.as_ref(),
-            cluster: Input::Given(&objects.cluster),
+            cluster: Some(&objects.cluster),
             health_checks: &objects.health_checks,
             // Of what has ended no host is resolved, and its escalation needs none.
-            host: Input::NotGiven,
-            node_of_host: Input::Given(&objects.node_of_host),
-            power_cycles: Input::NotGiven,
+            host: None,
+            node_of_host: Some(&objects.node_of_host),
+            power_cycles: None,
         }
     }
 }
 
-/// A host that nothing forbids to power-cycle, and why it is to be.
+/// A host that nothing forbids to power-cycle, and why it is to be, for the message.
 #[derive(Clone, Debug)]
 pub enum Eligible<'a> {
     /// Its Node is unhealthy.
@@ -169,7 +143,7 @@ pub enum Eligible<'a> {
         machine: Option<&'a Machine>,
         /// The Node.
         node: &'a Node,
-        /// Why, for the message.
+        /// Why.
         cause: String,
         /// Whether silence is the only cause.
         silence_only: bool,
@@ -180,30 +154,27 @@ pub enum Eligible<'a> {
         machine: &'a Machine,
         /// Why there is none.
         why: NoNode,
-        /// For the message.
+        /// Why that is too long.
         cause: String,
     },
 }
 
-/// Examines whether a host may be power-cycled.
-///
-/// # Errors
-/// Everything that forbids it, in the order of [`Rule`]. Where the Machine cannot be told, nothing further can.
+/// Examines whether a host may be power-cycled; the error is everything that forbids it, in the order of [`Rule`]. Where
+/// the Machine cannot be told, nothing further can.
 pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible<'a>, Obstacles> {
-    let mut found: Vec<Ineligible> = asked::signal_is_gone(candidate).into_iter().collect();
+    let mut found: Vec<Ineligible> = request::signal_is_gone(candidate).into_iter().collect();
     let machine = match machine::meant(candidate) {
         Ok(machine) => machine,
         Err(why) => return Err(Obstacles::of(why, found)),
     };
     found.extend(machine.into_iter().flat_map(machine::obstacles));
-    found.extend(asked::forbidden_by_policy(candidate));
-    if let (Input::Given(cycles), Some(machine)) = (candidate.power_cycles, machine) {
+    let forbidden = candidate.policy.and_then(|seen| policy(seen).err());
+    found.extend(forbidden.map(|obstacle| Rule::PolicyAllows.broken(obstacle)));
+    if let (Some(cycles), Some(machine)) = (candidate.power_cycles, machine) {
         found.extend(repeats::too_soon(&machine.name, cycles, now));
     }
-    if let Some(node) = candidate.node.present() {
-        found.extend(machine::control_plane_node(node));
-    }
-    let node = belonging::node_of_machine(machine, candidate.request.node, candidate.node);
+    found.extend(candidate.node.present().and_then(machine::control_plane_node));
+    let node = node_of_machine(machine, candidate.named_node, candidate.node);
     let eligible = match (node, without_node::absence(candidate)) {
         (Ok(node), _) => with_node(candidate, (machine, node), now),
         (Err(_), Some((machine, why))) => {
@@ -211,8 +182,8 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
             without_node::missed(candidate, (machine, why), now)
         }
         (Err(obstacle), None) => {
-            found.extend(asked::asking_without_node(candidate, machine).err());
-            Err(Rule::NodeBelongs.broken(belonging::or_its_cluster(candidate, obstacle)))
+            found.extend(request::asking_without_node(candidate, machine).err());
+            Err(Rule::NodeBelongs.broken(node_match::or_its_cluster(candidate, obstacle)))
         }
     };
     match (eligible, found.pop()) {
@@ -225,24 +196,21 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     }
 }
 
-/// Whether the Node is unhealthy by those who ask.
 fn with_node<'a>(
     candidate: &Candidate<'a>,
     (machine, node): (Option<&'a Machine>, &'a Node),
     now: Timestamp,
 ) -> Result<Eligible<'a>, Ineligible> {
-    match asked::health(candidate, machine, node, now)? {
+    let name = &node.name;
+    match request::health(candidate, machine, node, now)? {
         Health::Healthy => {
-            let detail = format!("Node {} is healthy", node.name);
-            Err(Rule::Unhealthy.broken(Obstacle::new(Reason::Recovered, detail)))
+            let detail = format!("Node {name} is healthy");
+            Err(Rule::Unhealthy.because(Reason::Recovered, detail))
         }
         Health::Grace { until } => {
-            let detail = format!(
-                "Node {} has been unhealthy for less than its health check asks",
-                node.name
-            );
-            let obstacle = Obstacle::new(Reason::WithinGracePeriod, detail);
-            Err(Rule::UnhealthyForLong.broken_until(obstacle, after(until, PAST_GRACE)))
+            let detail = format!("Node {name} has been unhealthy for less than its health check asks");
+            let refused = Rule::UnhealthyForLong.because(Reason::WithinGracePeriod, detail);
+            Err(refused.until(after(until, PAST_GRACE)))
         }
         Health::Unhealthy { cause, silence_only } => Ok(Eligible::Unhealthy {
             machine,
@@ -251,9 +219,4 @@ fn with_node<'a>(
             silence_only,
         }),
     }
-}
-
-/// A time and a pause; far in the future when that cannot be told.
-fn after(start: Timestamp, pause: SignedDuration) -> Timestamp {
-    start.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 
 use crate::facts::Obstacle;
+use crate::phase::Reason;
 
-/// The rules of eligibility, in the order in which what they find is told. What ends a remediation comes before what
-/// holds it up: a signal that is gone, a Node that is healthy.
+/// The rules of eligibility, in the order in which what they find is told: what ends a remediation comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// It is still asked for.
     Requested,
-    /// The Machine that was meant is there, and is the same.
+    /// The Machine that was meant is there.
     SameMachine,
     /// The Machine can be read.
     MachineKnown,
@@ -57,24 +57,13 @@ impl Rule {
         }
     }
 
-    pub(super) fn broken_until(self, obstacle: Obstacle, until: Timestamp) -> Ineligible {
-        Ineligible {
-            until: Some(until),
-            ..self.broken(obstacle)
-        }
+    pub(super) fn because(self, reason: Reason, detail: impl Into<String>) -> Ineligible {
+        self.broken(Obstacle::new(reason, detail))
     }
 
     /// Whether a remediation that breaks it ends, because its signal is gone for good.
-    pub fn ends(self) -> bool {
+    pub(crate) fn ends(self) -> bool {
         matches!(self, Self::Requested | Self::SameMachine | Self::MachineStays)
-    }
-
-    /// Whether it is about who asks, and whether they may.
-    pub fn is_about_asking(self) -> bool {
-        matches!(
-            self,
-            Self::PolicyAllows | Self::NotPaused | Self::TriggerIsOurs | Self::HealthCheckAsks
-        )
     }
 }
 
@@ -89,6 +78,15 @@ pub struct Ineligible {
     pub until: Option<Timestamp>,
 }
 
+impl Ineligible {
+    pub(super) fn until(self, until: impl Into<Option<Timestamp>>) -> Self {
+        Self {
+            until: until.into(),
+            ..self
+        }
+    }
+}
+
 /// Everything that forbids it; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacles {
@@ -97,20 +95,16 @@ pub struct Obstacles {
 }
 
 impl Obstacles {
-    pub(super) fn of(one: Ineligible, mut others: Vec<Ineligible>) -> Self {
-        let earlier = others
-            .iter()
-            .enumerate()
-            .filter(|(_, other)| other.rule < one.rule);
-        let first = earlier
-            .min_by_key(|(_, other)| other.rule)
-            .map(|(index, _)| index);
-        let first = match first.and_then(|index| others.get_mut(index)) {
-            None => one,
-            Some(place) => std::mem::replace(place, one),
-        };
-        others.sort_by_key(|other| other.rule);
-        Self { first, others }
+    pub(super) fn of(one: Ineligible, others: Vec<Ineligible>) -> Self {
+        let mut obstacles = Self { first: one, others };
+        obstacles.others.sort_by_key(|other| other.rule);
+        if let Some(earlier) = obstacles.others.first_mut()
+            && earlier.rule < obstacles.first.rule
+        {
+            std::mem::swap(earlier, &mut obstacles.first);
+            obstacles.others.sort_by_key(|other| other.rule);
+        }
+        obstacles
     }
 
     /// The first, which is told.
@@ -118,8 +112,7 @@ impl Obstacles {
         &self.first
     }
 
-    /// The first, which is told.
-    pub fn into_first(self) -> Ineligible {
+    pub(crate) fn into_first(self) -> Ineligible {
         self.first
     }
 
@@ -132,9 +125,14 @@ impl Obstacles {
         self.iter().find(|one| is_meant(one.rule))
     }
 
-    /// The first of who asks, and whether they may.
-    pub fn against_asking(&self) -> Option<&Ineligible> {
-        self.find(Rule::is_about_asking)
+    /// The first that is about who asks, and whether they may.
+    pub(crate) fn against_asking(&self) -> Option<&Ineligible> {
+        self.find(|rule| {
+            matches!(
+                rule,
+                Rule::PolicyAllows | Rule::NotPaused | Rule::TriggerIsOurs | Rule::HealthCheckAsks
+            )
+        })
     }
 
     /// What makes a trigger be refused, so that our health checker does not put it there. For the rest a remediation
@@ -165,7 +163,7 @@ impl Obstacles {
 
     /// Why a trigger that is there does not become a remediation. One for a Node that is well powers nothing, and
     /// takes the trigger off, unless somebody else decides about the Machine. For the rest a remediation waits.
-    pub fn against_taking_up(&self) -> Option<&Ineligible> {
+    pub(crate) fn against_taking_up(&self) -> Option<&Ineligible> {
         let always = self.find(|rule| {
             matches!(
                 rule,
@@ -177,25 +175,24 @@ impl Obstacles {
                     | Rule::TriggerIsOurs
             )
         });
-        let unless_well = || {
-            self.find(|rule| {
-                matches!(
-                    rule,
-                    Rule::ControlPlane | Rule::HealthCheckAsks | Rule::Provisioned | Rule::NotTooOften
-                )
-            })
-        };
-        always.or_else(|| if self.is_well() { None } else { unless_well() })
+        if always.is_some() || self.is_well() {
+            return always;
+        }
+        self.find(|rule| {
+            matches!(
+                rule,
+                Rule::ControlPlane | Rule::HealthCheckAsks | Rule::Provisioned | Rule::NotTooOften
+            )
+        })
     }
 
     /// Whether the Node is healthy, by those who ask.
-    pub fn is_well(&self) -> bool {
+    fn is_well(&self) -> bool {
         self.find(|rule| rule == Rule::Unhealthy).is_some()
     }
 
-    /// Whether the trigger of a Machine is there for nothing: its Node is well, and nobody else answers it or decides
-    /// about the Machine.
-    pub fn is_needless(&self) -> bool {
+    /// Whether a trigger is there for nothing: the Node is well, and nobody else answers it or decides about the Machine.
+    pub(crate) fn is_needless(&self) -> bool {
         let is_of_others = |rule| {
             matches!(
                 rule,

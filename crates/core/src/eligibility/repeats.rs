@@ -3,9 +3,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Ineligible, Rule, after};
-use crate::facts::Obstacle;
+use super::{Ineligible, Rule};
 use crate::phase::Reason;
+use crate::{after, doubling};
 
 /// Pause after the first power cycle; each further one within [`WINDOW`] doubles it.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
@@ -16,28 +16,25 @@ const WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Power cycles of one host within [`WINDOW`].
 const MOST: usize = 3;
 
-/// What forbids another power cycle now, and the first instant at which it does not any more.
-///
-/// Only remediations that still exist count: who deletes them lifts this.
+/// What forbids another power cycle now, and until when. Only remediations that still exist count: who deletes them
+/// lifts this.
 pub(super) fn too_soon(machine: &str, power_cycles: &[Timestamp], now: Timestamp) -> Option<Ineligible> {
     let counted = |ended: &Timestamp| after(*ended, WINDOW) > now;
     let mut ended: Vec<Timestamp> = power_cycles.iter().copied().filter(counted).collect();
     ended.sort_unstable_by(|one, other| other.cmp(one));
     let newest = ended.first()?;
+    let number = u32::try_from(ended.len()).unwrap_or(u32::MAX);
     let (reason, until) = match ended.get(MOST.saturating_sub(1)) {
         Some(first_of_most) => (Reason::TooManyPowerCycles, after(*first_of_most, WINDOW)),
-        None => (Reason::PowerCycledRecently, after(*newest, pause(ended.len()))),
+        None => (
+            Reason::PowerCycledRecently,
+            after(*newest, doubling(FIRST_PAUSE, number, WINDOW)),
+        ),
     };
     let times = if ended.len() == 1 { "once" } else { "repeatedly" };
     let detail = format!(
         "the host of Machine {machine} was power-cycled {times} within 24 h, last until {newest}; \
          not before {until} again"
     );
-    (until > now).then(|| Rule::NotTooOften.broken_until(Obstacle::new(reason, detail), until))
-}
-
-fn pause(power_cycles: usize) -> SignedDuration {
-    let doublings = u32::try_from(power_cycles.saturating_sub(1)).unwrap_or(u32::MAX);
-    let factor = 2_i32.checked_pow(doublings).unwrap_or(i32::MAX);
-    FIRST_PAUSE.checked_mul(factor).unwrap_or(WINDOW).min(WINDOW)
+    (until > now).then(|| Rule::NotTooOften.because(reason, detail).until(until))
 }

@@ -82,22 +82,20 @@ impl Known {
 
     fn examined(&self) -> Result<Eligible<'_>, Obstacles> {
         let candidate = Candidate {
-            request: Request {
-                origin: self.origin,
-                signal: self.signal,
-                machine_uid: self.machine_uid.as_deref(),
-                node: None,
-            },
+            origin: self.origin,
+            signal: self.signal,
+            machine_uid: self.machine_uid.as_deref(),
+            named_node: None,
             begun_with_node: false,
-            policy: Input::Given(&self.policy),
+            policy: Some(&self.policy),
             machine: self.machine.as_ref(),
             node: &self.node,
             node_cluster: self.node_cluster.as_ref(),
-            cluster: Input::Given(&Lookup::Absent),
+            cluster: Some(&Lookup::Absent),
             health_checks: &self.health_checks,
-            host: Input::Given(&self.host),
-            node_of_host: Input::Given(&self.node_of_host),
-            power_cycles: Input::Given(&self.power_cycles),
+            host: Some(&self.host),
+            node_of_host: Some(&self.node_of_host),
+            power_cycles: Some(&self.power_cycles),
         };
         examine(&candidate, at(0))
     }

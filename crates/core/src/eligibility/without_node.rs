@@ -4,10 +4,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::machine::{not_provisioned, owned_by_control_plane};
-use super::{Candidate, Eligible, Ineligible, Input, Rule, after, asked};
+use super::{Candidate, Eligible, Ineligible, Rule, request};
+use crate::after;
 use crate::facts::{Host, Lookup, Machine, Node, Obstacle, Origin};
+use crate::health;
 use crate::health::target::NodeState;
-use crate::health::{self, WithoutNode};
 use crate::identity::SystemUuid;
 use crate::journal::NoNode;
 use crate::phase::Reason;
@@ -15,23 +16,18 @@ use crate::phase::Reason;
 /// The verdict of a health check changes strictly after its time.
 const PAST: SignedDuration = SignedDuration::from_millis(100);
 
-/// The Machine that has no Node. Where a request names a Node, or an attempt was begun on one that was there,
-/// nothing goes on without it.
+/// The Machine that has no Node. What names one, or was begun on one that was there, does not go on without it.
 pub(super) fn absence<'a>(candidate: &Candidate<'a>) -> Option<(&'a Machine, NoNode)> {
-    if candidate.begun_with_node || candidate.request.node.is_some() || candidate.node_cluster.is_some() {
+    if candidate.begun_with_node || candidate.named_node.is_some() || candidate.node_cluster.is_some() {
         return None;
     }
     let machine = candidate.machine.present()?;
-    Some((machine, why(machine, candidate.node)?))
-}
-
-/// Why a Machine has no Node, if it has none.
-fn why(machine: &Machine, seen: &Lookup<Node>) -> Option<NoNode> {
-    match (seen, &machine.node_name) {
-        (Lookup::Absent, None) => Some(NoNode::NeverJoined),
-        (Lookup::Absent, Some(name)) => Some(NoNode::Deleted(name.clone())),
-        (Lookup::Present(_) | Lookup::Unreadable(_), _) => None,
-    }
+    let why = match (candidate.node, &machine.node_name) {
+        (Lookup::Absent, None) => NoNode::NeverJoined,
+        (Lookup::Absent, Some(name)) => NoNode::Deleted(name.clone()),
+        (Lookup::Present(_) | Lookup::Unreadable(_), _) => return None,
+    };
+    Some((machine, why))
 }
 
 /// What speaks against it, whatever its health checks say.
@@ -39,23 +35,18 @@ pub(super) fn obstacles(
     candidate: &Candidate<'_>,
     (machine, why): (&Machine, &NoNode),
 ) -> impl Iterator<Item = Ineligible> {
-    let unnamed = match candidate.host {
-        Input::NotGiven => None,
-        Input::Given(Err(obstacle)) => Some(obstacle.clone()),
-        Input::Given(Ok(host)) => stated_uuid(machine, why, host).err(),
-    };
-    let unnamed = unnamed.map(|obstacle| Rule::HostIsStated.broken(obstacle));
+    let unnamed = candidate.host.and_then(|host| match host {
+        Err(obstacle) => Some(obstacle.clone()),
+        Ok(host) => stated_uuid(machine, why, host).err(),
+    });
     // Where nobody can tell which host it is, no Node can be compared with it.
-    let has_node = match (&unnamed, candidate.node_of_host) {
-        (Some(_), _) | (None, Input::NotGiven) => None,
-        (None, Input::Given(seen)) => node_of_host_objection(machine, seen),
-    };
-    let has_node = has_node.map(|obstacle| Rule::HostHasNoNode.broken(obstacle));
+    let seen = candidate.node_of_host.filter(|_| unnamed.is_none());
+    let has_node = seen.and_then(|seen| node_of_host_objection(machine, seen));
     [
         not_provisioned(machine),
         owned_by_control_plane(machine),
-        unnamed,
-        has_node,
+        unnamed.map(|obstacle| Rule::HostIsStated.broken(obstacle)),
+        has_node.map(|obstacle| Rule::HostHasNoNode.broken(obstacle)),
     ]
     .into_iter()
     .flatten()
@@ -68,14 +59,13 @@ pub(super) fn missed<'a>(
     now: Timestamp,
 ) -> Result<Eligible<'a>, Ineligible> {
     let told = why.told_of(&machine.name);
-    let checks = asked::asking_without_node(candidate, Some(machine))?;
-    let request = &candidate.request;
-    let is_meant = request.origin == Origin::Annotation || request.machine_uid.is_some();
+    let checks = request::asking_without_node(candidate, Some(machine))?;
+    let is_meant = candidate.origin == Origin::Annotation || candidate.machine_uid.is_some();
     if checks.is_empty() || !is_meant {
         let detail = format!("{told}, and no health check asks for its remediation");
-        return Err(Rule::MachineIsMeant.broken(Obstacle::new(Reason::NodeMissing, detail)));
+        return Err(Rule::MachineIsMeant.because(Reason::NodeMissing, detail));
     }
-    let Input::Given(cluster) = candidate.cluster else {
+    let Some(cluster) = candidate.cluster else {
         let cause = "it has no Node".to_owned();
         return Ok(Eligible::WithoutNode { machine, why, cause });
     };
@@ -85,47 +75,35 @@ pub(super) fn missed<'a>(
     };
     let judged = (machine.name.as_str(), &machine.state);
     // What else is wrong with the Machine is no reason to power-cycle a host which may be on its way.
-    let verdict = health::judge_without_node(&checks, cluster, judged, node, now);
-    let (reason, what, until) = match verdict {
-        WithoutNode::TooLong(cause) => return Ok(Eligible::WithoutNode { machine, why, cause }),
-        WithoutNode::Waits { until } => {
-            let what = "may be without a Node for longer by its health checks".to_owned();
-            (Reason::WithinGracePeriod, what, until)
+    match health::judge_without_node(&checks, cluster, judged, node, now) {
+        Ok(cause) => Ok(Eligible::WithoutNode { machine, why, cause }),
+        Err((reason, what, until)) => {
+            let refused = Rule::NodeIsMissed.because(reason, format!("{told}, and {what}"));
+            Err(refused.until(until.map(|until| after(until, PAST))))
         }
-        WithoutNode::Unlimited => {
-            let what = "no health check limits how long that may be so".to_owned();
-            (Reason::NodeStartupUnlimited, what, None)
-        }
-        WithoutNode::Unknown(detail) => {
-            let what = format!("whether it should have one is not known: {detail}");
-            (Reason::NodeMissing, what, None)
-        }
-    };
-    Err(Ineligible {
-        until: until.map(|until| after(until, PAST)),
-        ..Rule::NodeIsMissed.broken(Obstacle::new(reason, format!("{told}, and {what}")))
-    })
+    }
 }
 
 /// The system UUID that a person stated for the host: without a Node there is no other proof.
-///
-/// # Errors
-/// The obstacle: nobody stated it.
-pub fn stated_uuid<'a>(machine: &Machine, why: &NoNode, host: &'a Host) -> Result<&'a SystemUuid, Obstacle> {
-    let (told, reference) = (why.told_of(&machine.name), &host.reference);
+pub(crate) fn stated_uuid<'a>(
+    machine: &Machine,
+    why: &NoNode,
+    host: &'a Host,
+) -> Result<&'a SystemUuid, Obstacle> {
     host.stated_uuid.as_ref().ok_or_else(|| {
-        if !host.can_state_uuid {
-            let detail = format!("{told}, and {reference} cannot state the system UUID of the host");
-            return Obstacle::new(Reason::NodeMissing, detail);
-        }
-        let detail = format!("{told}, and {reference} does not state the system UUID of the host");
-        Obstacle::new(Reason::IdentityUnproven, detail)
+        let (reason, does_not) = if host.can_state_uuid {
+            (Reason::IdentityUnproven, "does not state")
+        } else {
+            (Reason::NodeMissing, "cannot state")
+        };
+        let (told, reference) = (why.told_of(&machine.name), &host.reference);
+        let detail = format!("{told}, and {reference} {does_not} the system UUID of the host");
+        Obstacle::new(reason, detail)
     })
 }
 
-/// What the Nodes of the cluster say against a host that is to have none: one of them is or may be its Node, or
-/// that is not known.
-pub fn node_of_host_objection(machine: &Machine, seen: &Lookup<Node>) -> Option<Obstacle> {
+/// That a Node of the cluster is or may be that of a host which is to have none, or that this is not known.
+pub(crate) fn node_of_host_objection(machine: &Machine, seen: &Lookup<Node>) -> Option<Obstacle> {
     match seen {
         Lookup::Absent => None,
         Lookup::Present(node) => {

@@ -61,12 +61,9 @@ pub enum Exempt {
     Triggered,
 }
 
-/// Assesses the Machines that a check selects. Their order does not matter.
-///
-/// No owner is asked for, in any dialect: a power cycle neither deletes nor replaces a Machine, so nothing
-/// has to stand ready to make another. Upstream asks for none on its external paths either
-/// (machine-api-operator `remediationStrategyExternal`, cluster-api `patchUnhealthyTargets`); only deletion
-/// and owner remediation do.
+/// Assesses the Machines that a check selects, in any order. None needs an owner, for a power cycle does not replace
+/// it; as upstream on its external paths (machine-api-operator `remediationStrategyExternal`, cluster-api
+/// `patchUnhealthyTargets`).
 pub fn assess(
     rules: &Rules,
     paused: bool,
@@ -74,10 +71,15 @@ pub fn assess(
     targets: &[&Target],
     now: Timestamp,
 ) -> Assessment {
-    let mut machines: Vec<AssessedMachine> = targets
-        .iter()
-        .map(|target| judged(rules, cluster, target, now))
-        .collect();
+    let judged = |target: &&Target| {
+        let verdict = judge_machine(rules, cluster, target, now);
+        AssessedMachine {
+            name: target.name.clone(),
+            exempt: exempt(target, &verdict),
+            verdict,
+        }
+    };
+    let mut machines: Vec<AssessedMachine> = targets.iter().map(judged).collect();
     machines.sort_by(|one, other| one.name.cmp(&other.name));
     let number = |counts: fn(&Verdict) -> bool| {
         let counted = machines.iter().filter(|one| counts(&one.verdict)).count();
@@ -86,21 +88,24 @@ pub fn assess(
     let counts = Counts {
         expected: number(Verdict::is_expected),
         healthy: number(Verdict::counts_as_healthy),
-        unknown: number(Verdict::is_unknown),
+        unknown: number(|verdict| matches!(verdict, Verdict::Unknown(_))),
     };
     let allowance = rules.limit.allowance(rules.dialect, counts);
-    let stopped = stopped(rules, paused, cluster, &allowance);
-    let look_again = machines.iter().filter_map(|one| one.verdict.until()).min();
     Assessment {
         counts,
+        stopped: stopped(rules, paused, cluster, &allowance),
         allowance,
+        look_again: machines.iter().filter_map(|one| one.verdict.until()).min(),
         machines,
-        stopped,
-        look_again,
     }
 }
 
 impl Assessment {
+    /// Whether its limit has stopped it.
+    pub fn is_short_circuited(&self) -> bool {
+        self.stopped == Some(Stopped::TooManyUnhealthy)
+    }
+
     /// The Machines that this check wants remediated: all at once when it may, else none. Those that were
     /// unhealthy from the start come first, then the longest unhealthy.
     pub fn remediate(&self) -> Vec<&AssessedMachine> {
@@ -113,15 +118,6 @@ impl Assessment {
             (one.verdict.since(), &one.name).cmp(&(other.verdict.since(), &other.name))
         });
         wanted
-    }
-}
-
-fn judged(rules: &Rules, cluster: &Lookup<ClusterState>, target: &Target, now: Timestamp) -> AssessedMachine {
-    let verdict = judge_machine(rules, cluster, target, now);
-    AssessedMachine {
-        name: target.name.clone(),
-        exempt: exempt(target, &verdict),
-        verdict,
     }
 }
 
@@ -152,14 +148,12 @@ fn stopped(
         return Some(Stopped::CheckPaused);
     }
     let by_cluster = match cluster {
+        _ if !rules.dialect.is_cluster_api() => None,
         Lookup::Present(cluster) => cluster.paused.then_some(Stopped::ClusterPaused),
         Lookup::Absent => Some(Stopped::ClusterUnreadable(
             "the Cluster does not exist".to_owned(),
         )),
         Lookup::Unreadable(detail) => Some(Stopped::ClusterUnreadable(detail.clone())),
     };
-    match by_cluster.filter(|_| rules.dialect.is_cluster_api()) {
-        Some(stopped) => Some(stopped),
-        None => (!allowance.allowed).then_some(Stopped::TooManyUnhealthy),
-    }
+    by_cluster.or_else(|| (!allowance.allowed).then_some(Stopped::TooManyUnhealthy))
 }

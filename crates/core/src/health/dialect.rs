@@ -1,9 +1,7 @@
 //! Whose MachineHealthCheck it is, for the rules differ.
 
-/// The rules by which a MachineHealthCheck is evaluated: those of the controllers that serve this API.
-///
-/// Where Cluster API serves both versions, its controllers follow [`Self::ClusterApiV1Beta2`] whatever
-/// version an object was written in.
+/// The rules by which a MachineHealthCheck is evaluated: those of the controllers that serve this API, whatever version
+/// an object was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `machine.openshift.io/v1beta1`.
@@ -16,21 +14,14 @@ pub enum Dialect {
 }
 
 /// The fields of a MachineHealthCheck that can be malformed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// Which Machines.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Field {
     Selector,
-    /// Of which Cluster.
     ClusterName,
-    /// How long a Machine may be without a Node.
     NodeStartupTimeout,
-    /// Conditions of Nodes; with an index, one of them.
-    NodeConditions(Option<usize>),
-    /// Conditions of Machines; with an index, one of them.
-    MachineConditions(Option<usize>),
-    /// How many may be unhealthy.
+    NodeConditions,
+    MachineConditions,
     MaxUnhealthy,
-    /// From how many to how many have to be unhealthy.
     UnhealthyRange,
 }
 
@@ -39,42 +30,28 @@ impl Dialect {
     pub const ALL: [Self; 3] = [Self::OpenShift, Self::ClusterApiV1Beta1, Self::ClusterApiV1Beta2];
 
     /// The path of a field in an object of this dialect.
-    pub fn path(self, field: Field) -> String {
-        let path = match (self, field) {
-            (_, Field::Selector) => "spec.selector",
-            (_, Field::ClusterName) => "spec.clusterName",
-            (Self::OpenShift | Self::ClusterApiV1Beta1, Field::NodeStartupTimeout) => {
-                "spec.nodeStartupTimeout"
-            }
-            (Self::ClusterApiV1Beta2, Field::NodeStartupTimeout) => "spec.checks.nodeStartupTimeoutSeconds",
-            (Self::OpenShift | Self::ClusterApiV1Beta1, Field::NodeConditions(_)) => {
-                "spec.unhealthyConditions"
-            }
-            (Self::ClusterApiV1Beta2, Field::NodeConditions(_)) => "spec.checks.unhealthyNodeConditions",
-            (Self::OpenShift | Self::ClusterApiV1Beta1, Field::MachineConditions(_)) => {
-                "spec.unhealthyMachineConditions"
-            }
-            (Self::ClusterApiV1Beta2, Field::MachineConditions(_)) => {
-                "spec.checks.unhealthyMachineConditions"
-            }
-            (Self::OpenShift | Self::ClusterApiV1Beta1, Field::MaxUnhealthy) => "spec.maxUnhealthy",
-            (Self::ClusterApiV1Beta2, Field::MaxUnhealthy) => {
-                "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo"
-            }
-            (Self::OpenShift | Self::ClusterApiV1Beta1, Field::UnhealthyRange) => "spec.unhealthyRange",
-            (Self::ClusterApiV1Beta2, Field::UnhealthyRange) => "spec.remediation.triggerIf.unhealthyInRange",
+    pub(super) fn path(self, field: Field) -> &'static str {
+        let (v1beta1, v1beta2) = match field {
+            Field::Selector => ("spec.selector", "spec.selector"),
+            Field::ClusterName => ("spec.clusterName", "spec.clusterName"),
+            Field::NodeStartupTimeout => ("spec.nodeStartupTimeout", "spec.checks.nodeStartupTimeoutSeconds"),
+            Field::NodeConditions => ("spec.unhealthyConditions", "spec.checks.unhealthyNodeConditions"),
+            Field::MachineConditions => (
+                "spec.unhealthyMachineConditions",
+                "spec.checks.unhealthyMachineConditions",
+            ),
+            Field::MaxUnhealthy => (
+                "spec.maxUnhealthy",
+                "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo",
+            ),
+            Field::UnhealthyRange => (
+                "spec.unhealthyRange",
+                "spec.remediation.triggerIf.unhealthyInRange",
+            ),
         };
-        match field {
-            Field::NodeConditions(Some(index)) | Field::MachineConditions(Some(index)) => {
-                format!("{path}[{index}]")
-            }
-            Field::Selector
-            | Field::ClusterName
-            | Field::NodeStartupTimeout
-            | Field::NodeConditions(None)
-            | Field::MachineConditions(None)
-            | Field::MaxUnhealthy
-            | Field::UnhealthyRange => path.to_owned(),
+        match self {
+            Self::OpenShift | Self::ClusterApiV1Beta1 => v1beta1,
+            Self::ClusterApiV1Beta2 => v1beta2,
         }
     }
 

@@ -20,9 +20,9 @@ pub enum IntOrText {
 /// A number of Machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many. Negative in Cluster API only, where it is less than any number.
+    /// Negative in Cluster API only, where it is less than any number.
     Machines(i64),
-    /// So many hundredths of the Machines of the check, rounded down.
+    /// Hundredths of the Machines of the check, rounded down.
     Percent(i64),
 }
 
@@ -74,10 +74,7 @@ impl Default for Limit {
 
 impl Limit {
     /// Reads the limit. A range, which OpenShift does not have, wins over the maximum; no limit is 100 %.
-    ///
-    /// # Errors
-    /// When the one that counts is malformed.
-    pub fn read(
+    pub(crate) fn read(
         dialect: Dialect,
         max_unhealthy: Option<&IntOrText>,
         unhealthy_range: Option<&str>,
@@ -98,9 +95,9 @@ impl Limit {
         }
     }
 
-    /// Asks the limit. Every Machine that is not healthy counts against it; to reach the lower end of a range
-    /// only those count of which something is known, so that nothing is remediated because of what is not.
-    pub fn allowance(&self, dialect: Dialect, counts: Counts) -> Allowance {
+    /// Every Machine that is not healthy counts against the limit; to reach the lower end of a range only those
+    /// count of which something is known, so that nothing is remediated because of what is not.
+    pub(crate) fn allowance(&self, dialect: Dialect, counts: Counts) -> Allowance {
         let expected = counts.expected;
         let unhealthy = expected.saturating_sub(counts.healthy);
         let known = unhealthy.saturating_sub(counts.unknown);
@@ -109,24 +106,19 @@ impl Limit {
             Self::InRange { from, to } => (*from, i128::from(*to)),
         };
         let allowed = known >= from && i128::from(unhealthy) <= to;
-        let left = if allowed {
-            u32::try_from(to.saturating_sub(i128::from(unhealthy))).unwrap_or(u32::MAX)
-        } else {
-            0
-        };
+        let left = u32::try_from(to.saturating_sub(i128::from(unhealthy))).unwrap_or(u32::MAX);
         let field = dialect.path(match self {
             Self::AtMost(_) => Field::MaxUnhealthy,
             Self::InRange { .. } => Field::UnhealthyRange,
         });
-        let verdict = if allowed { "is allowed" } else { "is not allowed" };
-        let relation = match (self, allowed) {
-            (_, true) => "is within",
-            (Self::AtMost(_), false) => "exceeds",
-            (Self::InRange { .. }, false) => "is outside of",
+        let (verdict, relation) = match (allowed, self) {
+            (true, _) => ("is allowed", "is within"),
+            (false, Self::AtMost(_)) => ("is not allowed", "exceeds"),
+            (false, Self::InRange { .. }) => ("is not allowed", "is outside of"),
         };
         Allowance {
             allowed,
-            remediations: left,
+            remediations: if allowed { left } else { 0 },
             message: format!(
                 "Remediation {verdict}: {unhealthy} of {expected} Machines unhealthy or not started {relation} \
                  {field} {self}"
@@ -147,34 +139,23 @@ impl Amount {
     }
 
     fn read(dialect: Dialect, raw: &IntOrText) -> Result<Self, Problem> {
-        match (dialect, Self::parse(dialect, raw)?) {
-            (Dialect::OpenShift, Self::Machines(number)) => Ok(Self::Machines(number.max(0))),
-            (Dialect::OpenShift, Self::Percent(percent)) => Ok(Self::Percent(percent.max(0))),
-            (Dialect::ClusterApiV1Beta1 | Dialect::ClusterApiV1Beta2, amount) => Ok(amount),
-        }
-    }
-
-    fn parse(dialect: Dialect, raw: &IntOrText) -> Result<Self, Problem> {
+        // A negative number counts as 0 in OpenShift.
+        let least = if dialect.is_cluster_api() { i64::MIN } else { 0 };
         let text = match raw {
             // Go reads it into 32 bits.
             IntOrText::Integer(number) => {
                 return i32::try_from(*number)
-                    .map(|number| Self::Machines(i64::from(number)))
+                    .map(|number| Self::Machines(i64::from(number).max(least)))
                     .map_err(|_| Problem::NotANumber(number.to_string()));
             }
             IntOrText::Text(text) => text,
         };
-        let (digits, percent) = match text.strip_suffix('%') {
-            Some(digits) => (digits, true),
-            None => (text.as_str(), false),
-        };
-        match (dialect, percent, digits.parse::<i64>()) {
-            (_, true, Ok(percent)) => Ok(Self::Percent(percent)),
-            (Dialect::OpenShift, false, Ok(number)) => Ok(Self::Machines(number)),
-            (Dialect::OpenShift, _, Err(_)) => Err(Problem::NotANumber(text.clone())),
-            (Dialect::ClusterApiV1Beta1 | Dialect::ClusterApiV1Beta2, _, _) => {
-                Err(Problem::NotAPercentage(text.clone()))
-            }
+        let percent = text.strip_suffix('%').map(str::parse::<i64>);
+        match (percent, text.parse::<i64>()) {
+            (Some(Ok(percent)), _) => Ok(Self::Percent(percent.max(least))),
+            (None, Ok(number)) if !dialect.is_cluster_api() => Ok(Self::Machines(number.max(least))),
+            _ if dialect.is_cluster_api() => Err(Problem::NotAPercentage(text.clone())),
+            _ => Err(Problem::NotANumber(text.clone())),
         }
     }
 }

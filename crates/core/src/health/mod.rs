@@ -1,7 +1,5 @@
-//! MachineHealthChecks: which of them vouches for a trigger, and what each says about the Machines it
-//! selects.
-//!
-//! The second half evaluates MachineHealthChecks as their own controllers do, from plain data:
+//! MachineHealthChecks: which of them vouches for a trigger, and what each says about the Machines it selects. They are
+//! evaluated as their own controllers do it, from plain data:
 //!
 //! 1. [`rules`], [`selector`], [`limit`] read what one check asks for. What is malformed selects nothing.
 //! 2. [`judgement`] says of one Machine whether it is healthy, by the order of checks of its [`dialect`].
@@ -14,26 +12,23 @@
 
 pub mod assess;
 mod cluster_api;
-pub mod condition;
 pub mod dialect;
 pub mod judgement;
 pub mod limit;
 mod node;
-mod openshift;
 pub mod overlap;
-pub mod problem;
+pub(crate) mod problem;
 mod reading;
 pub mod rules;
 pub mod selector;
 pub mod target;
 pub mod verdict;
 mod vouching;
-mod without_node;
 
-pub use condition::UnhealthyCondition;
-pub use node::{Health, judge, judge_by_readiness};
-pub use vouching::{HealthCheck, heard, vouching};
-pub use without_node::{WithoutNode, judge_without_node};
+pub use node::{Health, judge};
+pub(crate) use node::{judge_by_readiness, judge_without_node};
+pub use rules::UnhealthyCondition;
+pub use vouching::{HealthCheck, rules_for, vouching};
 
 #[cfg(test)]
 mod tests;

@@ -2,19 +2,16 @@
 //!
 //! Upstream respects a limit only for the check that is being reconciled, so that of two checks over one
 //! Machine the more generous decides. Here the strictest one does: a Machine that some check wants remediated
-//! is remediated only if every check that selects it and is not paused would let it be.
-//!
-//! A paused check begins nothing and forbids nothing, as if it were not there. A paused Cluster forbids. A
-//! malformed check begins nothing, and forbids for the Machines that it was meant for as far as that can be
-//! told ([`super::rules::Scope`]).
+//! is remediated only if every check that selects it and is not paused would let it be. A malformed one forbids for
+//! the Machines that it was meant for, as far as that can be told; so does one whose Cluster is paused.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::assess::{AssessedMachine, Assessment, Stopped, assess};
+use super::assess::{Assessment, Stopped, assess};
 use super::rules::{Malformed, Rules};
-use super::selector::{Labels, Selector};
+use super::selector::Labels;
 use super::target::{ClusterState, Target};
 use crate::facts::Lookup;
 
@@ -49,11 +46,11 @@ pub struct Evaluation<'a> {
 pub struct Assessed<'a> {
     /// The check.
     pub check: &'a Check,
-    /// What it says of what it selects, or what is wrong with it.
-    pub assessment: Result<(&'a Selector, Assessment), &'a Malformed>,
+    /// What it asks for and says of what it selects, or what is wrong with it.
+    pub assessment: Result<(&'a Rules, Assessment), &'a Malformed>,
 }
 
-/// A Machine that is to be remediated.
+/// A Machine that checks want remediated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Name of the Machine.
@@ -67,10 +64,8 @@ pub struct Wanted {
 /// A Machine that is not remediated because of a check that does not want it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forbidden {
-    /// Name of the Machine.
-    pub machine: String,
-    /// Names of the checks that want it remediated.
-    pub wanted_by: Vec<String>,
+    /// The Machine, and who wants it remediated.
+    pub wanted: Wanted,
     /// Name of the check that forbids it.
     pub check: String,
     /// Why.
@@ -78,51 +73,43 @@ pub struct Forbidden {
 }
 
 /// Evaluates all checks of a namespace over all its Machines. Neither's order matters.
-pub fn evaluate<'a>(checks: &'a [Check], targets: &[Target], now: Timestamp) -> Evaluation<'a> {
-    let mut assessed: Vec<Assessed<'a>> = checks
-        .iter()
-        .map(|check| Assessed::new(check, targets, now))
-        .collect();
+pub fn evaluate<'a, 't>(checks: &'a [Check], targets: &'t [Target], now: Timestamp) -> Evaluation<'a> {
+    let assess = |check| Assessed::new(check, targets, now);
+    let mut assessed: Vec<Assessed<'a>> = checks.iter().map(assess).collect();
     assessed.sort_by(|one, other| one.check.name.cmp(&other.check.name));
-    let labels: BTreeMap<&str, &Labels> = targets
-        .iter()
-        .map(|target| (target.name.as_str(), &target.labels))
-        .collect();
-    let mut remediate = Vec::new();
-    let mut forbidden = Vec::new();
+    let labels = |target: &'t Target| (target.name.as_str(), &target.labels);
+    let labels: BTreeMap<&str, &Labels> = targets.iter().map(labels).collect();
+    let (mut remediate, mut forbidden) = (Vec::new(), Vec::new());
     for wanted in wanted(&assessed) {
         let labels = labels.get(wanted.machine.as_str());
-        let objection = labels.and_then(|labels| objection(&assessed, labels));
+        // The first check, by name, that forbids it.
+        let objection = labels.and_then(|labels| {
+            let mut objections = assessed.iter();
+            objections.find_map(|one| Some((&one.check.name, one.forbids(labels)?)))
+        });
         match objection {
             None => remediate.push(wanted),
-            Some((check, why)) => forbidden.push(Forbidden {
-                machine: wanted.machine,
-                wanted_by: wanted.checks,
-                check,
-                why,
-            }),
+            Some((check, why)) => {
+                let check = check.clone();
+                forbidden.push(Forbidden { wanted, check, why });
+            }
         }
     }
     remediate.sort_by(|one, other| (one.since, &one.machine).cmp(&(other.since, &other.machine)));
-    let looks = assessed.iter().filter_map(Assessed::look_again);
-    let look_again = looks.min();
     Evaluation {
+        look_again: assessed.iter().filter_map(Assessed::look_again).min(),
         checks: assessed,
         remediate,
         forbidden,
-        look_again,
     }
 }
 
 impl<'a> Assessed<'a> {
     fn new(check: &'a Check, targets: &[Target], now: Timestamp) -> Self {
         let assessment = check.rules.as_ref().map(|rules| {
-            let selected = targets
-                .iter()
-                .filter(|target| rules.selector.matches(&target.labels));
-            let selected: Vec<&Target> = selected.collect();
-            let assessment = assess(rules, check.paused, &check.cluster, &selected, now);
-            (&rules.selector, assessment)
+            let is_selected = |target: &&Target| rules.selector.matches(&target.labels);
+            let selected: Vec<&Target> = targets.iter().filter(is_selected).collect();
+            (rules, assess(rules, check.paused, &check.cluster, &selected, now))
         });
         Self { check, assessment }
     }
@@ -139,11 +126,11 @@ impl<'a> Assessed<'a> {
         if self.check.paused {
             return None;
         }
-        let (selector, assessment) = match &self.assessment {
-            Ok((selector, assessment)) => (selector, assessment),
-            Err(malformed) => return malformed.scope.holds(labels).then(|| malformed.to_string()),
+        let (rules, assessment) = match &self.assessment {
+            Ok(assessed) => assessed,
+            Err(malformed) => return malformed.concerns(labels).then(|| malformed.to_string()),
         };
-        let selects = selector.matches(labels);
+        let selects = rules.selector.matches(labels);
         Some(match assessment.stopped.as_ref().filter(|_| selects)? {
             Stopped::CheckPaused => return None,
             Stopped::ClusterPaused => "spec.paused of the Cluster is true".to_owned(),
@@ -162,24 +149,14 @@ fn wanted(assessed: &[Assessed<'_>]) -> Vec<Wanted> {
         };
         for judged in assessment.remediate() {
             let since = judged.verdict.since();
-            let entry = wanted.entry(&judged.name).or_insert_with(|| first(judged, since));
+            let entry = wanted.entry(&judged.name).or_insert_with(|| Wanted {
+                machine: judged.name.clone(),
+                checks: Vec::new(),
+                since,
+            });
             entry.checks.push(one.check.name.clone());
             entry.since = entry.since.min(since);
         }
     }
     wanted.into_values().collect()
-}
-
-fn first(judged: &AssessedMachine, since: Option<Timestamp>) -> Wanted {
-    Wanted {
-        machine: judged.name.clone(),
-        checks: Vec::new(),
-        since,
-    }
-}
-
-/// The first check, by name, that forbids to remediate a Machine.
-fn objection(assessed: &[Assessed<'_>], labels: &Labels) -> Option<(String, String)> {
-    let forbids = |one: &Assessed<'_>| one.forbids(labels).map(|why| (one.check.name.clone(), why));
-    assessed.iter().find_map(forbids)
 }

@@ -3,11 +3,10 @@
 use jiff::SignedDuration;
 use thiserror::Error;
 
-use super::UnhealthyCondition;
 use super::dialect::Dialect;
 use super::limit::{IntOrText, Limit};
-use super::problem::RuleError;
-use super::reading;
+use super::problem::{Problem, RuleError};
+use super::reading::Reader;
 use super::selector::{Labels, RawSelector, Selector};
 
 /// Label of everything that belongs to a Cluster. Source: cluster-api `api/core/v1beta2/cluster_types.go`.
@@ -15,7 +14,7 @@ pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
 /// How long a Machine may be without a Node when nothing is said. Source: `defaultNodeStartupTimeout` of
 /// machine-api-operator, `DefaultNodeStartupTimeoutSeconds` of cluster-api.
-pub const DEFAULT_NODE_STARTUP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+pub(super) const DEFAULT_NODE_STARTUP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
 /// A duration, or the text that is none.
 pub type RawTimeout = Result<SignedDuration, String>;
@@ -31,8 +30,7 @@ pub struct RawCondition {
     pub timeout: RawTimeout,
 }
 
-/// The spec of a MachineHealthCheck as it stands there. Fields that a dialect does not have are not looked
-/// at.
+/// The spec of a MachineHealthCheck as it stands there; what a dialect does not have is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawRules {
     /// Which Machines.
@@ -49,6 +47,17 @@ pub struct RawRules {
     pub max_unhealthy: Option<IntOrText>,
     /// Cluster API: from how many to how many have to be unhealthy.
     pub unhealthy_range: Option<String>,
+}
+
+/// One entry of a health check's list of unhealthy conditions, of Nodes or of Machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnhealthyCondition {
+    /// Condition type.
+    pub kind: String,
+    /// Condition status that is unhealthy.
+    pub status: String,
+    /// For how long it has to hold; never negative.
+    pub timeout: SignedDuration,
 }
 
 /// What one MachineHealthCheck asks for.
@@ -73,52 +82,45 @@ pub struct Rules {
 #[error("{}", joined(errors))]
 pub struct Malformed {
     /// What is wrong, for the status of the object; at least one.
-    pub errors: Vec<RuleError>,
-    /// Which Machines it was meant for.
-    pub scope: Scope,
+    pub(crate) errors: Vec<RuleError>,
+    /// Which Machines it was meant for, at the most; they are not remediated on account of other checks, for its limit
+    /// might have forbidden it. All requirements of a selector have to be met, so those that can be understood bound
+    /// it. `None`: none can be understood. It holds no Machine then, as upstream, for one typo would stop all
+    /// remediation of the namespace; the status of the object says so.
+    pub(crate) scope: Option<Selector>,
 }
 
-/// Which Machines a malformed check was meant for: they are not remediated on account of other checks, for
-/// its limit might have forbidden it.
-///
-/// The requirements of a selector all have to be met, so those that can be understood bound it, whatever the
-/// others meant. When not one of them can be understood, nothing tells its Machines from any others. Holding
-/// every Machine of the namespace would let one typo stop all remediation for as long as nobody looks, so it
-/// holds none, as upstream, for which such a selector matches nothing; the status of the object says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Not more than what this selects.
-    Within(Selector),
-    /// Nothing can be said.
-    Unknown,
-}
-
-impl Scope {
-    /// Whether a Machine with these labels is held.
-    pub fn holds(&self, labels: &Labels) -> bool {
-        match self {
-            Self::Within(selector) => selector.matches(labels),
-            Self::Unknown => false,
+impl Malformed {
+    /// Of a check that cannot be read at all.
+    pub fn unreadable(name: &str, error: String) -> Self {
+        let error = RuleError::new(format!("MachineHealthCheck {name}"), Problem::Unreadable(error));
+        Self {
+            errors: vec![error],
+            scope: None,
         }
+    }
+
+    /// Whether it was meant for a Machine with these labels, as far as that can be told.
+    pub(crate) fn concerns(&self, labels: &Labels) -> bool {
+        self.scope.as_ref().is_some_and(|scope| scope.matches(labels))
     }
 }
 
 impl Rules {
-    /// Reads what a MachineHealthCheck asks for.
-    ///
-    /// # Errors Everything that is wrong with it, when anything is. API servers and webhooks refuse most of
-    /// it; an object that is older than they are, or was written around them, is not followed either.
+    /// Reads what a MachineHealthCheck asks for, or everything that is wrong with it. API servers and webhooks refuse most
+    /// of that; an object that is older than they are, or was written around them, is not followed either.
     pub fn read(dialect: Dialect, raw: &RawRules) -> Result<Self, Malformed> {
-        let mut errors = Vec::new();
-        let (selector, scope) = reading::selector(dialect, raw, &mut errors);
+        let mut reader = Reader::new(dialect, raw);
+        let (selector, scope) = reader.selector();
         let rules = Self {
             dialect,
             selector,
-            node_conditions: reading::node_conditions(dialect, raw, &mut errors),
-            machine_conditions: reading::machine_conditions(dialect, raw, &mut errors),
-            node_startup_timeout: reading::node_startup_timeout(dialect, raw, &mut errors),
-            limit: reading::limit(dialect, raw, &mut errors),
+            node_conditions: reader.node_conditions(),
+            machine_conditions: reader.machine_conditions(),
+            node_startup_timeout: reader.node_startup_timeout(),
+            limit: reader.limit(),
         };
+        let errors = reader.errors;
         if errors.is_empty() {
             Ok(rules)
         } else {

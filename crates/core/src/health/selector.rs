@@ -30,14 +30,12 @@ pub struct RawRequirement {
     pub values: Vec<String>,
 }
 
-/// A selector that can be understood. All of its requirements have to be met; without any it selects
-/// everything.
+/// A selector that can be understood. All of its requirements have to be met; without any it selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
 }
 
-/// What one label has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -55,15 +53,11 @@ enum Test {
 
 impl Selector {
     /// What of a selector can be understood, and what is wrong with the rest.
-    pub fn read(raw: &RawSelector) -> (Self, Vec<Problem>) {
-        let labels = raw.match_labels.iter().map(|(key, value)| {
-            let values = std::slice::from_ref(value);
-            Requirement::read(key, "In", values)
-        });
-        let expressions = raw
-            .match_expressions
-            .iter()
-            .map(|one| Requirement::read(&one.key, &one.operator, &one.values));
+    pub(crate) fn read(raw: &RawSelector) -> (Self, Vec<Problem>) {
+        let labels = raw.match_labels.iter();
+        let labels = labels.map(|(key, value)| Requirement::read(key, "In", std::slice::from_ref(value)));
+        let expressions = raw.match_expressions.iter();
+        let expressions = expressions.map(|one| Requirement::read(&one.key, &one.operator, &one.values));
         let mut selector = Self::default();
         let mut problems = Vec::new();
         for requirement in labels.chain(expressions) {
@@ -75,13 +69,12 @@ impl Selector {
         (selector, problems)
     }
 
-    /// Whether it has no requirement, and so selects everything.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// The same with one more label that has to have this value.
-    pub fn and(mut self, key: &str, value: &str) -> Self {
+    pub(super) fn and(mut self, key: &str, value: &str) -> Self {
         self.requirements.push(Requirement {
             key: key.to_owned(),
             test: Test::In(BTreeSet::from([value.to_owned()])),
@@ -100,24 +93,22 @@ impl Requirement {
         if !is_label_key(key) {
             return Err(Problem::LabelKeyInvalid(key.to_owned()));
         }
-        let unfit = values.iter().find(|value| !is_label_value(value));
-        if let Some(value) = unfit {
+        // A value may be empty.
+        if let Some(value) = values.iter().find(|value| !value.is_empty() && !is_name(value)) {
             return Err(Problem::LabelValueInvalid(value.clone()));
         }
         let listed = || values.iter().cloned().collect::<BTreeSet<_>>();
+        let key = key.to_owned();
         let test = match (operator, values.is_empty()) {
             ("In", false) => Test::In(listed()),
             ("NotIn", false) => Test::NotIn(listed()),
             ("Exists", true) => Test::Exists,
             ("DoesNotExist", true) => Test::DoesNotExist,
-            ("In" | "NotIn", true) => return Err(Problem::ValuesMissing(key.to_owned())),
-            ("Exists" | "DoesNotExist", false) => return Err(Problem::ValuesUnwanted(key.to_owned())),
+            ("In" | "NotIn", true) => return Err(Problem::ValuesMissing(key)),
+            ("Exists" | "DoesNotExist", false) => return Err(Problem::ValuesUnwanted(key)),
             (other, _) => return Err(Problem::OperatorUnknown(other.to_owned())),
         };
-        Ok(Self {
-            key: key.to_owned(),
-            test,
-        })
+        Ok(Self { key, test })
     }
 
     fn is_met_by(&self, labels: &Labels) -> bool {
@@ -139,19 +130,10 @@ fn is_label_key(key: &str) -> bool {
     }
 }
 
-/// Empty, or a name.
-fn is_label_value(value: &str) -> bool {
-    value.is_empty() || is_name(value)
-}
-
 fn is_name(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let ends = [bytes.first(), bytes.last()];
-    let ends_well = ends
-        .into_iter()
-        .all(|end| end.is_some_and(u8::is_ascii_alphanumeric));
-    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    ends_well && bytes.len() <= 63 && bytes.iter().all(inner)
+    let ends_well = |end: char| end.is_ascii_alphanumeric();
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    name.len() <= 63 && name.starts_with(ends_well) && name.ends_with(ends_well) && name.bytes().all(inner)
 }
 
 fn is_subdomain(prefix: &str) -> bool {

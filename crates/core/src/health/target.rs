@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::selector::Labels;
+use super::verdict::Unknown;
 use crate::facts::NodeCondition;
 
 /// One Machine of a namespace.
@@ -14,8 +15,8 @@ pub struct Target {
     pub labels: Labels,
     /// The rest of the Machine, or the field of it that cannot be read.
     pub machine: Result<MachineState, String>,
-    /// Its Node.
-    pub node: NodeState,
+    /// Its Node, unless it cannot be read.
+    pub node: Result<NodeState, Unknown>,
     /// Whether a remediation of ours is under way, whatever it was made for.
     pub under_remediation: bool,
 }
@@ -54,7 +55,7 @@ pub struct MachineState {
 /// The Node of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
-    /// The Machine has no `status.nodeRef`.
+    /// The Machine has no `status.nodeRef`, or the Node is not looked for.
     Unset,
     /// `status.nodeRef` names a Node that is not there.
     Gone(String),
@@ -65,10 +66,6 @@ pub enum NodeState {
         /// Conditions.
         conditions: Vec<NodeCondition>,
     },
-    /// It is there, but a field is not what it should be; the text names the field.
-    Unreadable(String),
-    /// The cluster of the Node cannot be asked.
-    Unreachable(String),
 }
 
 /// A condition that is True or not.
@@ -82,16 +79,6 @@ pub enum Readiness {
         /// Since when, if that is written.
         since: Option<Timestamp>,
     },
-}
-
-impl Readiness {
-    /// Since when it is ready.
-    pub(super) fn since(self) -> Option<Timestamp> {
-        match self {
-            Self::No => None,
-            Self::Yes { since } => since,
-        }
-    }
 }
 
 /// What decides about the Machines of a Cluster. OpenShift has none.

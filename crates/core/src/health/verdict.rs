@@ -53,8 +53,7 @@ pub enum Wait {
     ControlPlaneNotInitialized,
     /// The infrastructure of the Cluster is not ready.
     InfrastructureNotReady {
-        /// Whether the Machine counts as healthy meanwhile, as upstream counts one with a Node that nobody
-        /// judges. It is no reason to end a remediation.
+        /// Whether the Machine counts as healthy meanwhile, as upstream counts one with a Node that nobody judges.
         counts_as_healthy: bool,
     },
     /// Nothing is wrong, but the Machine is being deleted.
@@ -65,17 +64,29 @@ pub enum Wait {
     Triggered,
 }
 
-/// What cannot be read.
+/// What cannot be read; the text says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// The Machine; the text names the field.
+    /// A field of the Machine.
     Machine(String),
-    /// The Node; the text names the field.
+    /// A field of the Node.
     Node(String),
     /// The cluster of the Node does not answer.
     NodeUnreachable(String),
     /// The Cluster, or it is not there.
     Cluster(String),
+}
+
+impl Unknown {
+    /// Why it cannot be read.
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Machine(detail)
+            | Self::Node(detail)
+            | Self::NodeUnreachable(detail)
+            | Self::Cluster(detail) => detail,
+        }
+    }
 }
 
 /// Why a Machine is unhealthy.
@@ -102,10 +113,7 @@ impl UnhealthyReason {
     /// it gets the names of Cluster API v1beta1, and `MachineFailed` for the phase that only OpenShift has.
     /// Source: cluster-api `api/v1beta1/condition_consts.go` (v1.10.4), `api/core/v1beta2/machine_types.go`.
     pub fn name(self, dialect: Dialect) -> &'static str {
-        let is_v1beta2 = match dialect {
-            Dialect::OpenShift | Dialect::ClusterApiV1Beta1 => false,
-            Dialect::ClusterApiV1Beta2 => true,
-        };
+        let is_v1beta2 = dialect == Dialect::ClusterApiV1Beta2;
         match self {
             Self::RemediateAnnotation if is_v1beta2 => "HasRemediateAnnotation",
             Self::RemediateAnnotation => "HasRemediateMachineAnnotation",
@@ -123,10 +131,7 @@ impl UnhealthyReason {
 impl Verdict {
     /// Whether the Machine is in the total.
     pub fn is_expected(&self) -> bool {
-        match self {
-            Self::Skipped(_) => false,
-            Self::Healthy | Self::Waiting { .. } | Self::Unhealthy { .. } | Self::Unknown(_) => true,
-        }
+        !matches!(self, Self::Skipped(_))
     }
 
     /// Whether the Machine counts as healthy.
@@ -143,24 +148,17 @@ impl Verdict {
         }
     }
 
-    /// Cluster API: whether the Machine has passed the health check, as its condition `HealthCheckSucceeded` says.
-    /// That it does not count as healthy, because of what is under way, is another matter.
+    /// Cluster API: whether the Machine has passed, as `HealthCheckSucceeded` says, whatever remediation is under way.
     pub fn has_passed(&self) -> bool {
         match self {
             Self::Healthy => true,
             Self::Waiting { why, .. } => match why {
-                Wait::UnderRemediation
-                | Wait::Triggered
-                | Wait::InfrastructureNotReady {
-                    counts_as_healthy: true,
-                } => true,
+                Wait::UnderRemediation | Wait::Triggered => true,
+                Wait::InfrastructureNotReady { counts_as_healthy } => *counts_as_healthy,
                 Wait::Grace
                 | Wait::NodeStartup
                 | Wait::NodeStartupUnlimited
                 | Wait::ControlPlaneNotInitialized
-                | Wait::InfrastructureNotReady {
-                    counts_as_healthy: false,
-                }
                 | Wait::Deleting => false,
             },
             Self::Skipped(_) | Self::Unhealthy { .. } | Self::Unknown(_) => false,
@@ -169,33 +167,22 @@ impl Verdict {
 
     /// The first instant at which the verdict is another one if nothing else changes.
     pub fn until(&self) -> Option<Timestamp> {
-        match self {
-            Self::Waiting { until, .. } => *until,
-            Self::Healthy | Self::Skipped(_) | Self::Unhealthy { .. } | Self::Unknown(_) => None,
-        }
-    }
-
-    /// Whether nothing is known of the Machine.
-    pub fn is_unknown(&self) -> bool {
-        match self {
-            Self::Unknown(_) => true,
-            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unhealthy { .. } => false,
-        }
+        let Self::Waiting { until, .. } = self else {
+            return None;
+        };
+        *until
     }
 
     /// Whether the Machine is to be remediated.
     pub fn is_unhealthy(&self) -> bool {
-        match self {
-            Self::Unhealthy { .. } => true,
-            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unknown(_) => false,
-        }
+        matches!(self, Self::Unhealthy { .. })
     }
 
     /// The first instant at which it was unhealthy, if it is and a time-out tells.
     pub fn since(&self) -> Option<Timestamp> {
-        match self {
-            Self::Unhealthy { since, .. } => *since,
-            Self::Healthy | Self::Skipped(_) | Self::Waiting { .. } | Self::Unknown(_) => None,
-        }
+        let Self::Unhealthy { since, .. } = self else {
+            return None;
+        };
+        *since
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use super::eligibility::{self, Candidate, Input, Obstacles};
+use super::eligibility::{self, Candidate, Obstacles};
 use super::facts::{Lookup, Machine, Node, Obstacle};
 use super::health::HealthCheck;
 use super::phase::{Phase, Reason};
@@ -27,19 +27,6 @@ pub struct Remediation {
     pub power_cycles: Vec<Timestamp>,
 }
 
-/// A Machine whose trigger is to be decided about, and what is known around it.
-#[derive(Clone, Copy, Debug)]
-pub struct Triggered<'a> {
-    /// The Machine.
-    pub machine: &'a Machine,
-    /// Its Node.
-    pub node: &'a Lookup<Node>,
-    /// The health checks of its namespace that select it or cannot be read.
-    pub health_checks: &'a [Lookup<HealthCheck>],
-    /// The remediations that it has or had.
-    pub remediations: &'a [Remediation],
-}
-
 /// What is to be done about a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intake {
@@ -56,38 +43,45 @@ pub enum Intake {
     Create(String),
 }
 
-/// Decides about the trigger of a Machine.
-///
-/// Names are counted up from 1 for each Machine, so that two creations for the same trigger collide
-/// at the API server instead of both succeeding. A number whose name is taken, such as by a remediation
-/// that a person made for a Machine of that name, is passed over.
-pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Timestamp) -> Intake {
-    let (machine, remediations) = (triggered.machine, triggered.remediations);
+impl Intake {
+    /// It is not taken up for as long as nothing changes.
+    pub fn skip(obstacle: Obstacle) -> Self {
+        Self::Skip {
+            obstacle,
+            look_again: None,
+        }
+    }
+}
+
+/// Decides about the trigger of a Machine: by its Node, the health checks of its namespace that select it or cannot be
+/// read, and the remediations that it has or had. Names are counted up from 1 for each Machine, so that of two creations
+/// for the same trigger the API server refuses one; a name that is taken is passed over.
+pub fn decide(
+    machine: &Machine,
+    (node, health_checks): (&Lookup<Node>, &[Lookup<HealthCheck>]),
+    remediations: &[Remediation],
+    is_taken: impl Fn(&str) -> bool,
+    now: Timestamp,
+) -> Intake {
     if !machine.state.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
         return Intake::Nothing;
     }
-    let newest = remediations
-        .iter()
-        .max_by_key(|one| (number(machine, &one.name), one.name.clone()));
-    if let Some(newest) = newest {
+    let by_number = |one: &&Remediation| (number(machine, &one.name), one.name.clone());
+    if let Some(newest) = remediations.iter().max_by_key(by_number) {
         if newest.phase == Phase::Failed {
-            let detail = format!(
-                "PowerCycleRemediation {} of Machine {} failed",
-                newest.name, machine.name
-            );
-            return skip(Obstacle::new(Reason::Quarantined, detail));
+            let (name, machine) = (&newest.name, &machine.name);
+            let detail = format!("PowerCycleRemediation {name} of Machine {machine} failed");
+            return Intake::skip(Obstacle::new(Reason::Quarantined, detail));
         }
         if is_older_view(machine, newest) {
             return Intake::Nothing;
         }
     }
-    let power_cycles: Vec<Timestamp> = remediations
-        .iter()
-        .flat_map(|one| one.power_cycles.iter().copied())
-        .collect();
+    let power_cycles = remediations.iter().flat_map(|one| &one.power_cycles);
+    let power_cycles: Vec<Timestamp> = power_cycles.copied().collect();
     let candidate = Candidate {
-        power_cycles: Input::Given(&power_cycles),
-        ..Candidate::of_trigger(Lookup::Present(machine), triggered.node, triggered.health_checks)
+        power_cycles: Some(&power_cycles),
+        ..Candidate::of_trigger(Lookup::Present(machine), node, health_checks)
     };
     let examined = eligibility::examine(&candidate, now).err();
     match examined.as_ref().and_then(Obstacles::against_taking_up) {
@@ -99,25 +93,13 @@ pub fn decide(triggered: Triggered<'_>, is_taken: impl Fn(&str) -> bool, now: Ti
     }
 }
 
-fn skip(obstacle: Obstacle) -> Intake {
-    Intake::Skip {
-        obstacle,
-        look_again: None,
-    }
-}
-
 fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {
-    let next = remediations
-        .iter()
-        .filter_map(|one| number(machine, &one.name))
-        .max()
-        .unwrap_or(0)
-        .saturating_add(1);
-    let mut names = (next..=u32::MAX).map(|number| name(&machine.name, number));
-    match names.find(|name| !is_taken(name)) {
-        Some(name) => Intake::Create(name),
-        None => Intake::Nothing,
-    }
+    let given = remediations.iter().filter_map(|one| number(machine, &one.name));
+    let next = given.max().unwrap_or(0).saturating_add(1);
+    let stem = stem(&machine.name);
+    let mut names = (next..=u32::MAX).map(|number| format!("{stem}-{number}"));
+    let free = names.find(|name| !is_taken(name));
+    free.map_or(Intake::Nothing, Intake::Create)
 }
 
 /// Whether the Machine was seen before its trigger was removed.
@@ -130,10 +112,6 @@ fn is_older_view(machine: &Machine, newest: &Remediation) -> bool {
 /// Longest Machine name that leaves room for a number within the limit for object names.
 const NAME_LIMIT: usize = 240;
 
-fn name(machine: &str, number: u32) -> String {
-    format!("{}-{number}", stem(machine))
-}
-
 fn stem(machine: &str) -> String {
     let stem: String = machine.chars().take(NAME_LIMIT).collect();
     stem.trim_end_matches(['-', '.']).to_owned()
@@ -141,8 +119,6 @@ fn stem(machine: &str) -> String {
 
 /// The number in a name that we gave. A name that a person gave has none, whatever it ends in.
 fn number(machine: &Machine, name: &str) -> Option<u32> {
-    name.strip_prefix(stem(&machine.name).as_str())?
-        .strip_prefix('-')?
-        .parse()
-        .ok()
+    let number = name.strip_prefix(stem(&machine.name).as_str())?;
+    number.strip_prefix('-')?.parse().ok()
 }

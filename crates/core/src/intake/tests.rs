@@ -58,13 +58,8 @@ fn earlier(name: &str, phase: Phase) -> Remediation {
 
 fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
     let is_taken = |name: &str| taken.contains(&name);
-    let triggered = Triggered {
-        machine: &machine("worker"),
-        node: &node("Unknown"),
-        health_checks: &vouching(),
-        remediations,
-    };
-    decide(triggered, is_taken, at(0))
+    let known = (&node("Unknown"), &vouching()[..]);
+    decide(&machine("worker"), known, remediations, is_taken, at(0))
 }
 
 /// So many minutes after some time.
@@ -153,13 +148,8 @@ fn after_power_cycles(ready: &str, ended: &[i64]) -> Intake {
             ..earlier(&format!("worker-{number}"), Phase::Succeeded)
         })
         .collect();
-    let triggered = Triggered {
-        machine: &machine("worker"),
-        node: &node(ready),
-        health_checks: &vouching(),
-        remediations: &remediations,
-    };
-    decide(triggered, |_| false, at(0))
+    let known = (&node(ready), &vouching()[..]);
+    decide(&machine("worker"), known, &remediations, |_| false, at(0))
 }
 
 /// Why a trigger has to wait, and until which minute.
@@ -263,13 +253,7 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
         (by_machine("True").0, by_machine("True").1, false),
         (by_node("True").0, by_node("True").1, false),
     ] {
-        let triggered = Triggered {
-            machine: &machine,
-            node: &node,
-            health_checks: &vouching(),
-            remediations: &[],
-        };
-        match decide(triggered, |_| false, at(0)) {
+        match decide(&machine, (&node, &vouching()), &[], |_| false, at(0)) {
             Intake::Skip { obstacle, .. } => {
                 assert!(
                     is_refused && obstacle.reason == Reason::ControlPlaneRefused,
@@ -293,14 +277,9 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
         power_cycles: vec![at(-1)],
         ..earlier("worker-1", Phase::Succeeded)
     };
-    let triggered = Triggered {
-        machine: &machine("worker"),
-        node: &Lookup::Present(other),
-        health_checks: &vouching(),
-        remediations: &[over],
-    };
+    let known = (&Lookup::Present(other), &vouching()[..]);
     assert!(matches!(
-        decide(triggered, |_| false, at(0)),
+        decide(&machine("worker"), known, &[over], |_| false, at(0)),
         Intake::Skip {
             look_again: Some(_),
             ..

@@ -25,8 +25,8 @@ pub struct BareMetalHost {
     pub has_bmc: bool,
     /// `spec.disablePowerOff`.
     pub power_off_disabled: bool,
-    /// `spec.consumerRef` as kind, namespace, name.
-    pub consumer: Option<(String, String, String)>,
+    /// `spec.consumerRef`.
+    pub consumer: Option<Consumer>,
     /// `status.provisioning.state`.
     pub state: String,
     /// `status.operationalStatus`.
@@ -96,9 +96,6 @@ const METAL3_SCHEME: &str = "metal3://";
 /// Reads the reference to a BareMetalHost: `baremetalhost:///namespace/name[/uid]` or
 /// `metal3://namespace/name/metal3machine` in the providerID, the annotation `namespace/name`, else what the
 /// Metal3Machine says, whatever the providerID may be. `None`: the Machine has no BareMetalHost.
-///
-/// # Errors
-/// The obstacle, when a reference is there but malformed.
 /// Sources: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`;
 /// cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`.
 pub fn host_reference(signposts: Signposts<'_>) -> Result<Option<HostReference>, Obstacle> {
@@ -114,10 +111,16 @@ pub fn host_reference(signposts: Signposts<'_>) -> Result<Option<HostReference>,
         return parse(path, "spec.providerID", "baremetalhost:///namespace/name/uid").map(Some);
     }
     if let Some(path) = id.strip_prefix(METAL3_SCHEME) {
-        return match on_metal3_machine(Some(path)).filter(|_| !path.is_empty() && !path.contains('/')) {
-            Some(reference) => Ok(Some(reference)),
-            None => by_cluster_api(path).map(Some),
-        };
+        let is_uid = !path.is_empty() && !path.contains('/');
+        if let Some(reference) = on_metal3_machine(Some(path)).filter(|_| is_uid) {
+            return Ok(Some(reference));
+        }
+        let reference = parse(path, "spec.providerID", "metal3://namespace/name/metal3machine")?;
+        // What follows is the Metal3Machine, and no UID of the host.
+        return Ok(Some(HostReference {
+            uid: None,
+            ..reference
+        }));
     }
     match signposts.annotation.filter(|_| signposts.provider_id.is_none()) {
         Some(annotation) => {
@@ -130,9 +133,6 @@ pub fn host_reference(signposts: Signposts<'_>) -> Result<Option<HostReference>,
 /// The name of the BareMetalHost in the annotation of a Metal3Machine. Its namespace, if it names one, is not
 /// looked at, as upstream does not: the host is beside the Metal3Machine.
 /// Source: cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`, `getHost`.
-///
-/// # Errors
-/// The obstacle, when there is no such name.
 pub fn annotated_host(metal3_machine: &str, annotation: Option<&str>) -> Result<String, Obstacle> {
     let Some(annotation) = annotation else {
         let detail = format!("Metal3Machine {metal3_machine} has no annotation {HOST_ANNOTATION}");
@@ -150,42 +150,26 @@ pub fn annotated_host(metal3_machine: &str, annotation: Option<&str>) -> Result<
     }
 }
 
-fn by_cluster_api(path: &str) -> Result<HostReference, Obstacle> {
-    let reference = parse(path, "spec.providerID", "metal3://namespace/name/metal3machine")?;
-    // What follows is the Metal3Machine, and no UID of the host.
+fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obstacle> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let (namespace, name, uid) = match *parts {
+        [namespace, name] if !parts.contains(&"") => (namespace, name, None),
+        [namespace, name, uid] if !parts.contains(&"") => (namespace, name, Some(uid)),
+        _ => {
+            return Err(Obstacle::new(
+                Reason::HostUnreadable,
+                format!("{field} of the Machine is \"{path}\", expected the form {expected}"),
+            ));
+        }
+    };
     Ok(HostReference {
-        uid: None,
-        ..reference
+        namespace: namespace.to_owned(),
+        name: HostName::Known(name.to_owned()),
+        uid: uid.map(ToOwned::to_owned),
     })
 }
 
-fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obstacle> {
-    let parts: Vec<&str> = path.split('/').collect();
-    match parts.as_slice() {
-        [namespace, name] if !namespace.is_empty() && !name.is_empty() => Ok(HostReference {
-            namespace: (*namespace).to_owned(),
-            name: HostName::Known((*name).to_owned()),
-            uid: None,
-        }),
-        [namespace, name, uid] if !namespace.is_empty() && !name.is_empty() && !uid.is_empty() => {
-            let uid = Some((*uid).to_owned());
-            Ok(HostReference {
-                namespace: (*namespace).to_owned(),
-                name: HostName::Known((*name).to_owned()),
-                uid,
-            })
-        }
-        _ => Err(Obstacle::new(
-            Reason::HostUnreadable,
-            format!("{field} of the Machine is \"{path}\", expected the form {expected}"),
-        )),
-    }
-}
-
 /// Checks everything about a BareMetalHost that forbids to power it directly.
-///
-/// # Errors
-/// The first obstacle found.
 pub fn may_be_fenced(
     host: &BareMetalHost,
     reference: &HostReference,
@@ -194,16 +178,11 @@ pub fn may_be_fenced(
 ) -> Result<(), Obstacle> {
     let name = &host.name;
     if reference.uid.as_ref().is_some_and(|uid| *uid != host.uid) {
-        let detail = format!(
-            "BareMetalHost {name} has UID {}, the providerID names another",
-            host.uid
-        );
+        let uid = &host.uid;
+        let detail = format!("BareMetalHost {name} has UID {uid}, the providerID names another");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
-    let consumed_by = |(kind, namespace, name): &(String, String, String)| {
-        (kind, namespace, name) == (&consumer.kind, &consumer.namespace, &consumer.name)
-    };
-    if !host.consumer.as_ref().is_some_and(consumed_by) {
+    if host.consumer.as_ref() != Some(consumer) {
         let Consumer {
             kind, name: consumer, ..
         } = consumer;
@@ -214,11 +193,24 @@ pub fn may_be_fenced(
         let detail = format!("BareMetalHost {name} carries {key}");
         return Err(Obstacle::new(Reason::HostHeldBySomeoneElse, detail));
     }
-    if let Some(state) = unfenceable(host) {
-        return Err(Obstacle::new(
-            Reason::HostNotFenceable,
-            format!("BareMetalHost {name} {state}"),
-        ));
+    let in_state = format!("is in provisioning state \"{}\"", host.state);
+    let is_provisioned = matches!(host.state.as_str(), "provisioned" | "externally provisioned");
+    let unfenceable = [
+        (host.deleting, "is being deleted"),
+        (!host.has_bmc, "has no spec.bmc.address"),
+        (
+            host.power_off_disabled,
+            "has spec.disablePowerOff, so it can never be proven off",
+        ),
+        (!host.online, "has spec.online: false"),
+        (!is_provisioned, &in_state),
+        (host.operational_status == "servicing", "is being serviced"),
+        (host.paused, "is paused by baremetalhost.metal3.io/paused"),
+        (host.detached, "is detached by baremetalhost.metal3.io/detached"),
+    ];
+    if let Some((_, why)) = unfenceable.into_iter().find(|(is_so, _)| *is_so) {
+        let detail = format!("BareMetalHost {name} {why}");
+        return Err(Obstacle::new(Reason::HostNotFenceable, detail));
     }
     match control {
         HostControl::Direct => Ok(()),
@@ -226,27 +218,5 @@ pub fn may_be_fenced(
             Reason::HostManagedByMetal3,
             format!("BareMetalHost {name} is managed and online, and metal3 would revert a power change"),
         )),
-    }
-}
-
-fn unfenceable(host: &BareMetalHost) -> Option<String> {
-    if host.deleting {
-        Some("is being deleted".to_owned())
-    } else if !host.has_bmc {
-        Some("has no spec.bmc.address".to_owned())
-    } else if host.power_off_disabled {
-        Some("has spec.disablePowerOff, so it can never be proven off".to_owned())
-    } else if !host.online {
-        Some("has spec.online: false".to_owned())
-    } else if !matches!(host.state.as_str(), "provisioned" | "externally provisioned") {
-        Some(format!("is in provisioning state \"{}\"", host.state))
-    } else if host.operational_status == "servicing" {
-        Some("is being serviced".to_owned())
-    } else if host.paused {
-        Some("is paused by baremetalhost.metal3.io/paused".to_owned())
-    } else if host.detached {
-        Some("is detached by baremetalhost.metal3.io/detached".to_owned())
-    } else {
-        None
     }
 }

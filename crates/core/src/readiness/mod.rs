@@ -1,9 +1,7 @@
-//! Whether a remediation of a host would work today, as far as its BMC has a say.
-//!
-//! [`judge`] turns what a BMC showed into one verdict; [`schedule`] says whose turn it is to be asked.
+//! Whether a remediation of a host would work today, as far as its BMC has a say. [`judge`] turns what a BMC showed into
+//! one verdict; [`schedule`] says whose turn it is to be asked.
 
 pub mod schedule;
-pub mod slot;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +13,7 @@ use super::phase::Reason;
 use super::power::PowerState;
 
 /// A certificate whose dates matter is reported this long before it expires: time to get another.
-pub const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(30 * 24);
+const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// What a BMC showed, without anything having been changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +41,7 @@ pub struct BmcReport {
 pub struct Certificate {
     /// Its last moment, if it can be read.
     pub not_after: Option<Timestamp>,
-    /// Whether it is refused after that. One that is known by its fingerprint is not, nor is one that
-    /// nobody verifies.
+    /// Whether it is refused after that: not one that is known by its fingerprint, or that nobody verifies.
     pub dates_matter: bool,
 }
 
@@ -60,13 +57,8 @@ pub enum Expected<'a> {
 }
 
 /// The verdict on what a BMC showed: a remediation would work, with what was seen in words that stay as
-/// long as it does; or the reason why it would not, now or soon. `stated` is the UUID that an
-/// administrator stated for the host.
-///
-/// # Errors
-/// The obstacle: wrong or unproven identity, missing power commands, a power state that proves nothing, a
-/// certificate that is about to be refused, or Redfish silent, so that a remediation would depend on IPMI
-/// alone: it would work, but what is broken has to be mended before the other fails, too.
+/// long as it does; or the reason why it would not, now or soon. Where Redfish is silent it would work over IPMI alone,
+/// but what is broken has to be mended before the other fails, too. `stated`: the UUID that an administrator stated.
 pub fn judge(
     found: &BmcReport,
     expected: &Expected<'_>,
@@ -75,10 +67,8 @@ pub fn judge(
 ) -> Result<String, Obstacle> {
     is_the_host(found, expected, stated)?;
     if !found.missing.is_empty() {
-        let detail = format!(
-            "the BMC lists what it can do, and {} is not among it",
-            found.missing.join(" and ")
-        );
+        let missing = found.missing.join(" and ");
+        let detail = format!("the BMC lists what it can do, and {missing} is not among it");
         return Err(Obstacle::new(Reason::BmcCommandRefused, detail));
     }
     let said = found.said.as_deref().unwrap_or("null");
@@ -104,9 +94,6 @@ pub fn judge(
 /// of the Node's reports, both begun after that; `again` is the power state as the BMC gave it after the
 /// later one. A Node that reported in between, while the BMC says Off before and after, is not the host
 /// behind that BMC, or the BMC does not say what is: its proof of Off would release what still runs.
-///
-/// # Errors
-/// The obstacle, when they contradict each other.
 pub fn off_is_believable(
     node: &str,
     earlier: &NodeReport,
@@ -114,17 +101,13 @@ pub fn off_is_believable(
     again: PowerState,
 ) -> Result<(), Obstacle> {
     let reported = later.lease_renewed.is_some() && later.lease_renewed != earlier.lease_renewed;
-    match again {
-        PowerState::Off if reported => Err(Obstacle::new(
+    if again == PowerState::Off && reported {
+        return Err(Obstacle::new(
             Reason::NodeStillReporting,
             format!("the BMC says Off, and Node {node} is Ready and renewed its Lease after that"),
-        )),
-        PowerState::Off
-        | PowerState::On
-        | PowerState::PoweringOn
-        | PowerState::PoweringOff
-        | PowerState::Unknown => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 fn is_the_host(
@@ -135,11 +118,11 @@ fn is_the_host(
     let (said, system) = (found.uuid.as_deref(), found.system.as_str());
     match expected {
         Expected::Node(name, uuid) => identity::prove(said, system, (name, *uuid), stated).map(drop),
+        Expected::Anybody => identity::prove_stated(said, system, stated).map(drop),
         Expected::NoNode(detail) => {
             identity::prove_stated(said, system, stated)?;
             Err(Obstacle::new(Reason::NodeMissing, detail.clone()))
         }
-        Expected::Anybody => identity::prove_stated(said, system, stated).map(drop),
     }
 }
 
@@ -148,30 +131,17 @@ fn will_last(certificate: &Certificate, now: Timestamp) -> Result<String, Obstac
     let Some(not_after) = certificate.not_after else {
         return Ok("; nobody can tell when its certificate expires".to_owned());
     };
-    let day = date(not_after);
-    let gone = not_after <= now;
-    let near = not_after.duration_since(now) <= EXPIRY_NOTICE;
-    match (certificate.dates_matter, gone, near) {
-        (true, true, _) => Err(Obstacle::new(
-            Reason::BmcCertificateExpiring,
-            format!("the certificate of the BMC expired on {day}"),
-        )),
-        (true, false, true) => Err(Obstacle::new(
-            Reason::BmcCertificateExpiring,
-            format!("the certificate of the BMC expires on {day}"),
-        )),
-        (true, false, false) => Ok(format!("; its certificate expires on {day}")),
-        (false, true, _) => Ok(format!(
-            "; its certificate expired on {day}, which does no harm to one that is not judged by dates"
-        )),
-        (false, false, _) => Ok(format!(
-            "; its certificate expires on {day}, which will do no harm to one that is not judged by dates"
-        )),
+    let day = not_after.strftime("%Y-%m-%d");
+    let is_over = not_after <= now;
+    let expires = if is_over { "expired" } else { "expires" };
+    if certificate.dates_matter && not_after.duration_since(now) <= EXPIRY_NOTICE {
+        let detail = format!("the certificate of the BMC {expires} on {day}");
+        return Err(Obstacle::new(Reason::BmcCertificateExpiring, detail));
     }
-}
-
-/// The day, in UTC.
-fn date(time: Timestamp) -> String {
-    let text = time.to_string();
-    text.split('T').next().unwrap_or_default().to_owned()
+    let harmless = match (certificate.dates_matter, is_over) {
+        (true, _) => "",
+        (false, true) => ", which does no harm to one that is not judged by dates",
+        (false, false) => ", which will do no harm to one that is not judged by dates",
+    };
+    Ok(format!("; its certificate {expires} on {day}{harmless}"))
 }

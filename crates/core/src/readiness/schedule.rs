@@ -1,27 +1,53 @@
-//! Whose turn it is to have its BMC checked.
-//!
-//! A host has its own moment in every interval, by a hash of its name: ten thousand hosts are spread over
-//! it, and a restart moves none of them. What has changed comes soon, what failed comes again after growing
-//! pauses, and whatever comes, comes through one gate: so many at once, so many a second.
+//! Whose turn it is to have its BMC checked. A host has its own moment in every interval, by a hash of its name: ten
+//! thousand hosts are spread over it, and a restart moves none of them. What has changed comes soon, what failed comes
+//! again after growing pauses, and all through one gate: so many at once, so many a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::slot::slot_after;
-pub use super::slot::{HostKey, HostKind};
+use crate::{after, doubling};
 
 /// Checks under way at the most. A BMC that hangs takes up one of them until its deadline.
-pub const AT_ONCE: usize = 32;
+pub(super) const AT_ONCE: usize = 32;
 /// Distance of two checks that begin: five a second.
-pub const SPACING: SignedDuration = SignedDuration::from_millis(200);
-/// Pause after the first check that found an obstacle; it doubles with each further one, up to the
-/// interval.
-pub const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const SPACING: SignedDuration = SignedDuration::from_millis(200);
+/// Pause after the first check that found an obstacle; it doubles with each further one, up to the interval.
+pub(super) const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
 /// A host that changes all the time is not checked more often than this.
 pub const GAP: SignedDuration = SignedDuration::from_secs(5);
 /// What is known of no host is found out within this time, or the interval if that is shorter.
-pub const SETTLING: SignedDuration = SignedDuration::from_mins(30);
+pub(super) const SETTLING: SignedDuration = SignedDuration::from_mins(30);
+
+/// What a host is known by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostKey {
+    /// The kind of the object.
+    pub kind: HostKind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The kind of the object that a host is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostKind {
+    /// A BMCEndpoint.
+    Endpoint,
+    /// A Machine that refers to a BareMetalHost.
+    Machine,
+}
+
+impl HostKind {
+    /// Its name in Kubernetes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Endpoint => "BMCEndpoint",
+            Self::Machine => "Machine",
+        }
+    }
+}
 
 /// When a host that was not known before has its first turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +71,7 @@ pub enum Ended {
     PutOff(SignedDuration),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Turn {
     /// What its object was when it was scheduled.
     version: u64,
@@ -60,8 +86,14 @@ struct Turn {
     round: u64,
 }
 
+impl Turn {
+    fn soonest(&self, now: Timestamp) -> Timestamp {
+        self.begun.map_or(now, |begun| after(begun, GAP).max(now))
+    }
+}
+
 /// The turns of all hosts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Schedule {
     interval: SignedDuration,
     hosts: BTreeMap<HostKey, Turn>,
@@ -77,18 +109,8 @@ impl Schedule {
     pub fn new(interval: SignedDuration) -> Self {
         Self {
             interval,
-            hosts: BTreeMap::new(),
-            due: BTreeSet::new(),
-            running: 0,
-            gate_opens: None,
-            secrets: BTreeMap::new(),
-            round: 0,
+            ..Self::default()
         }
-    }
-
-    /// The time in which each host is checked once.
-    pub fn interval(&self) -> SignedDuration {
-        self.interval
     }
 
     /// Whether a host is there.
@@ -96,8 +118,11 @@ impl Schedule {
         self.hosts.contains_key(key)
     }
 
-    /// Each host is checked once in another interval from now on.
+    /// Each host is checked once in this interval from now on.
     pub fn set_interval(&mut self, interval: SignedDuration, now: Timestamp) {
+        if self.interval == interval {
+            return;
+        }
         self.interval = interval;
         self.due.clear();
         for (key, turn) in self.hosts.iter_mut().filter(|(_, turn)| !turn.running) {
@@ -106,8 +131,7 @@ impl Schedule {
         }
     }
 
-    /// Begins to go through all hosts: those that are not [seen](Self::see) until
-    /// [`Schedule::end_round`] are gone.
+    /// Begins to go through all hosts: those that are not [seen](Self::see) until [`Self::end_round`] are gone.
     pub fn begin_round(&mut self) {
         self.round = self.round.wrapping_add(1);
     }
@@ -128,61 +152,50 @@ impl Schedule {
             First::Settling => slot_after(key, self.interval.min(SETTLING), now),
             First::InTurn => slot_after(key, self.interval, now),
         };
-        self.due.insert((next, key.clone()));
         let turn = Turn {
             version,
             next,
-            begun: None,
-            running: false,
-            again: false,
-            failures: 0,
-            secret: None,
             round,
+            ..Turn::default()
         };
+        self.due.insert((next, key.clone()));
         self.hosts.insert(key.clone(), turn);
     }
 
     /// Forgets the hosts that were not seen in this round, and names them.
     pub fn end_round(&mut self) -> Vec<HostKey> {
         let round = self.round;
-        let gone = self.hosts.iter().filter(|(_, turn)| turn.round != round);
-        let gone: Vec<HostKey> = gone.map(|(key, _)| key.clone()).collect();
-        for key in &gone {
-            self.forget(key);
-        }
-        gone
-    }
-
-    fn forget(&mut self, key: &HostKey) {
-        if let Some(turn) = self.hosts.remove(key) {
+        let gone = self.hosts.extract_if(.., |_, turn| turn.round != round);
+        let forget = |(key, turn): (HostKey, Turn)| {
             if turn.running {
                 self.running = self.running.saturating_sub(1);
             } else {
                 self.due.remove(&(turn.next, key.clone()));
             }
-        }
+            key
+        };
+        gone.map(forget).collect()
     }
 
     /// What everybody depends on has changed: all are due.
     pub fn hurry_all(&mut self, now: Timestamp) {
-        let keys: Vec<HostKey> = self.hosts.keys().cloned().collect();
+        self.hurry_those(|_| true, now);
+    }
+
+    fn hurry_those(&mut self, is_due: impl Fn(&Turn) -> bool, now: Timestamp) {
+        let hosts = self.hosts.iter().filter(|(_, turn)| is_due(turn));
+        let keys: Vec<HostKey> = hosts.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             self.hurry(key, now);
         }
     }
 
-    /// A version of a Secret was seen. If it is another than before, the hosts that something was wrong with
-    /// and whose Secret it is are due.
+    /// A version of a Secret was seen: if it is new, the hosts that it is for and that something was wrong with are due.
     pub fn saw_secret(&mut self, secret: &str, version: &str, now: Timestamp) {
-        match self.secrets.insert(secret.to_owned(), version.to_owned()) {
-            Some(before) if before != version => {}
-            Some(_) | None => return,
-        }
-        let of_secret = |turn: &Turn| turn.failures > 0 && turn.secret.as_deref() == Some(secret);
-        let hosts = self.hosts.iter().filter(|(_, turn)| of_secret(turn));
-        let keys: Vec<HostKey> = hosts.map(|(key, _)| key.clone()).collect();
-        for key in &keys {
-            self.hurry(key, now);
+        let before = self.secrets.insert(secret.to_owned(), version.to_owned());
+        if before.is_some_and(|before| before != version) {
+            let of_secret = |turn: &Turn| turn.failures > 0 && turn.secret.as_deref() == Some(secret);
+            self.hurry_those(of_secret, now);
         }
     }
 
@@ -195,7 +208,7 @@ impl Schedule {
             turn.again = true;
             return;
         }
-        let soonest = turn.begun.map_or(now, |begun| after(begun, GAP).max(now));
+        let soonest = turn.soonest(now);
         if soonest < turn.next {
             self.due.remove(&(turn.next, key.clone()));
             turn.next = soonest;
@@ -205,10 +218,7 @@ impl Schedule {
 
     /// The next host to be checked, if one may begin now.
     pub fn begin(&mut self, now: Timestamp) -> Option<HostKey> {
-        if self.running >= AT_ONCE || self.gate_opens.is_some_and(|opens| opens > now) {
-            return None;
-        }
-        if self.due.first().is_none_or(|(at, _)| *at > now) {
+        if self.wake().is_none_or(|at| at > now) {
             return None;
         }
         let (_, key) = self.due.pop_first()?;
@@ -256,26 +266,50 @@ impl Schedule {
             Ended::PutOff(pause) => after(now, pause.max(GAP)),
         };
         let again = std::mem::take(&mut turn.again);
-        let soonest = turn.begun.map_or(now, |begun| after(begun, GAP).max(now));
-        turn.next = if again { soonest.min(regular) } else { regular };
+        turn.next = if again {
+            turn.soonest(now).min(regular)
+        } else {
+            regular
+        };
         self.due.insert((turn.next, key.clone()));
     }
 }
 
 /// The pause after so many failures in a row.
-pub fn pause(failures: u32, interval: SignedDuration) -> SignedDuration {
-    let doublings = failures.saturating_sub(1).min(20);
-    let factor = 1_i32.checked_shl(doublings).unwrap_or(i32::MAX);
-    FIRST_PAUSE
-        .checked_mul(factor)
-        .unwrap_or(SignedDuration::MAX)
-        .min(interval)
+pub(super) fn pause(failures: u32, interval: SignedDuration) -> SignedDuration {
+    doubling(FIRST_PAUSE, failures, interval)
 }
 
-pub(super) fn millis(duration: SignedDuration) -> i64 {
+fn millis(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.saturating_add(duration).unwrap_or(Timestamp::MAX)
+/// The first moment after `now` that belongs to this host, if each host has one in every interval.
+pub(super) fn slot_after(key: &HostKey, interval: SignedDuration, now: Timestamp) -> Timestamp {
+    let length = millis(interval).max(1);
+    let hash = stable_hash(&[key.kind.as_str(), &key.namespace, &key.name]);
+    let offset = i64::try_from(hash >> 1)
+        .ok()
+        .and_then(|hash| hash.checked_rem_euclid(length));
+    let now = now.as_millisecond();
+    let into = now.checked_rem_euclid(length).unwrap_or(0);
+    let slot = now.saturating_sub(into).saturating_add(offset.unwrap_or(0));
+    let next = if slot <= now { length } else { 0 };
+    Timestamp::from_millisecond(slot.saturating_add(next)).unwrap_or(Timestamp::MAX)
+}
+
+/// A hash that is the same in every process and version: FNV-1a with 64 bits, then mixed, because its upper
+/// bits alone are uneven for texts that differ in their last letter.
+/// Source: Fowler, Noll, Vo, draft-eastlake-fnv; the mixing is the finalizer of MurmurHash3.
+pub fn stable_hash(parts: &[&str]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        // No text contains this byte, so no two lists of parts run together.
+        for byte in part.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::eligibility::{self, Candidate, Eligible, Input, Rule};
+use crate::eligibility::{self, Candidate, Eligible, Rule};
 use crate::facts::{Facts, Lookup, Node, Objects, Obstacle};
 use crate::identity::SystemUuid;
 use crate::journal::{Journal, Subject};
@@ -33,7 +33,7 @@ pub(super) fn examine<'a>(
     now: Timestamp,
 ) -> Result<Eligible<'a>, NotDue> {
     let candidate = Candidate {
-        host: Input::Given(&facts.host),
+        host: Some(&facts.host),
         ..Candidate::of(journal, facts, objects)
     };
     eligibility::examine(&candidate, now).map_err(|obstacles| {

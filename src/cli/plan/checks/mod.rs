@@ -12,7 +12,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::MachineHealthCheck;
 use remediator_core::checker::evaluator::{self, Evaluator};
 use remediator_core::facts::{Lookup, Obstacle};
-use remediator_core::health::assess::{AssessedMachine, Assessment, Stopped};
+use remediator_core::health::assess::{AssessedMachine, Assessment, Exempt, Stopped};
 use remediator_core::health::dialect::Dialect;
 use remediator_core::health::overlap::{Check, Evaluation, evaluate};
 use remediator_core::health::rules::{Malformed, Rules};
@@ -196,32 +196,45 @@ impl Listed {
             Verdict::Waiting { until, .. } => return until.map_or(Says::Nothing, Says::Later),
             Verdict::Unhealthy { .. } => {}
         }
-        let not = match (&self.asks, judged.exempt) {
-            (Asks::Trigger, Some(exempt)) => {
-                let why = format!("{} leaves the Machine alone: {exempt:?}", self.called());
-                Some(Remediation::new("NotNeeded", why))
-            }
+        match (&self.asks, judged.exempt.and_then(|exempt| self.heeds(exempt))) {
+            (_, Some(why)) => Says::Not(Remediation::new("NotNeeded", why)),
             (Asks::Trigger, None) => {
                 let mut forbidden = evaluation.forbidden.iter();
-                let forbidden = forbidden.find(|one| one.machine == judged.name);
-                forbidden.map(|by| {
+                let forbidden = forbidden.find(|one| one.wanted.machine == judged.name);
+                forbidden.map_or(Says::Wanted, |by| {
                     let why = format!("MachineHealthCheck {} does not let it be: {}", by.check, by.why);
-                    self.forbidden(&why)
+                    Says::Not(self.forbidden(&why))
                 })
             }
             // A request has the name of its Machine.
-            (Asks::Request(_), _) => {
+            (Asks::Request(_), None) => {
                 let ended = caches::find(&caches.remediations, Some(&self.key.namespace), &judged.name);
                 let ended = ended.as_ref().and_then(|one| one.0.as_ref().ok());
-                ended.map(|ended| {
-                    let (what, check) = (standing(ended), self.called());
-                    let why = format!("{what}, and {check} makes no other request until that is deleted");
-                    Remediation::new("RequestEnded", why)
-                })
+                ended.map_or(Says::Wanted, |ended| Says::Ended(standing(ended)))
             }
-            (Asks::Another(_), _) => None,
-        };
-        not.map_or(Says::Wanted, Says::Not)
+            (Asks::Another(_), None) => Says::Wanted,
+        }
+    }
+
+    /// Why whoever evaluates the check leaves an unhealthy Machine alone. A request is made whatever the Machine is
+    /// otherwise.
+    ///
+    /// Sources: machine-api-operator `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`, `remediate`;
+    /// cluster-api `core/reconcilers/machinehealthcheck/`, `patchUnhealthyTargets`; medik8s/node-healthcheck-operator
+    /// `internal/controller/machinehealthcheck_controller.go`.
+    fn heeds(&self, exempt: Exempt) -> Option<&'static str> {
+        let is_by_trigger = matches!(self.asks, Asks::Trigger);
+        match exempt {
+            Exempt::UnderRemediation => Some("a remediation is under way"),
+            Exempt::Deleting if is_by_trigger || self.evaluator == Evaluator::NodeHealthCheckOperator => {
+                Some("it is being deleted")
+            }
+            Exempt::PhaseFailed if is_by_trigger => {
+                Some("it is in phase Failed, to which the answer is its deletion")
+            }
+            Exempt::Triggered if is_by_trigger => Some("the trigger is there already"),
+            Exempt::Deleting | Exempt::PhaseFailed | Exempt::Triggered => None,
+        }
     }
 
     fn forbidden(&self, why: &str) -> Remediation {

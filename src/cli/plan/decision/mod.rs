@@ -40,6 +40,8 @@ pub(super) enum Says {
     Later(Timestamp),
     /// It is unhealthy and not remediated, for this reason.
     Not(Remediation),
+    /// It is unhealthy, and an ended request, described here, prevents another one.
+    Ended(String),
     /// It is unhealthy and to be remediated.
     Wanted,
 }
@@ -87,7 +89,7 @@ pub(super) fn decide(opinions: &[Opinion]) -> Result<Asked, Remediation> {
     let first = decisions.min_by_key(|(decision, says)| match (decision, says) {
         (Ok(asked), _) if asked.template.is_some() => (0, None),
         (Ok(_), _) => (1, None),
-        (Err(_), Says::Wanted) => (2, None),
+        (Err(_), Says::Wanted | Says::Ended(_)) => (2, None),
         (Err(_), Says::Not(_)) => (3, None),
         (Err(_), Says::Later(at)) => (4, Some(*at)),
         (Err(_), Says::Nothing) => (5, None),
@@ -102,13 +104,17 @@ impl Opinion {
         match &self.says {
             Says::Nothing => return Err(Remediation::new("NotNeeded", "no health check wants it")),
             Says::Not(why) => return Err(why.clone()),
-            Says::Later(_) | Says::Wanted => self.unobstructed()?,
+            Says::Later(_) | Says::Ended(_) | Says::Wanted => self.unobstructed()?,
         }
         if let Says::Later(_) = self.says {
             return Err(Remediation::new(
                 "Later",
                 format!("by {check}, if nothing changes"),
             ));
+        }
+        if let Says::Ended(ended) = &self.says {
+            let why = format!("{ended}, and {check} makes no other request until that is deleted");
+            return Err(Remediation::new("RequestEnded", why));
         }
         match &self.asks {
             Asks::Trigger => Ok(Asked {

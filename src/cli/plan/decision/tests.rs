@@ -141,6 +141,33 @@ fn what_would_be_in_the_way_is_told_while_there_is_still_time() {
 }
 
 #[test]
+fn a_request_that_has_ended_prevents_another_of_its_own_check_only() {
+    let platform = || Evaluator::Platform;
+    let over = || Says::Ended("PowerCycleRemediation x has ended".to_owned());
+    let why = "PowerCycleRemediation x has ended, and MachineHealthCheck a makes no other request until that is deleted";
+    leads_to([
+        (good(), platform(), over(), "RequestEnded", why),
+        (
+            missing(),
+            platform(),
+            over(),
+            "TemplateNotFound",
+            "does not exist",
+        ),
+        (good(), nobody(), over(), "SwitchedOff", "nobody evaluates"),
+    ]);
+    let ended = || opinion("a", good(), platform(), over());
+    let outcome = |other: Opinion| told(decide(&[ended(), other])).0;
+    let wanted = |asks, evaluator| outcome(opinion("b", asks, evaluator, Says::Wanted));
+    assert_eq!(wanted(good(), platform()), "Request");
+    assert_eq!(wanted(Asks::Trigger, ours()), "Trigger");
+    assert_eq!(
+        outcome(opinion("b", good(), platform(), Says::Nothing)),
+        "RequestEnded"
+    );
+}
+
+#[test]
 fn nothing_follows_from_nothing_and_from_what_is_forbidden() {
     let platform = || Evaluator::Platform;
     leads_to([

@@ -9,7 +9,7 @@ use crate::views::lenient;
 use crate::views::machine::{
     ClusterApiMachine, Infrastructure, Machine, MachineSpec, MachineStatus, NodeReference, SaidOfHealth,
 };
-use remediator_core::checker::succeeded::HEALTH_CHECK_SUCCEEDED;
+use remediator_core::checker::machine_health::HEALTH_CHECK_SUCCEEDED;
 use remediator_core::facts::NodeCondition;
 
 /// What is read of a Machine, in either version.

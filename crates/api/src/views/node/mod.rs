@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LabelsKept, cidr, narrow};
@@ -41,6 +42,7 @@ pub struct NodeSpecView {
     #[serde(rename = "providerID")]
     pub provider_id: Option<String>,
     /// Taints.
+    #[serde(deserialize_with = "taints")]
     pub taints: Vec<Taint>,
     /// Cordoned.
     pub unschedulable: bool,
@@ -60,6 +62,18 @@ pub struct NodeStatusView {
     /// Those of the addresses that are of type InternalIP.
     #[serde(rename = "addresses", deserialize_with = "internal_ips", skip_serializing)]
     pub internal_ips: Vec<IpAddr>,
+}
+
+/// Taints are written back as a whole list: one without key or effect would be refused then, so the Node is unreadable.
+fn taints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Taint>, D::Error> {
+    let taints = Vec::<Taint>::deserialize(deserializer)?;
+    if taints
+        .iter()
+        .any(|taint| taint.key.is_empty() || taint.effect.is_empty())
+    {
+        return Err(D::Error::custom("a taint has no key or no effect"));
+    }
+    Ok(taints)
 }
 
 /// Takes the IP addresses out of the list. A kubelet writes it, and what is no IP address is nobody's.

@@ -76,3 +76,17 @@ fn a_narrow_node_keeps_every_taint_as_it_is() {
     let kept: Vec<Value> = node.spec.taints.iter().map(|taint| json!(taint)).collect();
     assert_eq!(json!(kept), taints);
 }
+
+#[test]
+fn a_node_with_a_taint_that_could_not_be_written_back_is_unreadable() {
+    for taint in [json!({"key": "a"}), json!({"effect": "NoExecute"}), json!({})] {
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [taint]},
+        });
+        let error = serde_json::from_value::<Node>(node).expect_err("it has no key or no effect");
+        assert!(
+            error.to_string().contains("a taint has no key or no effect"),
+            "{error}"
+        );
+    }
+}

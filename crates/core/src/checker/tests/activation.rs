@@ -1,8 +1,8 @@
 use jiff::{SignedDuration, Timestamp};
 
-use crate::checker::activation::{Activation, Wanted, activation};
+use crate::checker::activation::{Activation, HealthChecker, activation};
 use crate::checker::evaluator::{Asks, Evaluator, evaluator};
-use crate::checker::platform::{LeaseRead, LeaseRecord, Platform, Sighting, platform};
+use crate::checker::platform::{LeaseHistory, LeaseRecord, Platform, platform};
 use crate::facts::Lookup;
 use crate::machine_api::MachineApi;
 use crate::phase::Reason;
@@ -14,8 +14,8 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// A Lease of 120 s that was renewed for this time; clocks of others may be anywhere.
-fn lease(renewal: i64) -> LeaseRead {
-    LeaseRead::Present(LeaseRecord {
+fn lease(renewal: i64) -> Lookup<LeaseRecord> {
+    Lookup::Present(LeaseRecord {
         uid: Some("lease".to_owned()),
         holder: Some("machine-api-controllers-1".to_owned()),
         renewed: Some(Timestamp::from_second(renewal).unwrap()),
@@ -23,24 +23,27 @@ fn lease(renewal: i64) -> LeaseRead {
     })
 }
 
-fn short(seconds: i64) -> LeaseRead {
-    LeaseRead::Present(LeaseRecord {
+fn short(seconds: i64) -> Lookup<LeaseRecord> {
+    Lookup::Present(LeaseRecord {
         duration: Some(SignedDuration::from_secs(seconds)),
         ..LeaseRecord::default()
     })
 }
 
-fn failed() -> LeaseRead {
-    LeaseRead::Unreadable("forbidden".to_owned())
+fn failed() -> Lookup<LeaseRecord> {
+    Lookup::Unreadable("forbidden".to_owned())
 }
 
+/// Second and answer of one reading of the Lease.
+type Reading = (i64, Lookup<LeaseRecord>);
+
 /// What is concluded at the time of the last of these readings.
-fn concluded(readings: &[(i64, LeaseRead)], switched_off: bool) -> &'static str {
-    let mut seen = Sighting::default();
+fn concluded(readings: &[Reading], switched_off: bool) -> &'static str {
+    let mut seen = LeaseHistory::default();
     let mut now = at(0);
     for (second, read) in readings {
         now = at(*second);
-        seen = seen.after(read.clone(), now);
+        seen.note(read.clone(), now);
     }
     match platform(&seen, switched_off, now) {
         Platform::Runs => "runs",
@@ -66,7 +69,7 @@ fn who_reads_a_lease_only_once_goes_by_its_time() {
     let renewed = |seconds: i64| now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
     let lease = |seconds: i64| lease(renewed(seconds).as_second());
     for (read, switched_off, expected) in [
-        (LeaseRead::Absent, false, "does not run"),
+        (Lookup::Absent, false, "does not run"),
         (failed(), false, "unknown"),
         (failed(), true, "does not run"),
         (lease(0), false, "runs"),
@@ -79,7 +82,7 @@ fn who_reads_a_lease_only_once_goes_by_its_time() {
         (lease(121), false, "unknown"),
         (short(10), false, "unknown"),
     ] {
-        let seen = Sighting::by_its_own_time(read.clone(), now);
+        let seen = LeaseHistory::by_its_own_time(read.clone(), now);
         let found = match platform(&seen, switched_off, now) {
             Platform::Runs => "runs",
             Platform::DoesNotRun(_) => "does not run",
@@ -87,16 +90,16 @@ fn who_reads_a_lease_only_once_goes_by_its_time() {
         };
         assert_eq!(found, expected, "{read:?} {switched_off}");
     }
-    let seen = Sighting::by_its_own_time(lease(-7), now);
+    let seen = LeaseHistory::by_its_own_time(lease(-7), now);
     assert_eq!(seen.since(), Some(renewed(-7)));
 }
 
 #[test]
 fn a_lease_is_judged_by_its_changes_and_never_by_its_clock() {
     let far_future = 4_000_000_000;
-    let table: &[(&[(i64, LeaseRead)], &str)] = &[
+    let table: &[(&[Reading], &str)] = &[
         (&[], "unknown"),
-        (&[(0, LeaseRead::Absent)], "does not run"),
+        (&[(0, Lookup::Absent)], "does not run"),
         // Read once: that says nothing, whatever its time is.
         (&[(0, lease(1))], "unknown"),
         (&[(0, lease(far_future))], "unknown"),
@@ -116,9 +119,9 @@ fn a_lease_is_judged_by_its_changes_and_never_by_its_clock() {
         (&[(0, short(i64::MAX)), (1799, short(i64::MAX))], "unknown"),
         (&[(0, short(i64::MAX)), (1800, short(i64::MAX))], "does not run"),
         // Made anew: nobody was seen to renew it.
-        (&[(0, LeaseRead::Absent), (10, lease(1))], "unknown"),
+        (&[(0, Lookup::Absent), (10, lease(1))], "unknown"),
         (
-            &[(0, lease(1)), (10, lease(2)), (20, LeaseRead::Absent)],
+            &[(0, lease(1)), (10, lease(2)), (20, Lookup::Absent)],
             "does not run",
         ),
         // Not readable: not known. What comes after is compared with what was before.
@@ -136,7 +139,7 @@ fn a_lease_is_judged_by_its_changes_and_never_by_its_clock() {
 
 #[test]
 fn the_feature_gate_decides_unless_the_lease_is_renewed_all_the_same() {
-    let table: &[(&[(i64, LeaseRead)], &str)] = &[
+    let table: &[(&[Reading], &str)] = &[
         (&[], "does not run"),
         (&[(0, lease(1))], "does not run"),
         (&[(0, failed())], "does not run"),
@@ -150,7 +153,9 @@ fn the_feature_gate_decides_unless_the_lease_is_renewed_all_the_same() {
 
 #[test]
 fn a_clock_that_jumps_does_not_make_a_lease_old() {
-    let seen = Sighting::default().after(lease(1), at(0)).counted_from(at(1000));
+    let mut seen = LeaseHistory::default();
+    seen.note(lease(1), at(0));
+    seen.count_from(at(1000));
     assert!(matches!(platform(&seen, false, at(1359)), Platform::Unknown(_)));
     assert!(matches!(
         platform(&seen, false, at(1360)),
@@ -163,10 +168,10 @@ fn it_stands_in_where_it_is_wanted_and_nobody_else_does_it() {
     let runs = Platform::Runs;
     let off = Platform::DoesNotRun("there is no Lease".to_owned());
     let unknown = Platform::Unknown("forbidden".to_owned());
-    let unreadable: Lookup<Wanted> = Lookup::Unreadable("spec".to_owned());
-    let auto = Lookup::Present(Wanted::Auto);
-    let always = Lookup::Present(Wanted::Always);
-    let never = Lookup::Present(Wanted::Never);
+    let unreadable: Lookup<HealthChecker> = Lookup::Unreadable("spec".to_owned());
+    let auto = Lookup::Present(HealthChecker::Auto);
+    let always = Lookup::Present(HealthChecker::Always);
+    let never = Lookup::Present(HealthChecker::Never);
     let absent = Lookup::Absent;
     // Whether the checks are known to be nobody's comes last.
     let table = [
@@ -186,9 +191,13 @@ fn it_stands_in_where_it_is_wanted_and_nobody_else_does_it() {
     ];
     for (wanted, platform, reason, unserved) in table {
         let decided = activation(wanted, platform);
-        assert_eq!(decided.reason(), reason, "{wanted:?} {platform:?}");
-        assert_eq!(decided.is_in(), reason == Reason::StandingIn);
-        let is_alone = decided.is_in() && matches!(platform, Platform::DoesNotRun(_));
+        let found = match &decided {
+            Activation::Active(_) | Activation::Alongside(_) => Reason::StandingIn,
+            Activation::Inactive(obstacle) => obstacle.reason,
+        };
+        assert_eq!(found, reason, "{wanted:?} {platform:?}");
+        assert_eq!(decided.is_active(), reason == Reason::StandingIn);
+        let is_alone = decided.is_active() && matches!(platform, Platform::DoesNotRun(_));
         assert_eq!(decided.is_alone(), is_alone, "{wanted:?} {platform:?}");
         assert_eq!(
             is_nobodys(platform, &decided),
@@ -196,5 +205,5 @@ fn it_stands_in_where_it_is_wanted_and_nobody_else_does_it() {
             "{wanted:?} {platform:?}"
         );
     }
-    assert!(!Activation::default().is_in(), "before anything is known");
+    assert!(!Activation::default().is_active(), "before anything is known");
 }

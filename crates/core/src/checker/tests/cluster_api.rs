@@ -1,5 +1,5 @@
 use super::pass::{check, machine, now, reasons};
-use crate::checker::notice::On;
+use crate::checker::events::On;
 use crate::checker::pass::{Outcome, outcome};
 use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
@@ -80,7 +80,7 @@ fn a_paused_cluster_has_nothing_written_but_the_pause() {
     let outcome = passed(of_cluster(ready(true), |_| {}), &targets);
     assert_eq!((outcome.status, outcome.triggers.len()), (None, 0));
     assert_eq!(outcome.paused, Some("Cluster spec.paused is set to true"));
-    assert!(outcome.notices.is_empty());
+    assert!(outcome.events.is_empty());
     let mut paused = of_cluster(ready(false), |_| {});
     paused.paused = true;
     let said = passed(paused, &targets).paused;
@@ -106,7 +106,7 @@ fn an_unknown_cluster_forbids_and_is_told() {
 fn a_range_that_nobody_reached_is_no_news_while_nobody_is_unhealthy() {
     let ranged = || of_cluster(ready(false), |raw| raw.unhealthy_range = Some("[2-5]".to_owned()));
     let well = passed(ranged(), &[in_cluster("well", "True", 600)]);
-    assert!(well.notices.is_empty());
+    assert!(well.events.is_empty());
     assert!(well.status.unwrap().allowed.is_err(), "as Cluster API has it");
     let one = passed(ranged(), &[in_cluster("dead", "Unknown", 61)]);
     assert_eq!(reasons(&one), [(On::Check, "RemediationRestricted")]);

@@ -1,6 +1,6 @@
 mod activation;
 mod cluster_api;
 mod evaluator;
-mod notices;
+mod events;
+mod machine_health;
 mod pass;
-mod succeeded;

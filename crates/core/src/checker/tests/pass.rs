@@ -1,6 +1,6 @@
 use jiff::{SignedDuration, Timestamp};
 
-use crate::checker::notice::{Notice, On, Told, Weight};
+use crate::checker::events::{Event, EventType, On, Published};
 use crate::checker::pass::{Outcome, outcome};
 use crate::facts::{Lookup, NodeCondition, Obstacle};
 use crate::health::dialect::Dialect;
@@ -22,14 +22,14 @@ pub(super) fn machine(name: &str, ready: &str, seconds: i64) -> Target {
         name: name.to_owned(),
         labels: [("role".to_owned(), "worker".to_owned())].into(),
         machine: Ok(MachineState::default()),
-        node: NodeState::Present {
+        node: Ok(NodeState::Present {
             name: name.to_owned(),
             conditions: vec![NodeCondition {
                 kind: "Ready".to_owned(),
                 status: ready.to_owned(),
                 since,
             }],
-        },
+        }),
         under_remediation: false,
     }
 }
@@ -62,8 +62,15 @@ pub(super) fn passed(checks: &[Check], targets: &[Target], of: &str) -> Outcome 
     outcome(&evaluation, of, |_| None)
 }
 
+/// For the metrics of a check: how many Machines it selects, and whether its limit has stopped it.
+fn numbers(checks: &[Check], targets: &[Target]) -> Option<(u32, bool)> {
+    let evaluation = evaluate(checks, targets, now());
+    let (_, assessment) = evaluation.checks[0].assessment.as_ref().ok()?;
+    Some((assessment.counts.expected, assessment.is_short_circuited()))
+}
+
 pub(super) fn reasons(outcome: &Outcome) -> Vec<(On, &'static str)> {
-    let notices = outcome.notices.iter();
+    let notices = outcome.events.iter();
     notices.map(|one| (one.on.clone(), one.reason)).collect()
 }
 
@@ -76,13 +83,12 @@ fn a_dead_node_gets_the_trigger_and_the_status_counts() {
     let targets = [machine("a", "True", 900), machine("b", "Unknown", 61)];
     let outcome = passed(&[check("workers", "1")], &targets, "workers");
     assert_eq!(outcome.triggers, ["b"]);
-    assert_eq!(outcome.notices, []);
+    assert_eq!(outcome.events, []);
     let status = outcome.status.unwrap();
     let counts = status.counts.unwrap();
     assert_eq!((counts.expected, counts.healthy, counts.remediations), (2, 1, 0));
     assert_eq!(status.allowed, Ok(()));
-    let numbers = outcome.numbers.unwrap();
-    assert_eq!((numbers.covered, numbers.short_circuit), (2, false));
+    assert_eq!(numbers(&[check("workers", "1")], &targets), Some((2, false)));
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn the_limit_stops_everything_and_says_so() {
     let denied = outcome.status.unwrap().allowed.unwrap_err();
     assert_eq!(denied.reason, "TooManyUnhealthy");
     assert!(denied.message.contains("2 of 3"), "{}", denied.message);
-    assert!(outcome.numbers.unwrap().short_circuit);
+    assert_eq!(numbers(&[check("workers", "1")], &targets), Some((3, true)));
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn of_two_checks_the_first_by_name_gives_the_trigger_and_the_stricter_forbids_it
     let outcome = passed(&strict, &targets, "one");
     assert_eq!(outcome.triggers, [""; 0]);
     assert_eq!(reasons(&outcome), [(On::Check, "RemediationRestricted")]);
-    assert!(outcome.notices[0].note.contains("MachineHealthCheck two"));
+    assert!(outcome.events[0].note.contains("MachineHealthCheck two"));
     assert_eq!(outcome.status.unwrap().allowed, Ok(()), "its own limit allows it");
 }
 
@@ -133,7 +139,7 @@ fn a_paused_check_is_left_as_it_is() {
     paused.paused = true;
     let outcome = passed(&[paused], &[machine("b", "Unknown", 900)], "workers");
     assert_eq!(
-        (outcome.triggers, outcome.notices, outcome.status),
+        (outcome.triggers, outcome.events, outcome.status),
         (Vec::new(), Vec::new(), None)
     );
 }
@@ -150,11 +156,14 @@ fn a_malformed_check_selects_nothing_and_names_the_field() {
         reasons(&outcome),
         [(On::Check, Reason::HealthCheckMalformed.as_str())]
     );
-    assert!(outcome.notices[0].note.contains("spec.maxUnhealthy"));
+    assert!(outcome.events[0].note.contains("spec.maxUnhealthy"));
     let status = outcome.status.unwrap();
     assert_eq!(status.counts, None);
     assert!(status.allowed.unwrap_err().message.contains("spec.maxUnhealthy"));
-    assert_eq!(outcome.numbers, None);
+    assert_eq!(
+        numbers(&[check("workers", "some")], &[machine("b", "Unknown", 900)]),
+        None
+    );
 }
 
 #[test]
@@ -180,17 +189,17 @@ fn a_check_that_is_not_there_does_nothing() {
 
 #[test]
 fn what_was_told_is_news_again_only_after_it_was_over() {
-    let notice = |key: &str, note: &str| Notice {
+    let event = |key: &str, note: &str| Event {
         on: on("b"),
-        weight: Weight::Normal,
+        kind: EventType::Normal,
         reason: "DetectedUnhealthy",
         key: key.to_owned(),
         note: note.to_owned(),
     };
-    let mut told = Told::default();
-    assert_eq!(told.news(vec![notice("1", "once")]).len(), 1);
-    assert_eq!(told.news(vec![notice("1", "reworded")]), []);
-    assert_eq!(told.news(vec![notice("2", "another time")]).len(), 1);
-    assert_eq!(told.news(Vec::new()), []);
-    assert_eq!(told.news(vec![notice("2", "back again")]).len(), 1);
+    let mut published = Published::default();
+    assert_eq!(published.new_ones(vec![event("1", "once")]).len(), 1);
+    assert_eq!(published.new_ones(vec![event("1", "reworded")]), []);
+    assert_eq!(published.new_ones(vec![event("2", "another time")]).len(), 1);
+    assert_eq!(published.new_ones(Vec::new()), []);
+    assert_eq!(published.new_ones(vec![event("2", "back again")]).len(), 1);
 }

@@ -10,6 +10,7 @@ use crate::health::dialect::Dialect;
 use crate::health::problem::Problem;
 use crate::health::rules::{CLUSTER_NAME_LABEL, Rules};
 use crate::health::target::{NodeState, Readiness};
+use crate::health::verdict::Unknown;
 
 const BOTH: [Dialect; 2] = [Dialect::ClusterApiV1Beta1, Dialect::ClusterApiV1Beta2];
 
@@ -60,7 +61,7 @@ fn skipped_before_evaluation() {
             "before the Node is looked for",
             |scene| {
                 scene.machine().paused = true;
-                scene.target.node = NodeState::Unreachable("timed out".to_owned());
+                scene.target.node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
             },
             "skipped: Paused",
         ),
@@ -83,7 +84,7 @@ fn skipped_before_evaluation() {
 
 fn without_node(scene: &mut Scene, times: [i64; 4]) {
     let [created, infrastructure, control_plane, machine] = times;
-    scene.target.node = NodeState::Unset;
+    scene.target.node = Ok(NodeState::Unset);
     scene.machine().created = ago(created);
     scene.machine().infrastructure = since(machine);
     scene.cluster().infrastructure = since(infrastructure);
@@ -201,20 +202,20 @@ fn what_is_not_known_is_neither_healthy_nor_remediated() {
         ),
         (
             "workload cluster unreachable",
-            |scene| scene.target.node = NodeState::Unreachable("timed out".to_owned()),
+            |scene| scene.target.node = Err(Unknown::NodeUnreachable("timed out".to_owned())),
             "unknown: NodeUnreachable(\"timed out\")",
         ),
         (
             "workload cluster unreachable, and a person asked for the remediation",
             |scene| {
                 scene.machine().remediate = true;
-                scene.target.node = NodeState::Unreachable("timed out".to_owned());
+                scene.target.node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
             },
             "unknown: NodeUnreachable(\"timed out\")",
         ),
         (
             "Node unreadable",
-            |scene| scene.target.node = NodeState::Unreadable("status".to_owned()),
+            |scene| scene.target.node = Err(Unknown::Node("status".to_owned())),
             "unknown: Node(\"status\")",
         ),
         (
@@ -259,7 +260,7 @@ fn before_the_control_plane_is_initialized_no_node_is_looked_for() {
             "a worker is not judged, whatever its Node",
             |scene| {
                 scene.cluster().control_plane = Readiness::No;
-                scene.target.node = NodeState::Unreachable("timed out".to_owned());
+                scene.target.node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
             },
             "waiting: ControlPlaneNotInitialized",
         ),
@@ -268,7 +269,7 @@ fn before_the_control_plane_is_initialized_no_node_is_looked_for() {
             |scene| {
                 scene.cluster().control_plane = Readiness::No;
                 scene.machine().control_plane = true;
-                scene.target.node = NodeState::Gone("node".to_owned());
+                scene.target.node = Ok(NodeState::Gone("node".to_owned()));
             },
             "unhealthy: NodeStartupTimeout",
         ),

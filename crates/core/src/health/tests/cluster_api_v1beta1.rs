@@ -8,7 +8,7 @@ use crate::health::verdict::UnhealthyReason;
 const DIALECT: Dialect = Dialect::ClusterApiV1Beta1;
 
 fn gone(scene: &mut Scene) {
-    scene.target.node = NodeState::Gone("node".to_owned());
+    scene.target.node = Ok(NodeState::Gone("node".to_owned()));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn order_of_checks() {
             "the same without a Node",
             |scene| {
                 scene.cluster().infrastructure = Readiness::No;
-                scene.target.node = NodeState::Unset;
+                scene.target.node = Ok(NodeState::Unset);
             },
             "waiting: InfrastructureNotReady { counts_as_healthy: false }",
         ),

@@ -13,7 +13,7 @@ use crate::health::verdict::{UnhealthyReason, Verdict};
 const DIALECT: Dialect = Dialect::ClusterApiV1Beta2;
 
 fn gone(scene: &mut Scene) {
-    scene.target.node = NodeState::Gone("node".to_owned());
+    scene.target.node = Ok(NodeState::Gone("node".to_owned()));
 }
 
 /// The check looks at a Machine condition, which has been False for so many seconds.
@@ -107,10 +107,10 @@ fn messages_are_merged() {
     raw.machine_conditions = vec![wanted("NodeHealthy", "False", 60)];
     raw.node_conditions.push(wanted("Disk", "True", 0));
     target.machine().conditions = vec![condition("NodeHealthy", "False", 100)];
-    target.node = NodeState::Present {
+    target.node = Ok(NodeState::Present {
         name: "node".to_owned(),
         conditions: vec![condition("Ready", "Unknown", 400), condition("Disk", "True", 5)],
-    };
+    });
     let rules = Rules::read(DIALECT, &raw).unwrap();
     let Verdict::Unhealthy {
         reason,
@@ -175,7 +175,7 @@ fn checks_unhealthy_machine_conditions() {
             "while the Machine has no Node, with the earlier next check of both",
             |scene| {
                 machine_condition(scene, 10);
-                scene.target.node = NodeState::Unset;
+                scene.target.node = Ok(NodeState::Unset);
                 scene.machine().created = ago(10);
             },
             "waiting: Grace until after 50 s",

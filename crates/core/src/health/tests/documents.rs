@@ -37,13 +37,13 @@ fn what_makes_a_machine_of_openshift_unhealthy() {
         &[
             (
                 "000:27 the node is removed",
-                |scene| scene.target.node = NodeState::Gone("node".to_owned()),
+                |scene| scene.target.node = Ok(NodeState::Gone("node".to_owned())),
                 "unhealthy: NodeNotFound",
             ),
             (
                 "000:28 the node does not join",
                 |scene: &mut Scene| {
-                    scene.target.node = NodeState::Unset;
+                    scene.target.node = Ok(NodeState::Unset);
                     scene.machine().last_updated = Some(ago(601));
                 },
                 "unhealthy: NodeStartupTimeout",
@@ -86,7 +86,7 @@ fn what_makes_a_machine_of_openshift_unhealthy() {
             (
                 "002:89 no nodeRef for 10 minutes",
                 |scene| {
-                    scene.target.node = NodeState::Unset;
+                    scene.target.node = Ok(NodeState::Unset);
                     scene.machine().last_updated = Some(ago(601));
                 },
                 "unhealthy: NodeStartupTimeout",
@@ -94,7 +94,7 @@ fn what_makes_a_machine_of_openshift_unhealthy() {
             (
                 "002:89 no nodeRef, not yet for 10 minutes",
                 |scene| {
-                    scene.target.node = NodeState::Unset;
+                    scene.target.node = Ok(NodeState::Unset);
                     scene.machine().last_updated = Some(ago(600));
                 },
                 "waiting: NodeStartup until after 0 s",
@@ -125,18 +125,18 @@ fn what_makes_a_machine_of_cluster_api_unhealthy() {
                 "003:43 startup timeout of 0",
                 |scene| {
                     scene.rules.node_startup_timeout = Some(Ok(SignedDuration::ZERO));
-                    scene.target.node = NodeState::Unset;
+                    scene.target.node = Ok(NodeState::Unset);
                 },
                 "waiting: NodeStartupUnlimited",
             ),
             (
                 "003:232 the Node is removed",
-                |scene| scene.target.node = NodeState::Gone("node".to_owned()),
+                |scene| scene.target.node = Ok(NodeState::Gone("node".to_owned())),
                 "unhealthy: NodeNotFound",
             ),
             (
                 "003:233 no Node joins",
-                |scene| scene.target.node = NodeState::Unset,
+                |scene| scene.target.node = Ok(NodeState::Unset),
                 "unhealthy: NodeStartupTimeout",
             ),
         ],

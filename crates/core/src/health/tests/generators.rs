@@ -11,6 +11,7 @@ use crate::health::limit::{Amount, IntOrText, Limit};
 use crate::health::overlap::Check;
 use crate::health::rules::Rules;
 use crate::health::target::{ClusterState, NodeState, Readiness, Target};
+use crate::health::verdict::Unknown;
 
 pub(super) fn dialect() -> impl Strategy<Value = Dialect> {
     prop::sample::select(Dialect::ALL.to_vec())
@@ -35,15 +36,15 @@ pub(super) fn limit() -> impl Strategy<Value = Limit> {
 pub(super) fn machine() -> impl Strategy<Value = Target> {
     let node = prop_oneof![
         4 => (prop::sample::select(vec!["True", "False", "Unknown"]), 298_i64..303).prop_map(
-            |(status, seconds)| NodeState::Present {
+            |(status, seconds)| Ok(NodeState::Present {
                 name: "node".to_owned(),
                 conditions: vec![condition("Ready", status, seconds)],
-            }
+            })
         ),
-        1 => Just(NodeState::Unset),
-        1 => Just(NodeState::Gone("node".to_owned())),
-        1 => Just(NodeState::Unreadable("status".to_owned())),
-        1 => Just(NodeState::Unreachable("timed out".to_owned())),
+        1 => Just(Ok(NodeState::Unset)),
+        1 => Just(Ok(NodeState::Gone("node".to_owned()))),
+        1 => Just(Err(Unknown::Node("status".to_owned()))),
+        1 => Just(Err(Unknown::NodeUnreachable("timed out".to_owned()))),
     ];
     let times = (598_i64..603, prop::option::of(598_i64..603));
     let flags = prop::collection::vec(prop::bool::weighted(0.1), 11);

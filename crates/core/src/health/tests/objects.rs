@@ -71,10 +71,10 @@ pub(super) fn worker(name: &str) -> Target {
             infrastructure: since(30 * DAY),
             conditions: Vec::new(),
         }),
-        node: NodeState::Present {
+        node: Ok(NodeState::Present {
             name: format!("node-of-{name}"),
             conditions: vec![condition("Ready", "True", DAY)],
-        },
+        }),
         under_remediation: false,
     }
 }
@@ -150,10 +150,10 @@ impl Scene {
     }
 
     pub(super) fn node(&mut self, conditions: Vec<NodeCondition>) {
-        self.target.node = NodeState::Present {
+        self.target.node = Ok(NodeState::Present {
             name: "node".to_owned(),
             conditions,
-        };
+        });
     }
 }
 
@@ -172,10 +172,10 @@ impl Change for Target {
     }
 
     fn set_ready(&mut self, status: &str, seconds: i64) {
-        self.node = NodeState::Present {
+        self.node = Ok(NodeState::Present {
             name: format!("node-of-{}", self.name),
             conditions: vec![condition("Ready", status, seconds)],
-        };
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::rules::Rules;
 use crate::health::target::NodeState;
+use crate::health::verdict::Unknown;
 
 #[test]
 fn status_phase_failed() {
@@ -22,7 +23,7 @@ fn status_phase_failed() {
                 "without a Node, too",
                 |scene| {
                     scene.machine().failed = true;
-                    scene.target.node = NodeState::Unset;
+                    scene.target.node = Ok(NodeState::Unset);
                 },
                 "unhealthy: MachineFailed",
             ),
@@ -30,7 +31,7 @@ fn status_phase_failed() {
                 "before the Node is looked at",
                 |scene| {
                     scene.machine().failed = true;
-                    scene.target.node = NodeState::Gone("node".to_owned());
+                    scene.target.node = Ok(NodeState::Gone("node".to_owned()));
                 },
                 "unhealthy: MachineFailed",
             ),
@@ -39,7 +40,7 @@ fn status_phase_failed() {
 }
 
 fn without_node(scene: &mut Scene, updated: Option<i64>) {
-    scene.target.node = NodeState::Unset;
+    scene.target.node = Ok(NodeState::Unset);
     scene.machine().last_updated = updated.map(ago);
 }
 
@@ -105,7 +106,7 @@ fn node_ref_set_and_node_absent() {
             "at once, without grace",
             |scene| {
                 scene.machine().last_updated = Some(now());
-                scene.target.node = NodeState::Gone("node".to_owned());
+                scene.target.node = Ok(NodeState::Gone("node".to_owned()));
             },
             "unhealthy: NodeNotFound",
         ),
@@ -113,7 +114,7 @@ fn node_ref_set_and_node_absent() {
             "independent of nodeStartupTimeout",
             |scene| {
                 scene.rules.node_startup_timeout = Some(Ok(SignedDuration::ZERO));
-                scene.target.node = NodeState::Gone("node".to_owned());
+                scene.target.node = Ok(NodeState::Gone("node".to_owned()));
             },
             "unhealthy: NodeNotFound",
         ),
@@ -250,7 +251,7 @@ fn healthy() {
         ),
         (
             "Node object unknown",
-            |scene| scene.target.node = NodeState::Unreadable("status.conditions".to_owned()),
+            |scene| scene.target.node = Err(Unknown::Node("status.conditions".to_owned())),
             "unknown: Node(\"status.conditions\")",
         ),
         (

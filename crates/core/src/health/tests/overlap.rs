@@ -6,7 +6,7 @@ use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::limit::IntOrText;
 use crate::health::overlap::{Check, Evaluation, evaluate};
-use crate::health::rules::{RawRules, Rules, Scope};
+use crate::health::rules::{RawRules, Rules};
 use crate::health::selector::RawRequirement;
 use crate::health::target::{ClusterState, Target};
 
@@ -45,7 +45,7 @@ fn remediated(evaluation: &Evaluation<'_>) -> Vec<String> {
 }
 
 fn forbidden(evaluation: &Evaluation<'_>) -> Vec<(String, String)> {
-    let pair = |one: &crate::health::overlap::Forbidden| (one.machine.clone(), one.check.clone());
+    let pair = |one: &crate::health::overlap::Forbidden| (one.wanted.machine.clone(), one.check.clone());
     evaluation.forbidden.iter().map(pair).collect()
 }
 
@@ -90,7 +90,7 @@ fn a_check_that_does_not_want_it_forbids_it_for_the_machines_that_it_selects() {
         evaluation.forbidden[0].why,
         "Remediation is not allowed: 1 of 2 Machines unhealthy or not started exceeds spec.maxUnhealthy 0"
     );
-    assert_eq!(evaluation.forbidden[0].wanted_by, ["all"]);
+    assert_eq!(evaluation.forbidden[0].wanted.checks, ["all"]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_selector_that_is_not_understood_at_all_holds_nothing_and_its_check_says_so(
     let typo = openshift("typo", |raw| {
         raw.selector.match_labels = labels(&[("role=", "worker")]);
     });
-    assert_eq!(typo.rules.as_ref().unwrap_err().scope, Scope::Unknown);
+    assert_eq!(typo.rules.as_ref().unwrap_err().scope, None);
     let checks = [typo, openshift("all", |_| {})];
     let machines = racks();
     let evaluation = evaluate(&checks, &machines, now());

@@ -14,7 +14,7 @@ use crate::health::limit::{Amount, Limit};
 use crate::health::overlap::{Check, evaluate};
 use crate::health::rules::{DEFAULT_NODE_STARTUP_TIMEOUT, Rules};
 use crate::health::target::{MachineState, NodeState, Readiness, Target};
-use crate::health::verdict::Verdict;
+use crate::health::verdict::{Unknown, Verdict};
 
 fn remediated(checks: &[Check], machines: &[Target]) -> BTreeSet<String> {
     let evaluation = evaluate(checks, machines, now());
@@ -50,10 +50,10 @@ fn is_ill(check: &Check, target: &Target, machine: &MachineState) -> bool {
     let control_plane = check.cluster.clone().map(|cluster| cluster.control_plane);
     let is_early = rules.dialect.is_cluster_api() && control_plane == Lookup::Present(Readiness::No);
     let by_node = match &target.node {
-        NodeState::Unset => Some(no_node),
-        NodeState::Gone(_) => Some(true),
-        NodeState::Present { conditions, .. } => Some(held(&rules.node_conditions, conditions)),
-        NodeState::Unreadable(_) | NodeState::Unreachable(_) => None,
+        Ok(NodeState::Unset) => Some(no_node),
+        Ok(NodeState::Gone(_)) => Some(true),
+        Ok(NodeState::Present { conditions, .. }) => Some(held(&rules.node_conditions, conditions)),
+        Err(_) => None,
     };
     let by_node = if is_early { Some(no_node) } else { by_node };
     rules.selector.matches(&target.labels) && by_node.is_some_and(|by_node| by_node || by_machine)
@@ -92,8 +92,8 @@ proptest! {
     #[test]
     fn counts_add_up(checks in checks(), machines in machines()) {
         for one in evaluate(&checks, &machines, now()).checks {
-            let Ok((selector, assessment)) = one.assessment else { continue };
-            let selected = machines.iter().filter(|one| selector.matches(&one.labels)).count();
+            let Ok((rules, assessment)) = one.assessment else { continue };
+            let selected = machines.iter().filter(|one| rules.selector.matches(&one.labels)).count();
             prop_assert_eq!(assessment.machines.len(), selected);
             let skipped = assessment.machines.iter().filter(|one| matches!(one.verdict, Verdict::Skipped(_)));
             let skipped = u32::try_from(skipped.count()).unwrap();
@@ -190,7 +190,7 @@ proptest! {
         let mut less = machines.clone();
         let target = &mut less[which.index(machines.len())];
         if of_node {
-            target.node = NodeState::Unreachable("timed out".to_owned());
+            target.node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
         } else {
             target.machine = Err("status".to_owned());
         }

@@ -7,7 +7,7 @@ use super::objects::{counts, labels, raw_rules, wanted};
 use super::short_circuit::text;
 use crate::health::dialect::Dialect;
 use crate::health::limit::{IntOrText, Limit};
-use crate::health::rules::{CLUSTER_NAME_LABEL, RawRules, Rules, Scope};
+use crate::health::rules::{CLUSTER_NAME_LABEL, Malformed, RawRules, Rules};
 use crate::health::selector::RawRequirement;
 
 /// What is wrong with rules in the three dialects, when a field is changed.
@@ -121,8 +121,8 @@ fn the_scope_is_what_is_understood_of_the_selector() {
         let mut raw = raw_rules();
         raw.max_unhealthy = Some(text("x"));
         edit(&mut raw);
-        let scope = Rules::read(dialect, &raw).unwrap_err().scope;
-        [&worker, &other_cluster, &master].map(|labels| scope.holds(labels))
+        let malformed = Rules::read(dialect, &raw).unwrap_err();
+        [&worker, &other_cluster, &master].map(|labels| malformed.concerns(labels))
     };
     let unknown_operator = |raw: &mut RawRules| {
         raw.selector.match_expressions = vec![RawRequirement {
@@ -148,7 +148,8 @@ fn the_scope_is_what_is_understood_of_the_selector() {
         assert_eq!(holds(dialect, nothing_left), [false, false, false]);
         assert_eq!(holds(dialect, empty), [false, false, false], "refused there");
     }
-    assert!(!Scope::Unknown.holds(&worker));
+    let nothing_known = Malformed::unreadable("workers", "spec".to_owned());
+    assert!(!nothing_known.concerns(&worker));
 }
 
 proptest! {

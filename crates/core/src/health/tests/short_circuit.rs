@@ -8,6 +8,7 @@ use crate::health::limit::{Amount, IntOrText, Limit};
 use crate::health::problem::Problem;
 use crate::health::rules::Rules;
 use crate::health::target::{NodeState, Target};
+use crate::health::verdict::Unknown;
 
 const CLUSTER_API: [Dialect; 2] = [Dialect::ClusterApiV1Beta1, Dialect::ClusterApiV1Beta2];
 
@@ -114,7 +115,7 @@ fn allowed_when() {
 fn what_is_unknown_does_not_help_to_reach_the_lower_end_of_a_range() {
     let range = Limit::InRange { from: 2, to: 3 };
     let mut machines = pool(6, 1);
-    let unreachable = NodeState::Unreachable("timed out".to_owned());
+    let unreachable = Err(Unknown::NodeUnreachable("timed out".to_owned()));
     machines[4].node = unreachable.clone();
     let allowance = |machines: &[Target]| assessed(Dialect::ClusterApiV1Beta2, range, machines).allowance;
     assert!(!allowance(&machines).allowed, "one known, one unknown");
@@ -215,12 +216,12 @@ fn counts_as_unhealthy() {
         let mut machines = pool(8, 0);
         machines[1].set_ready("Unknown", 10);
         machines[2].machine().deleting = true;
-        machines[3].node = NodeState::Unset;
+        machines[3].node = Ok(NodeState::Unset);
         machines[3].machine().last_updated = Some(now());
         machines[3].machine().created = now();
         machines[4].machine().triggered = true;
         machines[5].under_remediation = true;
-        machines[6].node = NodeState::Unreachable("timed out".to_owned());
+        machines[6].node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
         machines[7].machine = Err("status".to_owned());
         let assessment = assessed(dialect, Limit::default(), &machines);
         assert_eq!(

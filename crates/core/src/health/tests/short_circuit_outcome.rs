@@ -13,7 +13,7 @@ use crate::health::overlap::{Check, evaluate};
 use crate::health::rules::Rules;
 use crate::health::target::{NodeState, Target};
 use crate::health::verdict::{Verdict, Wait};
-use crate::health::{HealthCheck, heard, vouching};
+use crate::health::{HealthCheck, rules_for, vouching};
 
 /// Two that nothing was done about; three with a trigger or a request, one of which has recovered; and well ones.
 fn with_some_begun() -> Vec<Target> {
@@ -72,7 +72,7 @@ fn when_blocked_a_trigger_that_is_there_is_still_vouched_for() {
     }];
     let machines = with_some_begun();
     assert!(evaluate(&evaluation_of, &machines, now()).remediate.is_empty());
-    let heard = heard("workers", Ok(rules), &worker("w").labels);
+    let heard = rules_for("workers", Ok(rules), &worker("w").labels);
     let check = heard.map(|rules| HealthCheck {
         name: "workers".to_owned(),
         external_baremetal: true,
@@ -117,7 +117,7 @@ fn when_allowed() {
     for dialect in Dialect::ALL {
         let mut machines = pool(9, 3);
         machines[1].set_ready("False", 9_000);
-        machines[2].node = NodeState::Gone("node".to_owned());
+        machines[2].node = Ok(NodeState::Gone("node".to_owned()));
         let assessment = assessed(dialect, Limit::AtMost(Amount::Machines(3)), &machines);
         assert_eq!(assessment.allowance.remediations, 0, "information, not a cap");
         let wanted = assessment.remediate();

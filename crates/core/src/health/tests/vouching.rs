@@ -6,13 +6,13 @@ use crate::health::dialect::Dialect;
 use crate::health::limit::IntOrText;
 use crate::health::rules::{RawCondition, RawRules, Rules};
 use crate::health::selector::{RawRequirement, RawSelector};
-use crate::health::{HealthCheck, heard, vouching};
+use crate::health::{HealthCheck, rules_for, vouching};
 use crate::phase::Reason;
 use jiff::SignedDuration;
 
 /// What a check has to do with a Machine.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum Found {
     /// It is followed.
     Followed,
     /// Nothing.
@@ -62,71 +62,71 @@ fn a_check_that_provably_does_not_select_a_machine_has_nothing_to_do_with_it() {
     };
     let no_conditions = |rules: &mut RawRules| rules.node_conditions.clear();
     for (what, rules, expected) in [
-        ("its own", selecting(workers, &[]), Heard::Followed),
-        ("of others", selecting(others, &[]), Heard::Nothing),
-        ("all of OpenShift", selecting(&[], &[]), Heard::Followed),
+        ("its own", selecting(workers, &[]), Found::Followed),
+        ("of others", selecting(others, &[]), Found::Nothing),
+        ("all of OpenShift", selecting(&[], &[]), Found::Followed),
         (
             "its own, bad limit",
             with(selecting(workers, &[]), limit),
-            Heard::Unknown,
+            Found::Unknown,
         ),
         (
             "of others, bad limit",
             with(selecting(others, &[]), limit),
-            Heard::Nothing,
+            Found::Nothing,
         ),
         (
             "its own, bad timeout",
             with(selecting(workers, &[]), timeout),
-            Heard::Unknown,
+            Found::Unknown,
         ),
         (
             "of others, bad timeout",
             with(selecting(others, &[]), timeout),
-            Heard::Nothing,
+            Found::Nothing,
         ),
         (
             "all, bad timeout",
             with(selecting(&[], &[]), timeout),
-            Heard::Unknown,
+            Found::Unknown,
         ),
         (
             "its own, no conditions",
             with(selecting(workers, &[]), no_conditions),
-            Heard::Unknown,
+            Found::Unknown,
         ),
         (
             "half of a selector, its own",
             selecting(workers, &[("rack", "Near")]),
-            Heard::Unknown,
+            Found::Unknown,
         ),
         (
             "half of a selector, of others",
             selecting(others, &[("rack", "Near")]),
-            Heard::Nothing,
+            Found::Nothing,
         ),
         (
             "no values",
             selecting(others, &[("rack", "NotIn")]),
-            Heard::Nothing,
+            Found::Nothing,
         ),
         (
             "nothing of a selector",
             selecting(&[], &[("role", "Near")]),
-            Heard::Named,
+            Found::Named,
         ),
     ] {
         let read = Rules::read(Dialect::OpenShift, &rules);
-        let found = match heard("one", read, &labels(workers)) {
-            Lookup::Present(Ok(_)) => Heard::Followed,
-            Lookup::Absent => Heard::Nothing,
+        let found = match rules_for("one", read, &labels(workers)) {
+            Lookup::Present(Ok(_)) => Found::Followed,
+            Lookup::Absent => Found::Nothing,
             Lookup::Unreadable(why) | Lookup::Present(Err(why))
                 if !why.contains("MachineHealthCheck one") =>
             {
                 panic!("{what}: {why}")
             }
-            Lookup::Unreadable(_) => Heard::Unknown,
-            Lookup::Present(Err(_)) => Heard::Named,
+            Lookup::Unreadable(_) => Found::Unknown,
+            Lookup::Present(Err(_)) => Found::Named,
         };
         assert_eq!(found, expected, "{what}");
     }

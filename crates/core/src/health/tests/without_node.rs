@@ -1,13 +1,15 @@
 //! Whether a Machine has been without a Node for too long, and nothing else that is wrong with it.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::objects::{ago, cluster, now, raw_rules, since, worker};
 use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
+use crate::health::node::NotMissed;
 use crate::health::rules::Rules;
 use crate::health::target::{ClusterState, MachineState, NodeState, Readiness};
-use crate::health::{HealthCheck, WithoutNode, judge_without_node};
+use crate::health::{HealthCheck, judge_without_node};
+use crate::phase::Reason;
 
 const DIALECTS: [Dialect; 3] = [
     Dialect::OpenShift,
@@ -40,13 +42,29 @@ fn machine(seconds: i64) -> MachineState {
     }
 }
 
-fn judged(checks: &[HealthCheck], of: &Lookup<ClusterState>, machine: &MachineState) -> WithoutNode {
+fn judged(
+    checks: &[HealthCheck],
+    of: &Lookup<ClusterState>,
+    machine: &MachineState,
+) -> Result<String, NotMissed> {
     let checks: Vec<&HealthCheck> = checks.iter().collect();
     judge_without_node(&checks, of, ("one", machine), NodeState::Unset, now())
 }
 
-fn too_long(verdict: &WithoutNode) -> bool {
-    matches!(verdict, WithoutNode::TooLong(_))
+fn too_long(verdict: &Result<String, NotMissed>) -> bool {
+    verdict.is_ok()
+}
+
+/// The end of the time for which it may be without a Node; an error where there is no such time.
+fn waits(verdict: &Result<String, NotMissed>) -> Result<Option<Timestamp>, String> {
+    match verdict {
+        Err((Reason::WithinGracePeriod, _, until)) => Ok(*until),
+        Ok(_) | Err(_) => Err(format!("{verdict:?}")),
+    }
+}
+
+fn refused(verdict: Result<String, NotMissed>) -> Option<Reason> {
+    verdict.err().map(|(reason, ..)| reason)
 }
 
 #[test]
@@ -56,10 +74,7 @@ fn the_time_is_over_strictly_after_it() {
             let verdict = judged(&[check(dialect, 600)], &cluster(), &machine(seconds));
             assert_eq!(too_long(&verdict), expected, "{dialect:?} {seconds}: {verdict:?}");
             if !expected {
-                assert!(
-                    matches!(verdict, WithoutNode::Waits { until: Some(_) }),
-                    "{verdict:?}"
-                );
+                assert!(waits(&verdict).unwrap().is_some(), "{dialect:?} {seconds}");
             }
         }
     }
@@ -86,13 +101,13 @@ fn one_of_several_checks_is_enough_and_the_first_time_is_waited_for() {
                 .checked_sub(SignedDuration::from_nanos(999_999_999))
                 .unwrap(),
         );
+        assert_eq!(waits(&of(&[0, 3_600, 1_800])), Ok(until), "{dialect:?}");
         assert_eq!(
-            of(&[0, 3_600, 1_800]),
-            WithoutNode::Waits { until },
+            refused(of(&[0])),
+            Some(Reason::NodeStartupUnlimited),
             "{dialect:?}"
         );
-        assert_eq!(of(&[0]), WithoutNode::Unlimited, "{dialect:?}");
-        assert!(matches!(of(&[]), WithoutNode::Unknown(_)), "{dialect:?}");
+        assert_eq!(refused(of(&[])), Some(Reason::NodeMissing), "{dialect:?}");
     }
 }
 
@@ -108,10 +123,7 @@ fn whatever_else_is_wrong_with_the_machine_is_no_reason() {
             ..machine(60)
         };
         let verdict = judged(&[check(dialect, 600)], &cluster(), &ill);
-        assert!(
-            matches!(verdict, WithoutNode::Waits { .. }),
-            "{dialect:?}: {verdict:?}"
-        );
+        assert!(waits(&verdict).is_ok(), "{dialect:?}");
     }
 }
 
@@ -132,28 +144,18 @@ fn nobody_is_to_blame_while_the_cluster_is_not_far_enough_or_not_known() {
         let checks = [check(dialect, 600)];
         for state in [&no_control_plane, &no_infrastructure] {
             let verdict = judged(&checks, &Lookup::Present(state.clone()), &old);
-            assert_eq!(
-                verdict,
-                WithoutNode::Waits { until: None },
-                "{dialect:?} {state:?}"
-            );
+            assert_eq!(waits(&verdict), Ok(None), "{dialect:?} {state:?}");
         }
         for unknown in [Lookup::Absent, Lookup::Unreadable("what is wrong".to_owned())] {
             let verdict = judged(&checks, &unknown, &old);
-            assert!(
-                matches!(verdict, WithoutNode::Unknown(_)),
-                "{dialect:?}: {verdict:?}"
-            );
+            assert_eq!(refused(verdict), Some(Reason::NodeMissing), "{dialect:?}");
         }
         let skipped = MachineState {
             skip_remediation: true,
             ..machine(9_000)
         };
         let verdict = judged(&checks, &cluster(), &skipped);
-        assert!(
-            matches!(verdict, WithoutNode::Unknown(_)),
-            "{dialect:?}: {verdict:?}"
-        );
+        assert_eq!(refused(verdict), Some(Reason::NodeMissing), "{dialect:?}");
     }
     // OpenShift has no Clusters, and counts from the last change of the status alone.
     let unknown_since = MachineState {
@@ -161,5 +163,5 @@ fn nobody_is_to_blame_while_the_cluster_is_not_far_enough_or_not_known() {
         ..machine(9_000)
     };
     let verdict = judged(&[check(Dialect::OpenShift, 600)], &Lookup::Absent, &unknown_since);
-    assert_eq!(verdict, WithoutNode::Waits { until: None });
+    assert_eq!(waits(&verdict), Ok(None));
 }

@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::turns::{host, later, most_within, run, start};
-use crate::readiness::schedule::{AT_ONCE, Ended, First, HostKey, Schedule};
-use crate::readiness::slot::slot_after;
+use crate::readiness::schedule::{AT_ONCE, Ended, First, HostKey, Schedule, slot_after};
 
 #[derive(Clone, Debug)]
 enum Happens {

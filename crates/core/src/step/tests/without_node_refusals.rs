@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use super::objects::{health_check, node, rules};
 use super::shell::Sim;
 use super::world::at;
-use crate::eligibility::{self, Candidate, Input, Rule};
+use crate::eligibility::{self, Candidate, Rule};
 use crate::facts::{Lookup, Obstacle, Origin};
 use crate::health::HealthCheck;
 use crate::machine_api::MachineApi;
@@ -257,7 +257,7 @@ fn nobody_asks_for_a_host_that_nobody_named() {
         change(&mut sim);
         let facts = sim.facts();
         let candidate = Candidate {
-            host: Input::Given(&facts.host),
+            host: Some(&facts.host),
             ..Candidate::of_trigger(
                 facts.objects.machine.as_ref(),
                 &facts.objects.node,

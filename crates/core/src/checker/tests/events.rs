@@ -1,10 +1,11 @@
-//! No state is silent: whatever keeps a Machine from being healthy and is not remediated is told.
+//! No state is silent: whatever keeps a Machine from being healthy and is not remediated is published.
 
 use super::cluster_api::{in_cluster, of_cluster, passed as in_cluster_api, ready};
 use super::pass::{check, machine, now, on, passed, reasons};
-use crate::checker::notice::{Notice, On, Told, Weight};
+use crate::checker::events::{Event, EventType, On, Published};
 use crate::checker::pass::Outcome;
 use crate::health::target::{NodeState, Target};
+use crate::health::verdict::Unknown;
 
 /// Changes what is known of the Machine itself.
 fn but(mut target: Target, change: impl FnOnce(&mut crate::health::target::MachineState)) -> Target {
@@ -16,11 +17,11 @@ fn of(targets: &[Target]) -> Outcome {
     passed(&[check("workers", "100%")], targets, "workers")
 }
 
-fn the_only(outcome: &Outcome) -> &Notice {
-    let [notice] = &outcome.notices[..] else {
-        panic!("one was expected: {:?}", outcome.notices);
+fn the_only(outcome: &Outcome) -> &Event {
+    let [event] = &outcome.events[..] else {
+        panic!("one was expected: {:?}", outcome.events);
     };
-    notice
+    event
 }
 
 #[test]
@@ -29,21 +30,21 @@ fn a_failed_machine_is_told_once_with_what_a_person_can_do() {
     let outcome = of(&failed);
     assert_eq!(outcome.triggers, [""; 0]);
     assert_eq!(reasons(&outcome), [(on("a"), "MachineFailed")]);
-    let notice = the_only(&outcome);
-    assert_eq!(notice.weight, Weight::Warning);
+    let event = the_only(&outcome);
+    assert_eq!(event.kind, EventType::Warning);
     assert!(
-        notice
+        event
             .note
             .contains("phase Failed. Look into the Machine's errorMessage"),
         "{}",
-        notice.note
+        event.note
     );
-    let mut told = Told::default();
-    assert_eq!(told.news(outcome.notices).len(), 1);
-    assert_eq!(told.news(of(&failed).notices), [], "not at every pass");
+    let mut published = Published::default();
+    assert_eq!(published.new_ones(outcome.events).len(), 1);
+    assert_eq!(published.new_ones(of(&failed).events), [], "not at every pass");
 
     let deleting = but(failed[0].clone(), |machine| machine.deleting = true);
-    assert_eq!(of(&[deleting]).notices, [], "its deletion is under way");
+    assert_eq!(of(&[deleting]).events, [], "its deletion is under way");
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn a_machine_and_a_node_that_cannot_be_read_are_named_and_count_against_the_limi
     let mut machine_unreadable = machine("a", "True", 900);
     machine_unreadable.machine = Err("spec.providerID: invalid type".to_owned());
     let mut node_unreadable = machine("b", "True", 900);
-    node_unreadable.node = NodeState::Unreadable("status.conditions: invalid type".to_owned());
+    node_unreadable.node = Err(Unknown::Node("status.conditions: invalid type".to_owned()));
     let targets = [machine_unreadable, node_unreadable, machine("c", "Unknown", 900)];
     let outcome = passed(&[check("workers", "2")], &targets, "workers");
     assert_eq!(outcome.triggers, [""; 0]);
@@ -63,15 +64,15 @@ fn a_machine_and_a_node_that_cannot_be_read_are_named_and_count_against_the_limi
             (On::Check, "RemediationRestricted"),
         ]
     );
-    for (notice, field) in outcome
-        .notices
+    for (event, field) in outcome
+        .events
         .iter()
         .zip(["spec.providerID", "status.conditions"])
     {
-        assert_eq!(notice.weight, Weight::Warning);
+        assert_eq!(event.kind, EventType::Warning);
         assert!(
-            notice.note.contains(field) && notice.note.contains("Correct"),
-            "{notice:?}"
+            event.note.contains(field) && event.note.contains("Correct"),
+            "{event:?}"
         );
     }
     assert_eq!(outcome.status.unwrap().counts.unwrap().healthy, 0);
@@ -82,12 +83,12 @@ fn another_field_that_cannot_be_read_is_another_thing_to_tell() {
     let unreadable = |field: &str| {
         let mut target = machine("a", "True", 900);
         target.machine = Err(field.to_owned());
-        of(&[target]).notices
+        of(&[target]).events
     };
-    let mut told = Told::default();
-    assert_eq!(told.news(unreadable("spec.providerID")).len(), 1);
-    assert_eq!(told.news(unreadable("spec.providerID")), []);
-    assert_eq!(told.news(unreadable("status.phase")).len(), 1);
+    let mut published = Published::default();
+    assert_eq!(published.new_ones(unreadable("spec.providerID")).len(), 1);
+    assert_eq!(published.new_ones(unreadable("spec.providerID")), []);
+    assert_eq!(published.new_ones(unreadable("status.phase")).len(), 1);
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn a_workload_cluster_that_cannot_be_asked_is_told_once_on_the_check_and_not_on_
     let lost = |why: &str| {
         let mut targets = vec![in_cluster("a", "True", 900), in_cluster("b", "True", 900)];
         for target in &mut targets {
-            target.node = NodeState::Unreachable(why.to_owned());
+            target.node = Err(Unknown::NodeUnreachable(why.to_owned()));
         }
         in_cluster_api(of_cluster(ready(false), |_| {}), &targets)
     };
@@ -105,16 +106,20 @@ fn a_workload_cluster_that_cannot_be_asked_is_told_once_on_the_check_and_not_on_
     for part in ["metal/blue", "2 Machines", "kubeconfig Secret"] {
         assert!(note.contains(part), "{note}");
     }
-    let mut told = Told::default();
-    assert_eq!(told.news(outcome.notices).len(), 1);
+    let mut published = Published::default();
+    assert_eq!(published.new_ones(outcome.events).len(), 1);
     assert_eq!(
-        told.news(lost("timed out").notices),
+        published.new_ones(lost("timed out").events),
         [],
         "the same silence by another error"
     );
     let well = in_cluster_api(of_cluster(ready(false), |_| {}), &[in_cluster("a", "True", 900)]);
-    assert_eq!(told.news(well.notices), []);
-    assert_eq!(told.news(lost("timed out").notices).len(), 1, "it is back");
+    assert_eq!(published.new_ones(well.events), []);
+    assert_eq!(
+        published.new_ones(lost("timed out").events).len(),
+        1,
+        "it is back"
+    );
 }
 
 #[test]
@@ -124,18 +129,18 @@ fn a_machine_that_waits_for_its_first_node_is_told_as_machine_api_operator_does(
             machine.last_updated =
                 seconds.and_then(|ago| now().checked_sub(jiff::SignedDuration::from_secs(ago)).ok());
         });
-        target.node = NodeState::Unset;
+        target.node = Ok(NodeState::Unset);
         of(&[target])
     };
-    let mut told = Told::default();
+    let mut published = Published::default();
     let first = starting(Some(60));
     assert_eq!(reasons(&first), [(on("a"), "DetectedUnhealthy")]);
-    let notice = the_only(&first);
-    assert_eq!(notice.weight, Weight::Normal);
-    assert!(notice.note.contains("no Node yet"), "{}", notice.note);
-    assert_eq!(told.news(first.notices).len(), 1);
+    let event = the_only(&first);
+    assert_eq!(event.kind, EventType::Normal);
+    assert!(event.note.contains("no Node yet"), "{}", event.note);
+    assert_eq!(published.new_ones(first.events).len(), 1);
     assert_eq!(
-        told.news(starting(Some(1)).notices),
+        published.new_ones(starting(Some(1)).events),
         [],
         "its status has changed, it still starts"
     );

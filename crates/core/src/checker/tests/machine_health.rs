@@ -2,12 +2,12 @@
 
 use super::cluster_api::{in_cluster, of_cluster, ready};
 use super::pass::{check, machine, now};
-use crate::checker::succeeded::{MachineHealth, unsaid};
+use crate::checker::machine_health::{MachineHealth, unsaid};
 use crate::facts::Lookup;
 use crate::health::dialect::Dialect;
 use crate::health::overlap::{Check, evaluate};
-use crate::health::target::{NodeState, Target};
-use crate::health::verdict::UnhealthyReason;
+use crate::health::target::Target;
+use crate::health::verdict::{UnhealthyReason, Unknown};
 
 fn named(name: &str, check: Check) -> Check {
     Check {
@@ -50,13 +50,13 @@ fn who_failed_comes_first_with_reason_and_message() {
     assert_eq!(all.len(), 2);
     let failure = all[0].failure.clone().unwrap();
     assert_eq!(
-        (all[0].machine.as_str(), failure.reason),
+        (all[0].machine.as_str(), failure.0),
         ("b", UnhealthyReason::UnhealthyNode)
     );
-    assert!(failure.message.contains("condition Ready"), "{}", failure.message);
-    assert_eq!(all[0].reason(Dialect::ClusterApiV1Beta2), "UnhealthyNode");
-    assert_eq!(all[1].reason(Dialect::ClusterApiV1Beta2), "HealthCheckSucceeded");
-    assert_eq!((all[1].status(), all[1].message()), ("True", ""));
+    assert!(failure.1.contains("condition Ready"), "{}", failure.1);
+    assert_eq!(all[0].condition(Dialect::ClusterApiV1Beta2).1, "UnhealthyNode");
+    let passed = all[1].condition(Dialect::ClusterApiV1Beta2);
+    assert_eq!(passed, ("True", "HealthCheckSucceeded", ""));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn who_waits_is_skipped_or_unknown_says_nothing() {
     let mut deleting = in_cluster("deleting", "True", 900);
     deleting.machine.as_mut().unwrap().deleting = true;
     let mut unknown = in_cluster("unknown", "True", 900);
-    unknown.node = NodeState::Unreachable("timed out".to_owned());
+    unknown.node = Err(Unknown::NodeUnreachable("timed out".to_owned()));
     let grace = in_cluster("grace", "Unknown", 59);
     let targets = [skipped, deleting, unknown, grace];
     assert_eq!(said(&[workers()], &targets, "workers"), []);
@@ -145,11 +145,11 @@ fn a_message_that_no_condition_may_have_is_shortened() {
     let checks = [check];
     let evaluation = evaluate(&checks, &[target], now());
     let owed = unsaid(&evaluation, "workers", |_, _| false);
-    let message = owed[0].message();
+    let (_, reason, message) = owed[0].condition(Dialect::ClusterApiV1Beta1);
     assert!(
         message.len() < 8_300 && message.ends_with(" ..."),
         "{}",
         message.len()
     );
-    assert_eq!(owed[0].reason(Dialect::ClusterApiV1Beta1), "MachineHasFailure");
+    assert_eq!(reason, "MachineHasFailure");
 }

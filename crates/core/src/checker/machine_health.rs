@@ -1,8 +1,6 @@
-//! What the health checks of Cluster API say together of one Machine by its condition `HealthCheckSucceeded`.
-//!
-//! Upstream each check writes what it finds, so that of several the last one decides. Here the one that finds the
-//! Machine unhealthy does, and that it is healthy is said only if nobody has a doubt. Who waits, or cannot read
-//! what is needed, says nothing, and what stands stays: as upstream, for one check.
+//! What the health checks of Cluster API say together of one Machine by its condition `HealthCheckSucceeded`. Upstream
+//! each writes what it finds, so that the last one decides. Here the one that finds the Machine unhealthy does, and that
+//! it is healthy is said only if no check waits or cannot read what it needs; else what stands stays.
 //! Source: cluster-api `core/reconcilers/machinehealthcheck/machinehealthcheck_targets.go`, `healthCheckTargets`.
 
 use std::collections::BTreeMap;
@@ -24,44 +22,20 @@ const LONGEST_MESSAGE: usize = 8192;
 pub struct MachineHealth {
     /// Name of the Machine.
     pub machine: String,
-    /// Why it failed its health checks; `None`: it has passed them.
-    pub failure: Option<Failure>,
-}
-
-/// Why a Machine failed a health check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The named reason.
-    pub reason: UnhealthyReason,
-    /// What exactly.
-    pub message: String,
+    /// Why it failed its health checks, and what exactly; `None`: it has passed them.
+    pub failure: Option<(UnhealthyReason, String)>,
 }
 
 impl MachineHealth {
-    /// Status of the condition.
-    pub fn status(&self) -> &'static str {
+    /// Status, reason and message of the condition in the conditions of this dialect.
+    pub fn condition(&self, dialect: Dialect) -> (&'static str, &'static str, &str) {
         match &self.failure {
-            None => "True",
-            Some(_) => "False",
+            None => ("True", HEALTH_CHECK_SUCCEEDED, ""),
+            Some((reason, message)) => ("False", reason.name(dialect), message),
         }
-    }
-
-    /// Reason of the condition in the conditions of this dialect.
-    pub fn reason(&self, dialect: Dialect) -> &'static str {
-        match &self.failure {
-            None => HEALTH_CHECK_SUCCEEDED,
-            Some(failure) => failure.reason.name(dialect),
-        }
-    }
-
-    /// Its message.
-    pub fn message(&self) -> &str {
-        let failure = self.failure.as_ref();
-        failure.map_or("", |failure| failure.message.as_str())
     }
 }
 
-/// What the checks find of one Machine.
 #[derive(Debug)]
 struct Found<'a> {
     /// The check that says it: the first by name that judges the Machine.
@@ -79,8 +53,7 @@ pub fn unsaid(
 ) -> Vec<MachineHealth> {
     let mut found: BTreeMap<&str, Found<'_>> = BTreeMap::new();
     let mut dialect = None;
-    for (one, of, assessment) in evaluation.checks.iter().filter_map(judging) {
-        let by = one.check.name.as_str();
+    for (by, of, assessment) in evaluation.checks.iter().filter_map(judging) {
         if by == check {
             dialect = Some(of);
         }
@@ -103,38 +76,26 @@ pub fn unsaid(
         return Vec::new();
     };
     let by_check = found.into_iter().filter(|(_, found)| found.by == check);
-    let said = by_check.filter_map(|(machine, found)| said(machine, &found));
+    let certain = by_check.filter(|(_, found)| found.failure.is_some() || found.all_passed);
+    let said = certain.map(|(machine, found)| MachineHealth {
+        machine: machine.to_owned(),
+        failure: found
+            .failure
+            .map(|(reason, message)| (reason, shortened(message))),
+    });
     let mut unsaid: Vec<MachineHealth> = said.filter(|said| !stands(said, dialect)).collect();
     unsaid.sort_by_key(|said| said.failure.is_none());
     unsaid
 }
 
-/// The checks of Cluster API that judge; one that is paused, or whose Cluster is, or whose Cluster is unknown, does
-/// not.
-fn judging<'a>(one: &'a Assessed<'a>) -> Option<(&'a Assessed<'a>, Dialect, &'a Assessment)> {
-    let (Ok(rules), Ok((_, assessment))) = (&one.check.rules, &one.assessment) else {
-        return None;
-    };
+/// What a check of Cluster API says by its name: one that is paused, or whose Cluster is or is unknown, judges nothing.
+fn judging<'a>(one: &'a Assessed<'_>) -> Option<(&'a str, Dialect, &'a Assessment)> {
+    let (rules, assessment) = one.assessment.as_ref().ok()?;
     let judges = match &assessment.stopped {
         None | Some(Stopped::TooManyUnhealthy) => true,
         Some(Stopped::CheckPaused | Stopped::ClusterPaused | Stopped::ClusterUnreadable(_)) => false,
     };
-    (judges && rules.dialect.is_cluster_api()).then_some((one, rules.dialect, assessment))
-}
-
-fn said(machine: &str, found: &Found<'_>) -> Option<MachineHealth> {
-    let failure = match found.failure {
-        Some((reason, message)) => Some(Failure {
-            reason,
-            message: shortened(message),
-        }),
-        None if found.all_passed => None,
-        None => return None,
-    };
-    Some(MachineHealth {
-        machine: machine.to_owned(),
-        failure,
-    })
+    (judges && rules.dialect.is_cluster_api()).then_some((&one.check.name, rules.dialect, assessment))
 }
 
 fn shortened(message: &str) -> String {

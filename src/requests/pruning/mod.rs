@@ -1,5 +1,4 @@
-//! What the intake made and is over is the history of a Machine. The newest are kept; older ones go,
-//! one at a time, because nobody else would ever delete them.
+//! Deletes old finished remediations that the intake made; the newest are the history of a Machine and stay.
 
 #[cfg(test)]
 mod tests;
@@ -20,13 +19,11 @@ use crate::watch::indexes::{NodeIndex, RemediationIndex};
 /// that did not. The newest says whether the Machine is in quarantine, and what number the next one gets.
 const KEPT: usize = 3;
 
-/// A finished remediation that the intake made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finished {
     name: String,
     uid: String,
     resource_version: String,
-    /// By which the intake counts them.
     number: u32,
     /// Whether it powered its host off: its evidence is not pushed out by those that only looked.
     acted: bool,
@@ -34,32 +31,22 @@ struct Finished {
     owes: bool,
 }
 
-/// Deletes the oldest surplus remediation of a Machine, if there is one. That it goes is a change that
-/// brings the next look, and with it the next one.
-///
-/// # Errors
-/// When the server refuses; nothing depends on it.
+/// Deletes the oldest surplus remediation of a Machine, if there is one. That it goes enqueues the Machine again.
 pub(crate) async fn prune(sources: &Sources, machine: &Machine) -> Result<(), ShellError> {
-    let carries_taint_of = |uid: &str| {
-        // Also on a Node that cannot be read.
-        let of = NodeIndex::TaintedBy(uid.to_owned());
-        // A cluster that cannot be asked may have such a Node.
-        let nodes = sources.clusters.nodes_of_machine(machine);
-        nodes.map_or(true, |nodes| !nodes.nodes.by(&of).is_empty())
+    // Also on a Node that cannot be read; and a cluster that cannot be asked may have such a Node.
+    let carries_taint_of = |uid: &str| match sources.clusters.nodes_of_machine(machine) {
+        Ok(nodes) => !nodes.nodes.by(&NodeIndex::TaintedBy(uid.to_owned())).is_empty(),
+        Err(_) => true,
     };
     let Some(surplus) = surplus(finished_of(sources, machine), carries_taint_of) else {
         return Ok(());
     };
-    let namespace = machine.namespace().unwrap_or_default();
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), surplus.name);
     let api = Api::<PowerCycleRemediation>::namespaced(sources.client.clone(), &namespace);
-    let exactly = DeleteParams {
-        preconditions: Some(Preconditions {
-            uid: Some(surplus.uid),
-            resource_version: Some(surplus.resource_version),
-        }),
-        ..DeleteParams::default()
-    };
-    let name = surplus.name;
+    let exactly = DeleteParams::default().preconditions(Preconditions {
+        uid: Some(surplus.uid),
+        resource_version: Some(surplus.resource_version),
+    });
     match within("deleting an old remediation", api.delete(&name, &exactly)).await {
         Ok(_) => {
             tracing::info!(remediation = %format_args!("{namespace}/{name}"), "deleted; newer finished ones are kept");
@@ -89,8 +76,7 @@ fn finished_of(sources: &Sources, machine: &Machine) -> Vec<Finished> {
     of_machine.filter_map(|one| finished(one, &name)).collect()
 }
 
-/// A remediation as it matters here; `None` for one that is none of our business: not made by the
-/// intake, at work, or being deleted.
+/// A finished remediation; `None` for one that the intake did not make, or that is at work or being deleted.
 fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finished> {
     let journal = &remediation.status.as_ref()?.journal;
     let is_over = journal.phase.is_final() && remediation.metadata.deletion_timestamp.is_none();
@@ -101,12 +87,9 @@ fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finish
     // A name that was cut short for its length has no number here: such remediations are all kept.
     let number = name.strip_prefix(machine)?.strip_prefix('-')?.parse().ok()?;
     let uid = remediation.uid()?;
-    let saved_node = journal
-        .release
-        .as_ref()
-        .and_then(|release| release.saved_node.as_ref());
+    let release = journal.release.as_ref();
     let owes = journal.may_have_left_off()
-        || saved_node.is_some()
+        || release.is_some_and(|release| release.saved_node.is_some())
         || journal.held_node_lease().is_some()
         || journal.open_escalation().is_some();
     Some(Finished {
