@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_bmc::{AllowedNetworks, BmcError, BmcHandle, BmcTarget, Urgency};
+use remediator_bmc::{
+    AllowedNetworks, BmcAddress, BmcError, BmcHandle, BmcTarget, Host, ServerTrust, Urgency,
+};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Verb;
@@ -21,10 +23,10 @@ use tokio::time::Instant;
 use crate::api_call::ShellError;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::cluster_networks;
-use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::host::{HostTrust, ResolvedHost};
 use crate::bmc_access::login::Login;
 use crate::bmc_access::rejected_credentials::Rejection;
-use crate::bmc_access::{BmcAccess, login as bmc_access};
+use crate::bmc_access::{BmcAccess, login};
 use crate::watch::caches;
 
 /// An open conversation with a BMC.
@@ -77,7 +79,7 @@ impl Conversation {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let place = format!("{} at {}", host.host.reference, host.host.bmc);
+        let place = host.place();
         let line = access.bmcs.line(target, urgency);
         Ok(match line.prepare().await {
             Ok(()) => Ok(Self {
@@ -208,7 +210,7 @@ impl BmcAccess {
         expected_uuid: Option<SystemUuid>,
         begun: bool,
     ) -> Result<Result<(Login, BmcTarget), Obstacle>, ShellError> {
-        let login = match bmc_access::login(&self.client, namespace, host).await? {
+        let login = match login::login(&self.client, namespace, host).await? {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -216,8 +218,29 @@ impl BmcAccess {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let target = bmc_access::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
+        let target = login::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
         Ok(target.map(|target| (login, target)))
+    }
+
+    /// Whether the policy lets the BMC of a host be reached, as far as that is known without its Secret and without
+    /// resolving a name.
+    pub(crate) async fn may_reach(&self, host: &ResolvedHost) -> Result<(), Obstacle> {
+        let address = &host.address;
+        let (rules, allowed) = rules_for(self, address, false)?;
+        cluster_networks::some_are_listed(&rules)?;
+        let trust = match &host.trust {
+            HostTrust::Stated(trust) => trust,
+            // Whichever CA or fingerprint there is, the certificate is verified.
+            HostTrust::AuthorityIn(_) | HostTrust::AsTheSecretSays => &ServerTrust::SystemRoots,
+        };
+        let checked = async {
+            address.check(trust, &rules.protocols, login::required(rules.minimum_transport))?;
+            if let Host::Ip(_) = address.host {
+                allowed.resolve(&address.host, address.port).await?;
+            }
+            Ok(())
+        };
+        checked.await.map_err(|error| obstacle(&host.place(), &error))
     }
 }
 
@@ -252,6 +275,15 @@ fn admitted(
     if let Some(rejection) = rejection {
         return Err(rejected_before(&host.secret, rejection));
     }
+    rules_for(access, address, begun)
+}
+
+/// The rules for a BMC at this address, and where it may be.
+fn rules_for(
+    access: &BmcAccess,
+    address: &BmcAddress,
+    begun: bool,
+) -> Result<(BmcRules, AllowedNetworks), Obstacle> {
     let rules = rules(access, begun)?;
     let nodes = cluster_networks::that_matter(&access.caches.nodes, &address.host);
     let allowed = access.networks.allowed(&rules, address, &nodes)?;

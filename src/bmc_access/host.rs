@@ -14,6 +14,13 @@ pub(crate) struct ResolvedHost {
     pub(crate) trust: HostTrust,
 }
 
+impl ResolvedHost {
+    /// Which BMC, for messages.
+    pub(crate) fn place(&self) -> String {
+        format!("{} at {}", self.host.reference, self.host.bmc)
+    }
+}
+
 /// Where it is said how the BMC's certificate is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostTrust {

@@ -18,6 +18,7 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::api_call::ShellError;
+use crate::bmc_access::cluster_networks::some_are_listed;
 use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, Statement};
@@ -222,12 +223,7 @@ pub(crate) async fn policy(
 }
 
 fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
-    if policy.spec.bmc.allowed_networks.is_empty() {
-        return Err(Obstacle::new(
-            Reason::BmcAddressNotAllowed,
-            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
-        ));
-    }
+    some_are_listed(&policy.spec.bmc)?;
     policy.spec.strategy_of_triggers()?;
     Ok("in force".to_owned())
 }

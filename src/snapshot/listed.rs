@@ -1,6 +1,7 @@
 //! Sources for commands that are run once: the caches are lists, read when the command begins.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -10,8 +11,11 @@ use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::{ClusterKey, FromClusterApi};
 use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, list, objects, within};
+use crate::bmc_access::BmcAccess;
+use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
 use crate::clusters::node_cluster::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, WorkloadClusters};
@@ -31,6 +35,8 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let lists = Lists::new(client, namespace).await?;
     let policies = Api::all(client.clone());
     let (all_nodes, in_pages) = (Api::all(client.clone()), ListParams::default().limit(NODES_PAGE));
+    // A NodeHealthCheck may name a template of any namespace.
+    let (templates, all) = (Api::all(client.clone()), ListParams::default());
     let (machines, checks) = ("listing Machines", "listing MachineHealthChecks");
     let (openshift, of_openshift, cluster_api, of_cluster_api, clusters) = tokio::try_join!(
         lists.of_openshift(machines),
@@ -43,8 +49,9 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
         within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)),
         lists.all("listing PowerCycleRemediations"),
         lists.all("listing BMCEndpoints"),
-        // A NodeHealthCheck may name a template of any namespace.
-        everywhere(client, "listing PowerCycleRemediationTemplates"),
+        list("listing PowerCycleRemediationTemplates", &templates, &all, |_| {
+            true
+        }),
         list("listing Nodes", &all_nodes, &in_pages, |_| true),
     )?;
     let version = within("asking for the server's version", client.apiserver_version()).await?;
@@ -73,13 +80,11 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     Ok(sources)
 }
 
-/// The objects of a kind in all namespaces, or of one that has none.
-pub(crate) async fn everywhere<K>(client: &Client, call: &'static str) -> Result<Vec<Guarded<K>>, ShellError>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let objects = Api::all(client.clone());
-    list(call, &objects, &ListParams::default(), |_| true).await
+/// What reaches BMCs, for a command that is run once. `api_server`: its addresses.
+pub(crate) async fn bmc_access(sources: &Sources, api_server: Vec<IpAddr>) -> BmcAccess {
+    let (client, caches) = (sources.client.clone(), sources.caches.clone());
+    let networks = ClusterNetworks::start(&client, api_server, &mut JoinSet::new()).await;
+    BmcAccess::new(client, sources.clock.clone(), caches, networks)
 }
 
 struct Lists<'a> {

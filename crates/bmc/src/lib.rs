@@ -76,18 +76,10 @@ impl Bmc {
     }
 
     async fn connect_within(target: BmcTarget, deadlines: Deadlines) -> Result<Self, BmcError> {
-        let protocol = target.address.protocol;
-        if !target.protocols.contains(&protocol) {
-            return Err(BmcError::ProtocolNotAllowed(protocol));
-        }
-        let driver = match protocol {
-            Protocol::Redfish => {
-                let (offered, required) = (target.transport_security(), target.minimum_transport);
-                if offered < required {
-                    return Err(BmcError::InsecureTransport { offered, required });
-                }
-                Driver::Redfish(Box::new(RedfishOrIpmi::prepare(target, deadlines).await?))
-            }
+        let (address, required) = (&target.address, target.minimum_transport);
+        address.check(&target.trust, &target.protocols, required)?;
+        let driver = match address.protocol {
+            Protocol::Redfish => Driver::Redfish(Box::new(RedfishOrIpmi::prepare(target, deadlines).await?)),
             Protocol::Ipmi => Driver::Ipmi(Box::new(Ipmi::prepare(target, deadlines).await?)),
         };
         Ok(Self { driver })

@@ -62,10 +62,30 @@ pub struct BmcTarget {
     pub minimum_transport: TransportSecurity,
 }
 
-impl BmcTarget {
-    pub(super) fn transport_security(&self) -> TransportSecurity {
+impl BmcAddress {
+    /// Checks what the rules say of the address itself, before any name is resolved.
+    ///
+    /// # Errors
+    /// [`BmcError`]: `ProtocolNotAllowed`, `InsecureTransport`.
+    pub fn check(
+        &self,
+        trust: &ServerTrust,
+        protocols: &[Protocol],
+        required: TransportSecurity,
+    ) -> Result<(), BmcError> {
+        if !protocols.contains(&self.protocol) {
+            return Err(BmcError::ProtocolNotAllowed(self.protocol));
+        }
+        let offered = self.transport_security(trust);
+        match self.protocol {
+            Protocol::Redfish if offered < required => Err(BmcError::InsecureTransport { offered, required }),
+            Protocol::Redfish | Protocol::Ipmi => Ok(()),
+        }
+    }
+
+    fn transport_security(&self, trust: &ServerTrust) -> TransportSecurity {
         use ServerTrust::{CertificateAuthority, Fingerprints, SystemRoots, Unverified};
-        match (self.address.transport, &self.trust) {
+        match (self.transport, trust) {
             (Transport::Http, _) => TransportSecurity::PlainHttp,
             (Transport::Https, Unverified) => TransportSecurity::UnverifiedTls,
             (Transport::Https, CertificateAuthority(_) | Fingerprints(_) | SystemRoots) => {

@@ -107,6 +107,17 @@ impl ClusterNetworks {
     }
 }
 
+/// An empty list opens nothing, whatever address a BMC has.
+pub(crate) fn some_are_listed(rules: &BmcRules) -> Result<(), Obstacle> {
+    if rules.allowed_networks.is_empty() {
+        return Err(Obstacle::new(
+            Reason::BmcAddressNotAllowed,
+            "spec.bmc.allowedNetworks is empty, so no BMC is reached",
+        ));
+    }
+    Ok(())
+}
+
 /// The ranges of Services, the API server's addresses, and the pods' where OpenShift's Network says so.
 async fn read(client: &Client, api_server: &[IpAddr]) -> Result<Vec<ReservedRange>, Obstacle> {
     let of_api_server = |address: &IpAddr| ReservedRange::of_address(*address, RangeUse::ApiServer);

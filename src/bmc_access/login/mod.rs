@@ -117,12 +117,17 @@ pub(crate) async fn target(
         allowed,
         protocols: rules.protocols,
         fallback,
-        minimum_transport: match rules.minimum_transport {
-            Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
-            Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
-            Transport::PlainHTTP => TransportSecurity::PlainHttp,
-        },
+        minimum_transport: required(rules.minimum_transport),
     }))
+}
+
+/// The policy's word for a protection, as power control has it.
+pub(crate) fn required(transport: Transport) -> TransportSecurity {
+    match transport {
+        Transport::VerifiedTLS => TransportSecurity::VerifiedTls,
+        Transport::UnverifiedTLS => TransportSecurity::UnverifiedTls,
+        Transport::PlainHTTP => TransportSecurity::PlainHttp,
+    }
 }
 
 /// The CA certificates that a ConfigMap or Secret holds.

@@ -13,11 +13,9 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
-use tokio::task::JoinSet;
 
 use crate::api_call::client;
 use crate::bmc_access::BmcAccess;
-use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
 use crate::clusters::node_cluster::NodeCluster;
@@ -25,7 +23,7 @@ use crate::metal3;
 use crate::readiness::check::{Subject, cluster_of, of_endpoint, of_machine};
 use crate::snapshot::Sources;
 use crate::snapshot::host::reference;
-use crate::snapshot::listed::listed;
+use crate::snapshot::listed::{bmc_access, listed};
 use crate::snapshot::remediation_history::unreadable_remediation;
 use crate::watch::caches;
 use crate::watch::indexes::RemediationIndex;
@@ -124,10 +122,8 @@ impl Cluster {
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
         let namespace = (!all_namespaces).then_some(namespace);
         let sources = Box::pin(listed(&client, namespace.as_deref())).await?;
-        let networks = ClusterNetworks::start(&client, api_server, &mut JoinSet::new()).await;
-        let (clock, caches) = (sources.clock.clone(), sources.caches.clone());
         Ok(Arc::new(Self {
-            access: BmcAccess::new(client, clock, caches, networks),
+            access: bmc_access(&sources, api_server).await,
             sources,
             namespace,
         }))

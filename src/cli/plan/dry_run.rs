@@ -10,18 +10,21 @@ use remediator_core::observed::Reading;
 use remediator_core::step::step;
 
 use crate::api_call::ShellError;
+use crate::bmc_access::host::ResolvedHost;
+use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::decision::Remediation;
 use crate::remediation::facts;
 use crate::remediation::memory::Memory;
-use crate::snapshot::{Sources, node_lease, remediation_history};
+use crate::snapshot::{node_lease, remediation_history};
 
 /// What comes of a remediation that has just been made.
 pub(super) async fn dry_run(
-    sources: &Sources,
+    snapshot: &PlanSnapshot,
     remediation: &PowerCycleRemediation,
-    host: Result<Host, Obstacle>,
+    host: Result<ResolvedHost, Obstacle>,
     because: String,
 ) -> Result<Remediation, ShellError> {
+    let sources = &snapshot.sources;
     let namespace = remediation.namespace().unwrap_or_default();
     let machine = remediation.spec.machine_name.as_deref();
     if let Some(unknown) = remediation_history::unreadable_remediation(sources, &namespace, machine) {
@@ -30,14 +33,8 @@ pub(super) async fn dry_run(
     let nodes = sources.clusters.nodes_of(remediation);
     let known = |memory: &Memory| {
         let now = sources.clock.now();
-        let mut facts = facts(
-            sources,
-            remediation,
-            &nodes,
-            memory,
-            (host.clone(), Reply::NotAsked),
-            now,
-        );
+        let host = host.clone().map(|resolved| resolved.host);
+        let mut facts = facts(sources, remediation, &nodes, memory, (host, Reply::NotAsked), now);
         // As if the trigger were there, where it is what asks.
         if let Lookup::Present(machine) = &mut facts.objects.machine {
             machine.state.triggered = facts.origin == Origin::Annotation;
@@ -56,6 +53,12 @@ pub(super) async fn dry_run(
             Err(unknown) => memory.observed.note_node_lease_failure(began, unknown),
         }
         (facts, decision) = known(&memory);
+    }
+    if decision.act == Some(Act::Observe(Observation::Power))
+        && let Ok(resolved) = &host
+        && let Err(forbidden) = snapshot.access.may_reach(resolved).await
+    {
+        return Ok(forbidden.into());
     }
     let journal = decision.journal;
     Ok(match decision.act {

@@ -60,7 +60,7 @@ pub(super) async fn entries(snapshot: &PlanSnapshot) -> Result<Vec<Entry>, Shell
                 checks,
                 ..Entry::default()
             };
-            Box::pin(complete(sources, &mut entry, &guarded, &opinions)).await?;
+            Box::pin(complete(snapshot, &mut entry, &guarded, &opinions)).await?;
             entries.push(entry);
         }
     }
@@ -73,11 +73,12 @@ pub(super) async fn entries(snapshot: &PlanSnapshot) -> Result<Vec<Entry>, Shell
 
 /// Adds what becomes of a Machine, and which host it has.
 async fn complete(
-    sources: &Sources,
+    snapshot: &PlanSnapshot,
     entry: &mut Entry,
     guarded: &Guarded<Machine>,
     opinions: &[Opinion],
 ) -> Result<(), ShellError> {
+    let sources = &snapshot.sources;
     let machine = match &guarded.0 {
         Ok(machine) => machine,
         Err(invalid) => {
@@ -102,7 +103,7 @@ async fn complete(
     let template = asked.as_ref().ok().and_then(|asked| asked.template.as_ref());
     let template = template.map(|one| format!("{}/{}", entry.namespace, one.name_any()));
     entry.remediation = match (asked, made) {
-        (Ok(asked), Ok(made)) => dry_run(sources, &made, host.map(|host| host.host), asked.because).await?,
+        (Ok(asked), Ok(made)) => dry_run(snapshot, &made, host, asked.because).await?,
         (_, Err(why)) | (Err(why), _) => why,
     };
     entry.remediation.template = template;

@@ -76,7 +76,7 @@ impl Evaluators {
         let evaluator = evaluator(api, asks, platform, activation, self.operator);
         let (who, why) = match &evaluator {
             Evaluator::Platform | Evaluator::Stranger => ("PlatformController", lease.clone()),
-            Evaluator::Ours(why) => ("Daemon", why.clone()),
+            Evaluator::Ours(why) => ("Daemon", format!("this daemon, where it runs: {why}")),
             Evaluator::Both => ("PlatformControllerAndDaemon", lease.clone()),
             Evaluator::NodeHealthCheckOperator => (
                 "NodeHealthCheckOperator",

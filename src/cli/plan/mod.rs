@@ -10,17 +10,18 @@ mod show;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use remediator_api::guarded::Guarded;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::NodeHealthCheck;
 
 use self::entry::{Entry, entries};
 use self::evaluators::Evaluators;
 use self::show::Plan;
-use crate::api_call::client;
+use crate::api_call::{client, list};
+use crate::bmc_access::BmcAccess;
 use crate::cli::show::Output;
 use crate::snapshot::Sources;
-use crate::snapshot::listed::{everywhere, listed};
+use crate::snapshot::listed::{bmc_access, listed};
 use crate::watch::caches;
 
 /// Arguments of `plan`.
@@ -43,7 +44,7 @@ pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
     let snapshot = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces).await?;
     let machines = Box::pin(entries(&snapshot)).await?;
     let Some(name) = &arguments.machine else {
-        let node_health_checks = node_health_checks::entries(&snapshot);
+        let node_health_checks = node_health_checks::entries(&snapshot)?;
         let plan = Plan {
             machines,
             node_health_checks,
@@ -64,20 +65,25 @@ pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
 struct PlanSnapshot {
     /// Of the namespaces that are asked about.
     sources: Sources,
+    access: BmcAccess,
     evaluators: Evaluators,
-    node_health_checks: Vec<Guarded<NodeHealthCheck>>,
+    /// With all that stands in them: their status is shown as their operator wrote it.
+    node_health_checks: Vec<DynamicObject>,
 }
 
 impl PlanSnapshot {
     /// Reads everything that a remediation would look at in Kubernetes. A workload cluster that cannot be asked is an
     /// obstacle of its Machines only.
     async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
-        let (client, _) = client()
+        let (client, api_server) = client()
             .await
             .context("no usable cluster configuration; set KUBECONFIG")?;
         let namespace = namespace.unwrap_or(client.default_namespace());
         let namespace = (!all_namespaces).then_some(namespace);
-        let node_health_checks = match everywhere(&client, "listing NodeHealthChecks").await {
+        let kind = ApiResource::erase::<NodeHealthCheck>(&());
+        let checks = Api::all_with(client.clone(), &kind);
+        let call = "listing NodeHealthChecks";
+        let node_health_checks = match list(call, &checks, &ListParams::default(), |_| true).await {
             Ok(checks) => Some(checks),
             // The server does not have the kind, which the operator brings.
             Err(error) if error.is_not_found() => None,
@@ -87,6 +93,7 @@ impl PlanSnapshot {
         let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
         let evaluators = Evaluators::read(&client, policy.as_deref(), node_health_checks.is_some()).await;
         Ok(Self {
+            access: bmc_access(&sources, api_server).await,
             sources,
             evaluators,
             node_health_checks: node_health_checks.unwrap_or_default(),

@@ -1,4 +1,5 @@
-//! The NodeHealthChecks of the cluster: which templates they name, and what keeps requests of ours from being made.
+//! The NodeHealthChecks of the cluster: which templates they name, what keeps requests of ours from being made, and
+//! what their operator says of them.
 
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
@@ -6,6 +7,7 @@ use remediator_api::views::NodeHealthCheck;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::usable_template;
@@ -20,22 +22,38 @@ pub(super) struct CheckEntry {
     pub(super) templates: Vec<String>,
     /// What keeps its operator from making requests of ours, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) obstacle: Option<Remediation>,
+    pub(super) obstacle: Option<CheckObstacle>,
+    /// What its operator has written: phase, reason, counts, conditions, unhealthy Nodes.
+    pub(super) status: Value,
 }
 
-pub(super) fn entries(snapshot: &PlanSnapshot) -> Vec<CheckEntry> {
+#[derive(Debug, Serialize)]
+pub(super) struct CheckObstacle {
+    pub(super) reason: String,
+    pub(super) why: String,
+}
+
+impl From<Remediation> for CheckObstacle {
+    fn from(Remediation { outcome, why, .. }: Remediation) -> Self {
+        Self { reason: outcome, why }
+    }
+}
+
+pub(super) fn entries(snapshot: &PlanSnapshot) -> serde_json::Result<Vec<CheckEntry>> {
     let checks = snapshot.node_health_checks.iter();
     checks
-        .map(|guarded| {
+        .map(|object| {
+            let guarded: Guarded<NodeHealthCheck> = serde_json::from_value(serde_json::to_value(object)?)?;
             let templates = guarded.0.as_ref().map(NodeHealthCheck::templates);
             let named = templates.unwrap_or_default().into_iter();
-            CheckEntry {
+            Ok(CheckEntry {
                 name: guarded.name_any(),
                 templates: named
                     .map(|one| format!("{} {}/{}", one.kind, one.namespace, one.name))
                     .collect(),
-                obstacle: obstacle(&snapshot.sources.caches, guarded),
-            }
+                obstacle: obstacle(&snapshot.sources.caches, &guarded).map(CheckObstacle::from),
+                status: object.data.get("status").cloned().unwrap_or_default(),
+            })
         })
         .collect()
 }

@@ -46,7 +46,11 @@ pub(super) fn all(output: Output, plan: &Plan) -> anyhow::Result<()> {
             writeln!(out, "  makes requests from {template}")?;
         }
         if let Some(obstacle) = &check.obstacle {
-            writeln!(out, "  {}: {}", obstacle.outcome, obstacle.why)?;
+            writeln!(out, "  {}: {}", obstacle.reason, obstacle.why)?;
+        }
+        writeln!(out, "  status, as its operator wrote it:")?;
+        for line in serde_saphyr::to_string(&check.status)?.lines() {
+            writeln!(out, "    {line}")?;
         }
     }
     Ok(())

@@ -52,7 +52,10 @@ async fn a_trigger_is_set_only_where_somebody_evaluates_the_check() -> world::Ou
     assert_eq!(ours["remediation"]["outcome"], "Begins", "{ours}");
     assert_eq!(ours["checks"][0]["evaluatedBy"]["who"], "Daemon", "{ours}");
     let text = plan(&world, &kubeconfig, &[]).await?;
-    assert!(text.contains("evaluated by Daemon: "), "{text}");
+    assert!(
+        text.contains("evaluated by Daemon: this daemon, where it runs: "),
+        "{text}"
+    );
     leads(&world, MachineApi::OpenShift).await?;
     health_checker(&world, "Always").await?;
     let both = outlook(&world, &kubeconfig, 0).await?;

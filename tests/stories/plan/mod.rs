@@ -194,6 +194,8 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         assert!(text.contains(part), "{part}: {text}");
     }
 
+    what_the_policy_forbids(&world, &kubeconfig, silent).await?;
+
     // Without a Node a person has to say which host it is.
     assert_eq!(found[4]["noNode"], "NeverJoined", "{}", found[4]);
     without_a_node(&world, &kubeconfig, absent).await?;
@@ -217,6 +219,88 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         assert_eq!(host.bmc.counters().tcp_connections, 0, "{} was asked", host.name);
     }
     Ok(rights::has_only_read(&world, cursor).await?)
+}
+
+/// Nothing is said to begin where the policy does not let the BMC be reached.
+async fn what_the_policy_forbids(world: &World, kubeconfig: &Path, silent: &WorldHost) -> Result<()> {
+    let permissive = || world::daemon::permissive_policy()["bmc"].clone();
+    let address = silent.bmc.address().ip().to_string();
+    let unverified = json!({"tls": {"insecureSkipVerify": true, "caBundle": null, "fingerprints": null}});
+    let named = json!({"address": "https://bmc.example.org", "tls": {"insecureSkipVerify": null}});
+    let is_empty = "spec.bmc.allowedNetworks is empty";
+    for (endpoint, rule, value, outcome, part) in [
+        (
+            json!({}),
+            "protocols",
+            json!(["IPMI"]),
+            "BmcProtocolNotAllowed",
+            "does not allow Redfish",
+        ),
+        (
+            json!({}),
+            "allowedNetworks",
+            json!(["192.0.2.0/24"]),
+            "BmcAddressNotAllowed",
+            address.as_str(),
+        ),
+        // A network that only happens to contain a reserved range does not open it.
+        (
+            json!({}),
+            "allowedNetworks",
+            json!(["0.0.0.0/0"]),
+            "BmcAddressNotAllowed",
+            address.as_str(),
+        ),
+        (
+            json!({}),
+            "allowedNetworks",
+            json!([]),
+            "BmcAddressNotAllowed",
+            is_empty,
+        ),
+        (
+            unverified,
+            "minimumTransport",
+            json!("VerifiedTLS"),
+            "BmcTlsUntrusted",
+            "unverified TLS",
+        ),
+        (
+            json!({}),
+            "minimumTransport",
+            json!("UnverifiedTLS"),
+            "Begins",
+            "as soon as",
+        ),
+        // Names are not resolved.
+        (
+            named,
+            "allowedNetworks",
+            json!(["192.0.2.0/24"]),
+            "Begins",
+            "as soon as",
+        ),
+        (
+            json!({}),
+            "allowedNetworks",
+            json!([]),
+            "BmcAddressNotAllowed",
+            is_empty,
+        ),
+    ] {
+        let mut bmc = permissive();
+        bmc[rule] = value;
+        objects::patch_endpoint(world, &silent.name, endpoint).await?;
+        world::set_policy(&world.client, json!({"bmc": bmc})).await?;
+        let found = outlook(world, kubeconfig, 1).await?;
+        let remediation = &found["remediation"];
+        assert_eq!(remediation["outcome"], outcome, "{bmc}: {found}");
+        assert!(
+            remediation["why"].as_str().unwrap_or_default().contains(part),
+            "{part}: {found}"
+        );
+    }
+    health_checker(world, "Auto").await
 }
 
 /// What is said of a Machine without a Node once a person has said which host it is.

@@ -1,4 +1,4 @@
-//! NodeHealthChecks: their operator evaluates them; what keeps it from making requests of ours is shown.
+//! NodeHealthChecks: their operator evaluates them, so its own words are shown.
 
 use anyhow::{Context as _, Result};
 use kube::ResourceExt as _;
@@ -52,7 +52,7 @@ async fn names(world: &World, check: &NodeHealthCheck, templates: Value) -> Resu
 }
 
 #[tokio::test]
-async fn what_keeps_a_node_health_check_from_making_requests_is_shown_with_its_templates() -> world::Outcome {
+async fn what_its_operator_says_of_a_node_health_check_is_shown_with_its_template() -> world::Outcome {
     let _alone = CLUSTER.lock().await;
     let cluster = &super::control_plane().await?;
     let options = vec![HostOptions::default(), HostOptions::default()];
@@ -75,7 +75,7 @@ async fn what_keeps_a_node_health_check_from_making_requests_is_shown_with_its_t
         let of_name = all.iter().find(|one| one["name"] == name);
         of_name.cloned().context("it is left out")
     };
-    let outcome = async || anyhow::Ok(shown(check.name()).await?["obstacle"]["outcome"].clone());
+    let outcome = async || anyhow::Ok(shown(check.name()).await?["obstacle"]["reason"].clone());
 
     // Its operator was never seen.
     assert_eq!(outcome().await?, "HealthChecksUnserved");
@@ -85,12 +85,18 @@ async fn what_keeps_a_node_health_check_from_making_requests_is_shown_with_its_t
 
     let well = shown(check.name()).await?;
     assert_eq!(well["obstacle"], Value::Null, "{well}");
+    assert_eq!(well["status"], remediating(&world), "{well}");
     let cycle = format!("PowerCycleRemediationTemplate {}/cycle", world.namespace);
     assert_eq!(well["templates"], json!([cycle]), "{well}");
     let text = plan(&world, &kubeconfig, &[]).await?;
     for part in [
         &format!("NodeHealthCheck {}", check.name()),
         &format!("makes requests from {cycle}"),
+        "phase: Remediating",
+        "healthyNodes: 1",
+        "reason: NodeHealthCheckEnabled",
+        "message: no issues found",
+        "name: request-of-the-check",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -124,7 +130,7 @@ async fn what_keeps_a_node_health_check_from_making_requests_is_shown_with_its_t
     let later = a_later_one(&world).await?;
     let unreadable = shown(&later.name_any()).await?;
     assert_eq!(
-        unreadable["obstacle"]["outcome"], "HealthCheckUnreadable",
+        unreadable["obstacle"]["reason"], "HealthCheckUnreadable",
         "{unreadable}"
     );
     let why = unreadable["obstacle"]["why"].as_str().unwrap_or_default();
