@@ -37,6 +37,7 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let (all_nodes, in_pages) = (Api::all(client.clone()), ListParams::default().limit(NODES_PAGE));
     // A NodeHealthCheck may name a template of any namespace.
     let (templates, all) = (Api::all(client.clone()), ListParams::default());
+    let of_templates = "listing PowerCycleRemediationTemplates";
     let (machines, checks) = ("listing Machines", "listing MachineHealthChecks");
     let (openshift, of_openshift, cluster_api, of_cluster_api, clusters) = tokio::try_join!(
         lists.of_openshift(machines),
@@ -49,9 +50,7 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
         within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)),
         lists.all("listing PowerCycleRemediations"),
         lists.all("listing BMCEndpoints"),
-        list("listing PowerCycleRemediationTemplates", &templates, &all, |_| {
-            true
-        }),
+        list(of_templates, &templates, &all, |_| true),
         list("listing Nodes", &all_nodes, &in_pages, |_| true),
     )?;
     let version = within("asking for the server's version", client.apiserver_version()).await?;

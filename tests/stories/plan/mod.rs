@@ -223,82 +223,39 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
 
 /// Nothing is said to begin where the policy does not let the BMC be reached.
 async fn what_the_policy_forbids(world: &World, kubeconfig: &Path, silent: &WorldHost) -> Result<()> {
-    let permissive = || world::daemon::permissive_policy()["bmc"].clone();
     let address = silent.bmc.address().ip().to_string();
-    let unverified = json!({"tls": {"insecureSkipVerify": true, "caBundle": null, "fingerprints": null}});
-    let named = json!({"address": "https://bmc.example.org", "tls": {"insecureSkipVerify": null}});
-    let is_empty = "spec.bmc.allowedNetworks is empty";
-    for (endpoint, rule, value, outcome, part) in [
-        (
-            json!({}),
-            "protocols",
-            json!(["IPMI"]),
-            "BmcProtocolNotAllowed",
-            "does not allow Redfish",
-        ),
-        (
-            json!({}),
-            "allowedNetworks",
-            json!(["192.0.2.0/24"]),
-            "BmcAddressNotAllowed",
-            address.as_str(),
-        ),
+    let as_it_is = || json!({});
+    let unverified = json!({"tls": {"insecureSkipVerify": true}});
+    let named = json!({"address": "redfish://bmc.example.org", "tls": {"insecureSkipVerify": null}});
+    let networks = |networks: Value| json!({ "allowedNetworks": networks });
+    let transport = |least: &str| json!({ "minimumTransport": least });
+    let ipmi = json!({"protocols": ["IPMI"]});
+    let (protocol_forbidden, elsewhere) = ("BmcProtocolNotAllowed", "BmcAddressNotAllowed");
+    let (untrusted, empty) = ("BmcTlsUntrusted", "spec.bmc.allowedNetworks is empty");
+    let other = || networks(json!(["192.0.2.0/24"]));
+    for (endpoint, rules, outcome, part) in [
+        (as_it_is(), ipmi, protocol_forbidden, "does not allow Redfish"),
+        (as_it_is(), other(), elsewhere, address.as_str()),
         // A network that only happens to contain a reserved range does not open it.
-        (
-            json!({}),
-            "allowedNetworks",
-            json!(["0.0.0.0/0"]),
-            "BmcAddressNotAllowed",
-            address.as_str(),
-        ),
-        (
-            json!({}),
-            "allowedNetworks",
-            json!([]),
-            "BmcAddressNotAllowed",
-            is_empty,
-        ),
-        (
-            unverified,
-            "minimumTransport",
-            json!("VerifiedTLS"),
-            "BmcTlsUntrusted",
-            "unverified TLS",
-        ),
-        (
-            json!({}),
-            "minimumTransport",
-            json!("UnverifiedTLS"),
-            "Begins",
-            "as soon as",
-        ),
+        (as_it_is(), networks(json!(["0.0.0.0/0"])), elsewhere, &address),
+        (as_it_is(), networks(json!([])), elsewhere, empty),
+        (unverified, transport("VerifiedTLS"), untrusted, "unverified TLS"),
+        (as_it_is(), transport("UnverifiedTLS"), "Begins", "as soon as"),
         // Names are not resolved.
-        (
-            named,
-            "allowedNetworks",
-            json!(["192.0.2.0/24"]),
-            "Begins",
-            "as soon as",
-        ),
-        (
-            json!({}),
-            "allowedNetworks",
-            json!([]),
-            "BmcAddressNotAllowed",
-            is_empty,
-        ),
+        (named, other(), "Begins", "as soon as"),
+        (as_it_is(), networks(json!([])), elsewhere, empty),
     ] {
-        let mut bmc = permissive();
-        bmc[rule] = value;
         objects::patch_endpoint(world, &silent.name, endpoint).await?;
-        world::set_policy(&world.client, json!({"bmc": bmc})).await?;
-        let found = outlook(world, kubeconfig, 1).await?;
-        let remediation = &found["remediation"];
-        assert_eq!(remediation["outcome"], outcome, "{bmc}: {found}");
-        assert!(
-            remediation["why"].as_str().unwrap_or_default().contains(part),
-            "{part}: {found}"
-        );
+        let mut policy = world::daemon::permissive_policy();
+        policy["healthChecker"] = json!("Auto");
+        for (field, value) in rules.as_object().into_iter().flatten() {
+            policy["bmc"][field] = value.clone();
+        }
+        world::set_policy(&world.client, policy).await?;
+        let remediation = outlook(world, kubeconfig, 1).await?["remediation"].clone();
+        assert_eq!(remediation["outcome"], outcome, "{rules}: {remediation}");
+        let why = remediation["why"].as_str().unwrap_or_default();
+        assert!(why.contains(part), "{part}: {remediation}");
     }
     health_checker(world, "Auto").await
 }
