@@ -56,7 +56,7 @@ pub(crate) struct Subject {
     pub(crate) host: Result<ResolvedHost, Obstacle>,
     /// Why a remediation would not use what describes the host.
     pub(crate) accepted: Result<(), Obstacle>,
-    pub(crate) machine: Option<Machine>,
+    pub(crate) machine: Lookup<Machine>,
     /// The Node, or what is missing.
     pub(super) node: Result<NodeSeen, String>,
     /// The name of the Node, which need not exist: a remediation may have deleted it.
@@ -84,7 +84,7 @@ impl Subject {
     /// The Node and where it is, if it is Ready.
     pub(crate) fn ready_node(&self, sources: &Sources) -> Option<(NodeCluster, &str)> {
         let (name, _) = self.node.as_ref().ok()?;
-        let nodes = cluster_of(sources, self.machine.as_ref()).ok()?;
+        let nodes = cluster_of(sources, &self.machine).ok()?;
         let cached = nodes.find(name)?;
         let node = cached.0.as_ref().ok()?;
         node.facts().is_ready().then_some((nodes, name))
@@ -113,15 +113,16 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckFindings, 
             endpoint.map(|endpoint| of_endpoint(sources, endpoint))
         }
         HostKind::Machine => match known_machine(sources, &key.namespace, &key.name) {
-            Some(machine) => Some(of_machine(sources, host_of(sources, &machine).await?, machine)),
-            None => None,
+            Lookup::Present(machine) => Some(of_machine(sources, host_of(sources, &machine).await?, machine)),
+            Lookup::Absent | Lookup::Unreadable(_) => None,
         },
     };
     // It may have just vanished, or cannot be read any more.
     let subject = subject
         .filter(|subject| !is_under_way(context, &key.namespace, subject))
         .ok_or(NotChecked::PutOff(UNDER_WAY))?;
-    let host = subject.accepted.clone().and(subject.host.clone());
+    let known = known(&subject.machine).and(subject.accepted.clone());
+    let host = known.and(subject.host.clone());
     let answer = match &host {
         Ok(host) => ask(context, key, &subject, host).await?,
         Err(obstacle) => obstacle.clone().into(),
@@ -139,7 +140,7 @@ async fn try_check(context: &Readiness, key: &HostKey) -> Result<CheckFindings, 
 
 pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject {
     let machine = machine_of(sources, endpoint);
-    let alone = match &machine {
+    let alone = match machine.present() {
         // As a remediation would find it.
         Some(machine) if matches!(host::reference(machine), Ok(None)) => {
             let namespace = endpoint.namespace().unwrap_or_default();
@@ -149,20 +150,20 @@ pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject 
         Some(_) | None => Ok(()),
     };
     let regarding = machine
-        .as_ref()
+        .present()
         .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
     Subject {
         host: host::resolve_endpoint(endpoint),
         accepted: acceptance::judge_endpoint(sources, endpoint).and(alone),
-        node: node_of(sources, endpoint, machine.as_ref()),
-        node_name: name_of_node(endpoint, machine.as_ref()).map(ToOwned::to_owned),
+        node: node_of(sources, endpoint, &machine),
+        node_name: name_of_node(endpoint, machine.present()).map(ToOwned::to_owned),
         machine,
         generation: endpoint.metadata.generation,
         regarding,
     }
 }
 
-fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
+fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Lookup<Machine> {
     let namespace = endpoint.namespace();
     let (by_name, by_node) = (&endpoint.spec.machine_name, &endpoint.spec.node_name);
     let machine = match (by_name, by_node) {
@@ -173,27 +174,30 @@ fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Option<Machine> {
             .into_iter()
             .find(|(_, machine)| machine.namespace() == namespace),
         (None, None) => None,
-    }?;
-    machine.1.0.as_ref().ok().cloned()
+    };
+    machine.map_or(Lookup::Absent, |(_, machine)| {
+        lookup::of(Some(machine.as_ref()), "Machine", &machine.name_any())
+    })
 }
 
-/// A Machine of either API, if there is one of the name that can be read.
-fn known_machine(sources: &Sources, namespace: &str, name: &str) -> Option<Machine> {
+/// A Machine of either API. Where both have one of the name, it is not known which is meant.
+fn known_machine(sources: &Sources, namespace: &str, name: &str) -> Lookup<Machine> {
     let key = MachineKey {
         api: None,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    lookup::machine(&sources.caches, &key).present().cloned()
+    lookup::machine(&sources.caches, &key)
 }
 
-fn node_of(sources: &Sources, endpoint: &BMCEndpoint, machine: Option<&Machine>) -> Result<NodeSeen, String> {
+fn node_of(sources: &Sources, endpoint: &BMCEndpoint, machine: &Lookup<Machine>) -> Result<NodeSeen, String> {
     let missing = || match (machine, &endpoint.spec.machine_name) {
-        (Some(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
-        (None, Some(name)) => format!("Machine {name} does not exist"),
-        (None, None) => "no Node is named".to_owned(),
+        (Lookup::Present(machine), _) => format!("Machine {} has no status.nodeRef", machine.name_any()),
+        (Lookup::Unreadable(detail), _) => detail.clone(),
+        (Lookup::Absent, Some(name)) => format!("Machine {name} does not exist"),
+        (Lookup::Absent, None) => "no Node is named".to_owned(),
     };
-    let name = name_of_node(endpoint, machine).ok_or_else(missing)?;
+    let name = name_of_node(endpoint, machine.present()).ok_or_else(missing)?;
     node(sources, machine, name)
 }
 
@@ -202,15 +206,24 @@ fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> 
     of_machine.or(endpoint.spec.node_name.as_deref())
 }
 
-pub(crate) fn cluster_of(sources: &Sources, machine: Option<&Machine>) -> Result<NodeCluster, Obstacle> {
-    machine.map_or_else(
+/// The Machine of a host that is known, if it has one: unknown is not absent.
+fn known(machine: &Lookup<Machine>) -> Result<Option<&Machine>, Obstacle> {
+    match machine {
+        Lookup::Present(machine) => Ok(Some(machine)),
+        Lookup::Absent => Ok(None),
+        Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail.clone())),
+    }
+}
+
+pub(crate) fn cluster_of(sources: &Sources, machine: &Lookup<Machine>) -> Result<NodeCluster, Obstacle> {
+    known(machine)?.map_or_else(
         || Ok(sources.clusters.own_nodes()),
         |machine| sources.clusters.nodes_of_machine(machine),
     )
 }
 
 /// Name and system UUID of a Node, or why there are none.
-fn node(sources: &Sources, machine: Option<&Machine>, name: &str) -> Result<NodeSeen, String> {
+fn node(sources: &Sources, machine: &Lookup<Machine>, name: &str) -> Result<NodeSeen, String> {
     let nodes = cluster_of(sources, machine).map_err(|obstacle| obstacle.detail)?;
     match lookup::of(nodes.find(name).as_deref(), "Node", name) {
         Lookup::Present(node) => Ok((name.to_owned(), node.facts().system_uuid)),
@@ -228,10 +241,12 @@ pub(super) fn node_now(context: &Readiness, key: &HostKey) -> Option<NodeSeen> {
         }
         HostKind::Machine => (None, Some(key.name.clone())),
     };
-    let machine = machine.and_then(|name| known_machine(&context.sources, &key.namespace, &name));
-    let machine = machine.as_ref();
-    let name = named.as_deref().or(machine.and_then(Machine::node_name))?;
-    node(&context.sources, machine, name).ok()
+    let machine = machine.map_or(Lookup::Absent, |name| {
+        known_machine(&context.sources, &key.namespace, &name)
+    });
+    let of_machine = machine.present().and_then(Machine::node_name);
+    let name = named.as_deref().or(of_machine)?;
+    node(&context.sources, &machine, name).ok()
 }
 
 /// The host of a Machine that refers to a BareMetalHost.
@@ -252,22 +267,24 @@ pub(crate) fn of_machine(
     host: Result<ResolvedHost, Obstacle>,
     machine: Machine,
 ) -> Subject {
-    let missing = || format!("Machine {} has no status.nodeRef", machine.name_any());
-    let named = machine.node_name().ok_or_else(missing);
+    let missing = format!("Machine {} has no status.nodeRef", machine.name_any());
+    let (node_name, regarding) = (machine.node_name().map(ToOwned::to_owned), machine.reference());
+    let machine = Lookup::Present(machine);
+    let named = node_name.as_deref().ok_or(missing);
     Subject {
         host,
         accepted: Ok(()),
-        node: named.and_then(|name| node(sources, Some(&machine), name)),
-        node_name: machine.node_name().map(ToOwned::to_owned),
+        node: named.and_then(|name| node(sources, &machine, name)),
+        node_name,
         generation: None,
-        regarding: machine.reference(),
-        machine: Some(machine),
+        regarding,
+        machine,
     }
 }
 
 /// Whether a remediation of the host's Machine or Node is at work, or may be.
 pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subject) -> bool {
-    let machine = subject.machine.as_ref().map(kube::ResourceExt::name_any);
+    let machine = subject.machine.present().map(kube::ResourceExt::name_any);
     let machine = machine.as_deref();
     let node = subject.node_name.as_deref();
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;

@@ -86,7 +86,10 @@ impl Findings {
             finding.verdict.as_ref().is_err_and(|obstacle| {
                 matches!(
                     obstacle.reason,
-                    Reason::NodeMissing | Reason::IdentityUnproven | Reason::IdentityMismatch
+                    Reason::NodeMissing
+                        | Reason::MachineUnreadable
+                        | Reason::IdentityUnproven
+                        | Reason::IdentityMismatch
                 )
             })
         };
@@ -96,6 +99,7 @@ impl Findings {
             .map(|(host, finding)| (host.clone(), finding.node.clone()))
             .collect()
     }
+
     fn by_host(&self) -> MutexGuard<'_, BTreeMap<HostKey, Finding>> {
         self.by_host.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,18 +5,21 @@
     reason = "a test that fails says so"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::extract::Request;
 use bmc_simulator::{Event, Fault, Power};
 use harness::Cluster;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use world::acts::hasty;
 use world::command::{self, by_name};
+use world::holding::Holding;
 use world::pool::{self, Setting};
-use world::{HostOptions, World, objects};
+use world::{HostOptions, World, cluster_api, install, objects};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("bmc");
@@ -69,6 +72,24 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcom
         "{err}"
     );
     let checked: Value = serde_json::from_str(&out)?;
+    // In alphabetical order, as a JSON object of ours is.
+    let names = [
+        "bmc",
+        "expires",
+        "fingerprint",
+        "host",
+        "login",
+        "message",
+        "offers",
+        "power",
+        "read",
+        "ready",
+        "reason",
+        "serial",
+        "system",
+        "tls",
+        "uuid",
+    ];
     for (host, reason) in [
         (good, Value::Null),
         (rejected, json!("BmcCredentialsRejected")),
@@ -79,6 +100,10 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcom
         let row = by_name(&checked, &world, &host.name);
         assert_eq!(row["reason"], reason, "{row}");
         assert_eq!(row["ready"], reason.is_null(), "{row}");
+        assert!(
+            row.as_object().is_some_and(|row| row.keys().eq(names.iter())),
+            "{row}"
+        );
         assert!(host.bmc.snapshot().sessions.is_empty());
     }
 
@@ -93,6 +118,9 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcom
     let (status, _, err) = bmc(&world, &kubeconfig, &["status", "nobody"]).await?;
     assert_eq!(status, Some(1));
     assert!(err.contains("is called nobody"), "{err}");
+    let (status, _, err) = bmc(&world, &kubeconfig, &["check"]).await?;
+    assert_eq!(status, Some(1));
+    assert!(err.contains("or --all"), "{err}");
     Ok(())
 }
 
@@ -134,6 +162,124 @@ async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> 
         "{err}"
     );
     assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+fn is_of_a_login(request: &Request) -> bool {
+    request.uri().path().contains("/secrets/")
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_begins_on_meanwhile_is_left_to_it() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-meanwhile", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let host = &world.hosts[0];
+    let holding = Holding::start(cluster, is_of_a_login).await?;
+    holding.answers.send_replace(false);
+
+    let arguments = ["on", &host.name];
+    let command = bmc(&world, &holding.kubeconfig, &arguments);
+    let meanwhile = async {
+        holding.holds_one().await?;
+        objects::create_remediation(&world, &host.name, hasty()).await?;
+        holding.answers.send_replace(true);
+        Ok(())
+    };
+    let ((status, _, err), ()) = tokio::try_join!(command, meanwhile)?;
+
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains(&format!("PowerCycleRemediation {} is at work", host.name)),
+        "{err}"
+    );
+    assert_eq!(host.bmc.counters().requests, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_a_remediation_begins_on_while_its_bmc_answers_is_left_to_it() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-slow", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+    host.bmc.inject(Fault::SlowAnswer {
+        by: Duration::from_secs(1),
+    })?;
+
+    let arguments = ["cycle", &host.name, "--yes"];
+    let command = bmc(&world, &kubeconfig, &arguments);
+    let meanwhile = async {
+        while host.bmc.counters().requests == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        objects::create_remediation(&world, &host.name, hasty()).await
+    };
+    let ((status, _, err), ()) = tokio::try_join!(command, meanwhile)?;
+
+    assert_eq!((status, host.transitions()), (Some(1), (0, 0)), "{err}");
+    assert!(
+        err.contains("the BMC says On") && err.contains("is at work on this host"),
+        "{err}"
+    );
+    Ok(())
+}
+
+/// A person who may do what `plan` needs, and read the Secrets of the namespace.
+async fn person(world: &World) -> Result<PathBuf> {
+    let name = world.prefix.as_str();
+    install::allow_planning(&world.client, name).await?;
+    let binding: RoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+            "name": "baremetal-remediator-bmc-credentials",
+        },
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}],
+    }))?;
+    Api::namespaced(world.client.clone(), &world.namespace)
+        .create(&PostParams::default(), &binding)
+        .await?;
+    world.cluster.kubeconfig_for(name, &[])
+}
+
+#[tokio::test]
+async fn a_machine_name_that_both_apis_have_means_no_host() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-both", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = person(&world).await?;
+    let host = &world.hosts[0];
+    let (status, out, err) = bmc(&world, &kubeconfig, &["check", &host.name]).await?;
+    assert_eq!(status, Some(0), "{out}{err}");
+    let before = host.bmc.counters().requests;
+
+    let machine = serde_json::from_value(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": {"name": host.name, "namespace": world.namespace},
+        "spec": {
+            "clusterName": "other", "bootstrap": {"dataSecretName": "none"},
+            "infrastructureRef": {
+                "apiGroup": "infrastructure.example.org", "kind": "HostMachine", "name": host.name,
+            },
+        },
+    }))?;
+    cluster_api::machines(&world)
+        .create(&PostParams::default(), &machine)
+        .await?;
+
+    let (status, _, err) = bmc(&world, &kubeconfig, &["off", &host.name, "--yes"]).await?;
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("both machine.openshift.io and"), "{err}");
+    let (_, out, err) = bmc(&world, &kubeconfig, &["check", "--all", "-o", "json"]).await?;
+    let checked: Value = serde_json::from_str(&out).context(err)?;
+    let row = by_name(&checked, &world, &host.name);
+    assert_eq!(row["reason"], "MachineUnreadable", "{row}");
+    assert_eq!(
+        (host.bmc.counters().requests, host.bmc.truth().power),
+        (before, Power::On)
+    );
     Ok(())
 }
 

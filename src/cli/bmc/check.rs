@@ -45,6 +45,8 @@ impl From<Obstacle> for Checked {
 pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
     let hosts = if arguments.all {
         all_hosts(arguments).await?
+    } else if arguments.host.name.is_none() && arguments.host.direct.address.is_none() {
+        bail!("name a Machine, Node or BMCEndpoint, a BMC by --address, or --all");
     } else {
         vec![Host::of(&arguments.host).await?]
     };

@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
+use kube::api::ListParams;
 use kube::{Resource, ResourceExt};
+use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::is_under_way;
+use remediator_api::target_ref::{begun, is_meant, is_under_way};
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
 
-use crate::api_call::client;
+use crate::api_call::{client, list, objects};
 use crate::bmc_access::BmcAccess;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
@@ -24,9 +26,6 @@ use crate::readiness::check::{Subject, cluster_of, of_endpoint, of_machine};
 use crate::snapshot::Sources;
 use crate::snapshot::host::reference;
 use crate::snapshot::listed::{bmc_access, listed};
-use crate::snapshot::remediation_history::unreadable_remediation;
-use crate::watch::caches;
-use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 
 pub(super) struct Host {
@@ -152,7 +151,7 @@ impl Cluster {
         let (mut hosts, mut of_endpoints) = (Vec::new(), BTreeSet::new());
         for guarded in sources.caches.endpoints.all() {
             let subject = of_endpoint(sources, readable("BMCEndpoint", &guarded)?);
-            of_endpoints.extend(subject.machine.as_ref().and_then(ResourceExt::uid));
+            of_endpoints.extend(subject.machine.present().and_then(ResourceExt::uid));
             hosts.extend(self.called(called, guarded.as_ref(), subject));
         }
         for guarded in sources.caches.machines() {
@@ -179,7 +178,7 @@ impl Cluster {
         subject: Subject,
     ) -> Option<Host> {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-        let machine = subject.machine.as_ref().map(ResourceExt::name_any);
+        let machine = subject.machine.present().map(ResourceExt::name_any);
         let names = [
             Some(name.as_str()),
             machine.as_deref(),
@@ -216,9 +215,9 @@ impl ClusterHost {
         Ok(target?.map(|(_, target)| target))
     }
 
-    /// Where its Node cannot be seen, a host is not known well enough to be spoken to.
+    /// Where its Machine or its Node cannot be seen, a host is not known well enough to be spoken to.
     fn is_known(&self) -> Result<(), Obstacle> {
-        let nodes = cluster_of(&self.cluster.sources, self.subject.machine.as_ref())?;
+        let nodes = cluster_of(&self.cluster.sources, &self.subject.machine)?;
         let name = self.subject.node_name.as_deref().unwrap_or_default();
         match lookup::of(nodes.find(name).as_deref(), "Node", name) {
             Lookup::Unreadable(why) => Err(Obstacle::new(Reason::NodeUnreadable, why)),
@@ -246,24 +245,28 @@ impl ClusterHost {
         Some(self.subject.host.as_ref().ok()?.address.service())
     }
 
-    /// The remediation that is at work on the host: on its Machine, its Node or its BMC.
+    /// The remediation that is at work on the host now: on its Machine, its Node or its BMC.
     ///
     /// # Errors
-    /// When one cannot be read that may be.
-    pub(super) fn remediation(&self) -> Result<Option<String>, Obstacle> {
-        let (sources, namespace) = (&self.cluster.sources, &self.namespace);
-        let machine = self.subject.machine.as_ref().map(ResourceExt::name_any);
-        let unknown = unreadable_remediation(sources, namespace, machine.as_deref());
-        unknown.map_or(Ok(()), Err)?;
+    /// When remediations cannot be listed, or one that may be at work on it cannot be read.
+    pub(super) async fn remediation(&self) -> anyhow::Result<Option<String>> {
+        let api =
+            objects::<Guarded<PowerCycleRemediation>>(&self.cluster.sources.client, Some(&self.namespace));
+        let call = "listing PowerCycleRemediations";
+        let found = list(call, &api, &ListParams::default(), |_| true).await?;
+        let (machine, node) = (self.subject.machine.present(), self.subject.node_name.as_deref());
+        let machine = machine.map(ResourceExt::name_any);
         let bmc = self.subject.host.as_ref().ok();
-        let bmc = bmc.map(|resolved| RemediationIndex::Bmc(resolved.host.bmc.clone()));
-        let node = self.subject.node_name.clone().map(RemediationIndex::Node);
-        let machine = machine.map(|machine| RemediationIndex::Machine(namespace.clone(), machine));
-        let keys = [bmc, node, machine].into_iter().flatten();
-        let found = sources.caches.remediations.by_any(keys);
-        let mut of_namespace = caches::readable(&found)
-            .filter(|one| one.namespace().as_ref() == Some(namespace) && is_under_way(one));
-        Ok(of_namespace.next().map(ResourceExt::name_any))
+        let bmc = bmc.map(|resolved| resolved.host.bmc.as_str());
+        for guarded in &found {
+            let one = readable("PowerCycleRemediation", guarded)?;
+            let is_meant = is_meant(one, machine.as_deref(), node)
+                || begun(one).is_some_and(|subject| bmc == Some(subject.bmc.as_str()));
+            if is_meant && is_under_way(one) {
+                return Ok(Some(one.name_any()));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 pub use arguments::BmcArguments;
 use arguments::{BmcVerb, HostArguments, PowerArguments};
-use host::{ClusterHost, Host};
+use host::Host;
 pub use interruption::Interrupted;
 use interruption::Interruption;
 use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
@@ -33,7 +33,7 @@ pub(super) async fn bmc(arguments: &BmcArguments) -> anyhow::Result<()> {
     match &arguments.verb {
         BmcVerb::Status(arguments) => {
             ask(arguments, async |host, line| {
-                Ok(show::power(host, &line.read().await?))
+                Ok(show::power(host, Some(&line.read().await?)))
             })
             .await
         }
@@ -62,8 +62,9 @@ async fn ask(
     ask: impl AsyncFnOnce(&Host, &BmcHandle) -> Result<Facts, BmcError>,
 ) -> anyhow::Result<()> {
     let host = Host::of(arguments).await?;
+    let target = target(&host).await?;
     let stop = Interruption::watch()?;
-    let line = Bmcs::default().line(target(&host).await?, Urgency::Remediation);
+    let line = Bmcs::default().line(target, Urgency::Remediation);
     let facts = stop.or(patiently(ask(&host, &line))).await;
     end_session(line).await;
     show::print(arguments.output, &facts??)
@@ -73,15 +74,7 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     let host = Host::of(&arguments.host).await?;
     let target = target(&host).await?;
     let destructive = verbs.contains(&Verb::PowerOff);
-    let remediation = host
-        .in_cluster()
-        .map_or(Ok(None), ClusterHost::remediation)
-        .map_err(|unknown| anyhow!(unknown.for_people()))?;
-    if let Some(remediation) = remediation {
-        bail!(
-            "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
-        );
-    }
+    leave_to_remediation(&host).await?;
     if let Some((_, node)) = host.ready_node().filter(|_| destructive) {
         show::tell(&format!(
             "careful: Node {node} is Ready; what runs on it is killed without notice"
@@ -89,7 +82,7 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     }
     let stop = Interruption::watch()?;
     let line = Bmcs::default().line(target, Urgency::Remediation);
-    let done = stop.or(carry_out(&line, arguments, verbs, &host.label)).await;
+    let done = stop.or(carry_out(&line, arguments, verbs, &host)).await;
     if done.is_err() {
         show::tell("interrupted; the session at the BMC is being ended (once more leaves it behind)");
     }
@@ -97,16 +90,29 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     done?
 }
 
+/// Refuses a host on which a remediation is at work.
+async fn leave_to_remediation(host: &Host) -> anyhow::Result<()> {
+    let Some(host) = host.in_cluster() else {
+        return Ok(());
+    };
+    match host.remediation().await? {
+        Some(remediation) => bail!(
+            "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
+        ),
+        None => Ok(()),
+    }
+}
+
 async fn carry_out(
     line: &BmcHandle,
     arguments: &PowerArguments,
     verbs: &[Verb],
-    label: &str,
+    host: &Host,
 ) -> anyhow::Result<()> {
     let destructive = verbs.contains(&Verb::PowerOff);
     let first = patiently(by_hand::first_read(line, destructive)).await?;
     let uuid = first.uuid.clone().unwrap_or_else(|| "unknown".to_owned());
-    show::tell(&format!("{label} is {}, UUID {uuid}", first.system));
+    show::tell(&format!("{} is {}, UUID {uuid}", host.label, first.system));
     if let Some(way) = &first.fallback {
         show::tell(&format!("the BMC is spoken to {way}"));
     }
@@ -116,6 +122,8 @@ async fn carry_out(
         return Err(NotConfirmed.into());
     }
     for verb in verbs {
+        // One may have begun while the BMC answered.
+        leave_to_remediation(host).await?;
         by_hand::carry_out(line, *verb, &first, arguments.timeout, &mut show::tell).await?;
         show::tell(match verb {
             Verb::PowerOff => "Off is proven: two fresh reads after the command say so",

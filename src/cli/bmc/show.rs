@@ -19,41 +19,36 @@ pub(super) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{now}  {text}");
 }
 
-pub(super) fn power(host: &Host, reading: &PowerRead) -> Facts {
-    let mut power = vec![
+pub(super) fn power(host: &Host, reading: Option<&PowerRead>) -> Facts {
+    vec![
         ("host", json!(host.label)),
         ("bmc", json!(host.bmc)),
-        ("system", json!(reading.system)),
-        ("power", json!(reading.literal)),
-    ];
-    power.extend(reading.fallback.as_ref().map(|why| ("read", json!(why))));
-    power
+        ("system", json!(reading.map(|reading| &reading.system))),
+        ("power", json!(reading.map(|reading| &reading.literal))),
+        ("read", json!(reading.map(|reading| &reading.fallback))),
+    ]
 }
 
-/// Everything that an inspection found, if it found anything.
+/// Everything that an inspection found: always the same names, for programs.
 pub(super) fn facts(host: &Host, found: Option<&Inspection>) -> Facts {
-    let Some(found) = found else {
-        return vec![("host", json!(host.label)), ("bmc", json!(host.bmc))];
-    };
-    let login = match found.login {
+    let reading = found.map(|found| &found.reading);
+    let login = found.map(|found| match found.login {
         Login::Session => "session".to_owned(),
         Login::Basic => "basic".to_owned(),
         Login::CipherSuite(number) => format!("cipher-suite-{number}"),
-    };
-    let certificate = found.certificate.as_ref();
+    });
+    let certificate = found.and_then(|found| found.certificate.as_ref());
     let fingerprint = certificate.map(|certificate| certificate.fingerprint.to_string());
-    let mut facts = power(host, &found.reading);
+    let expires = certificate.and_then(|certificate| certificate.not_after);
+    let mut facts = power(host, reading);
     facts.extend([
-        ("uuid", json!(found.reading.uuid)),
-        ("serial", json!(found.reading.serial)),
+        ("uuid", json!(reading.map(|reading| &reading.uuid))),
+        ("serial", json!(reading.map(|reading| &reading.serial))),
         ("login", json!(login)),
-        ("tls", json!(found.tls_version)),
+        ("tls", json!(found.map(|found| &found.tls_version))),
         ("fingerprint", json!(fingerprint)),
-        (
-            "expires",
-            json!(certificate.and_then(|certificate| certificate.not_after)),
-        ),
-        ("offers", json!(found.offers)),
+        ("expires", json!(expires)),
+        ("offers", json!(found.map(|found| &found.offers))),
     ]);
     facts
 }
@@ -64,7 +59,11 @@ pub(super) fn print(output: Output, facts: &Facts) -> anyhow::Result<()> {
         return show::json(&object(facts));
     }
     let mut out = std::io::stdout().lock();
-    for (name, value) in facts {
+    // People are told how it was read only where that was not the usual way.
+    for (name, value) in facts
+        .iter()
+        .filter(|(name, value)| *name != "read" || !value.is_null())
+    {
         writeln!(out, "{name:<12} {}", text(value))?;
     }
     Ok(())

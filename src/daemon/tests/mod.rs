@@ -274,6 +274,25 @@ async fn what_an_event_costs_does_not_grow_with_the_number_of_hosts() {
     assert!(most.is_some_and(|most| most < 60), "{few:#?}");
 }
 
+/// Which of two Machines of one name an endpoint means is not guessed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_name_that_both_apis_have_is_not_known() {
+    let mut daemon = Daemon::among(10).await;
+    apply(&mut daemon.writers.cluster_api, machine(9, |_| {}));
+    let key = HostKey {
+        kind: HostKind::Endpoint,
+        namespace: NAMESPACE.to_owned(),
+        name: "host-9".to_owned(),
+    };
+
+    let checked = format!("{:?}", check::check(&daemon.parts.readiness, &key).await);
+
+    assert!(
+        checked.contains("MachineUnreadable") && checked.contains("both machine.openshift.io"),
+        "{checked}"
+    );
+}
+
 /// A look at all objects is counted, or the test above would hold for anything.
 #[test]
 fn whoever_looks_at_all_objects_is_counted() {

@@ -13,6 +13,7 @@ pub(crate) struct Writers {
     pub(crate) policies: SharedCache<RemediationPolicy>,
     pub(crate) endpoints: SharedCache<BMCEndpoint>,
     pub(crate) openshift: SharedCache<Machine>,
+    pub(crate) cluster_api: SharedCache<Machine>,
     pub(crate) nodes: SharedCache<Node>,
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn caches() -> (Caches, Writers) {
     let (endpoints, of_endpoints) = listed();
     let (nodes, of_nodes) = listed();
     let (openshift, of_openshift) = machines();
-    let (cluster_api, _) = machines();
+    let (cluster_api, of_cluster_api) = machines();
     let caches = Caches {
         remediations,
         policies,
@@ -61,6 +62,7 @@ pub(crate) fn caches() -> (Caches, Writers) {
         policies: of_policies,
         endpoints: of_endpoints,
         openshift: of_openshift,
+        cluster_api: of_cluster_api,
         nodes: of_nodes,
     };
     (caches, writers)

@@ -24,7 +24,7 @@ pub struct Holding {
     waits: watch::Receiver<bool>,
     /// Whether those are answered.
     pub answers: watch::Sender<bool>,
-    kubeconfig: PathBuf,
+    pub kubeconfig: PathBuf,
 }
 
 impl Holding {
