@@ -77,8 +77,7 @@ impl Subject {
     /// The UUID that the system behind the BMC has to have.
     pub(crate) fn expected_uuid(&self, host: &ResolvedHost) -> Option<SystemUuid> {
         let of_node = self.node.as_ref().ok().and_then(|(_, uuid)| uuid.as_deref());
-        let expected = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
-        expected.or_else(|| host.host.stated_uuid.clone())
+        expected_uuid(of_node, host)
     }
 
     /// The Node and where it is, if it is Ready.
@@ -204,6 +203,12 @@ fn node_of(sources: &Sources, endpoint: &BMCEndpoint, machine: &Lookup<Machine>)
 fn name_of_node<'a>(endpoint: &'a BMCEndpoint, machine: Option<&'a Machine>) -> Option<&'a str> {
     let of_machine = machine.and_then(Machine::node_name);
     of_machine.or(endpoint.spec.node_name.as_deref())
+}
+
+/// The UUID that its Node has, if there is one, else the one that is stated for the host.
+pub(crate) fn expected_uuid(of_node: Option<&str>, host: &ResolvedHost) -> Option<SystemUuid> {
+    let of_node = of_node.and_then(|uuid| SystemUuid::parse(uuid).ok());
+    of_node.or_else(|| host.host.stated_uuid.clone())
 }
 
 /// The Machine of a host that is known, if it has one: unknown is not absent.

@@ -18,11 +18,12 @@ use remediator_core::readiness::Expected;
 
 use crate::api_call::{client, list, objects};
 use crate::bmc_access::BmcAccess;
+use crate::bmc_access::host::ResolvedHost;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
-use crate::readiness::check::{Subject, cluster_of, of_endpoint, of_machine};
+use crate::readiness::check::{Subject, cluster_of, expected_uuid, of_endpoint, of_machine};
 use crate::snapshot::Sources;
 use crate::snapshot::host::reference;
 use crate::snapshot::listed::{bmc_access, listed};
@@ -203,26 +204,27 @@ impl Cluster {
 impl ClusterHost {
     /// What a conversation with its BMC needs. A login that was rejected is not tried once more.
     async fn target(&self) -> anyhow::Result<Result<BmcTarget, Obstacle>> {
-        let resolved = match self
-            .is_known()
-            .and(self.subject.host.as_ref().map_err(Clone::clone))
-        {
-            Ok(resolved) => resolved,
+        let (resolved, expected) = match self.identified() {
+            Ok(identified) => identified,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let (access, expected) = (&self.cluster.access, self.subject.expected_uuid(resolved));
+        let access = &self.cluster.access;
         let target = access.target(&self.namespace, resolved, expected, false).await;
         Ok(target?.map(|(_, target)| target))
     }
 
-    /// Where its Machine or its Node cannot be seen, a host is not known well enough to be spoken to.
-    fn is_known(&self) -> Result<(), Obstacle> {
+    /// The host, and the UUID that it has to have. Where its Machine or its Node cannot be seen now, it is not known
+    /// well enough to be spoken to.
+    fn identified(&self) -> Result<(&ResolvedHost, Option<SystemUuid>), Obstacle> {
         let nodes = cluster_of(&self.cluster.sources, &self.subject.machine)?;
         let name = self.subject.node_name.as_deref().unwrap_or_default();
-        match lookup::of(nodes.find(name).as_deref(), "Node", name) {
-            Lookup::Unreadable(why) => Err(Obstacle::new(Reason::NodeUnreadable, why)),
-            Lookup::Present(_) | Lookup::Absent => Ok(()),
-        }
+        let of_node = match lookup::of(nodes.find(name).as_deref(), "Node", name) {
+            Lookup::Unreadable(why) => return Err(Obstacle::new(Reason::NodeUnreadable, why)),
+            Lookup::Present(node) => node.facts().system_uuid,
+            Lookup::Absent => None,
+        };
+        let resolved = self.subject.host.as_ref().map_err(Clone::clone)?;
+        Ok((resolved, expected_uuid(of_node.as_deref(), resolved)))
     }
 
     /// Notes whether the BMC took a version of the Secret.
@@ -245,11 +247,12 @@ impl ClusterHost {
         Some(self.subject.host.as_ref().ok()?.address.service())
     }
 
-    /// The remediation that is at work on the host now: on its Machine, its Node or its BMC.
+    /// The remediation that is at work on the host now: on its Machine, its Node or its BMC. A host that we have
+    /// powered off is left only to one that has begun, and so brings it back.
     ///
     /// # Errors
     /// When remediations cannot be listed, or one that may be at work on it cannot be read.
-    pub(super) async fn remediation(&self) -> anyhow::Result<Option<String>> {
+    pub(super) async fn remediation(&self, is_off_by_us: bool) -> anyhow::Result<Option<String>> {
         let api =
             objects::<Guarded<PowerCycleRemediation>>(&self.cluster.sources.client, Some(&self.namespace));
         let call = "listing PowerCycleRemediations";
@@ -258,15 +261,22 @@ impl ClusterHost {
         let machine = machine.map(ResourceExt::name_any);
         let bmc = self.subject.host.as_ref().ok();
         let bmc = bmc.map(|resolved| resolved.host.bmc.as_str());
+        let mut unknown = None;
         for guarded in &found {
-            let one = readable("PowerCycleRemediation", guarded)?;
+            let one = match readable("PowerCycleRemediation", guarded) {
+                Ok(one) => one,
+                Err(unreadable) => {
+                    unknown = Some(unreadable);
+                    continue;
+                }
+            };
             let is_meant = is_meant(one, machine.as_deref(), node)
                 || begun(one).is_some_and(|subject| bmc == Some(subject.bmc.as_str()));
-            if is_meant && is_under_way(one) {
+            if is_meant && is_under_way(one) && (begun(one).is_some() || !is_off_by_us) {
                 return Ok(Some(one.name_any()));
             }
         }
-        Ok(None)
+        unknown.map_or(Ok(None), Err)
     }
 }
 

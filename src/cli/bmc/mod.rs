@@ -74,7 +74,7 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
     let host = Host::of(&arguments.host).await?;
     let target = target(&host).await?;
     let destructive = verbs.contains(&Verb::PowerOff);
-    leave_to_remediation(&host).await?;
+    leave_to_remediation(&host, false).await?;
     if let Some((_, node)) = host.ready_node().filter(|_| destructive) {
         show::tell(&format!(
             "careful: Node {node} is Ready; what runs on it is killed without notice"
@@ -91,15 +91,23 @@ async fn power(arguments: &PowerArguments, verbs: &[Verb]) -> anyhow::Result<()>
 }
 
 /// Refuses a host on which a remediation is at work.
-async fn leave_to_remediation(host: &Host) -> anyhow::Result<()> {
+async fn leave_to_remediation(host: &Host, is_off_by_us: bool) -> anyhow::Result<()> {
     let Some(host) = host.in_cluster() else {
         return Ok(());
     };
-    match host.remediation().await? {
-        Some(remediation) => bail!(
+    match host.remediation(is_off_by_us).await {
+        Ok(Some(remediation)) => bail!(
             "PowerCycleRemediation {remediation} is at work on this host; wait until it has ended, or delete it"
         ),
-        None => Ok(()),
+        Ok(None) => Ok(()),
+        // Nothing unknown keeps a host off that this command has powered off.
+        Err(unknown) if is_off_by_us => {
+            show::tell(&format!(
+                "powering on although remediations are not known: {unknown:#}"
+            ));
+            Ok(())
+        }
+        Err(unknown) => Err(unknown),
     }
 }
 
@@ -121,10 +129,12 @@ async fn carry_out(
         show::tell("it would be powered off at once, not shut down");
         return Err(NotConfirmed.into());
     }
+    let mut is_off_by_us = false;
     for verb in verbs {
         // One may have begun while the BMC answered.
-        leave_to_remediation(host).await?;
+        leave_to_remediation(host, is_off_by_us).await?;
         by_hand::carry_out(line, *verb, &first, arguments.timeout, &mut show::tell).await?;
+        is_off_by_us = *verb == Verb::PowerOff;
         show::tell(match verb {
             Verb::PowerOff => "Off is proven: two fresh reads after the command say so",
             Verb::PowerOn => "the host is on",
