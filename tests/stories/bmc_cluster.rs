@@ -226,6 +226,29 @@ async fn a_host_that_a_remediation_begins_on_while_its_bmc_answers_is_left_to_it
     Ok(())
 }
 
+#[tokio::test]
+async fn a_host_that_a_cycle_powered_off_is_not_left_to_a_remediation_that_waits() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "bmc-cycle", vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let kubeconfig = cluster.admin_kubeconfig_file()?;
+    let host = &world.hosts[0];
+
+    let arguments = ["cycle", &host.name, "--yes"];
+    let command = bmc(&world, &kubeconfig, &arguments);
+    let meanwhile = async {
+        while host.transitions().0 == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Off is proven by a second read, a second later.
+        objects::create_remediation(&world, &host.name, hasty()).await
+    };
+    let ((status, _, err), ()) = tokio::try_join!(command, meanwhile)?;
+
+    assert_eq!((status, host.transitions()), (Some(0), (1, 1)), "{err}");
+    Ok(())
+}
+
 /// A person who may do what `plan` needs, and read the Secrets of the namespace.
 async fn person(world: &World) -> Result<PathBuf> {
     let name = world.prefix.as_str();
