@@ -35,7 +35,7 @@ fn every_part_of_a_node_weighs() {
         json!({"metadata": {"name": "a", "labels": {long.clone(): ""}}}),
         json!({"metadata": {"name": "a", "finalizers": [long]}}),
         json!({"metadata": {"name": "a"}, "spec": {"providerID": long}}),
-        json!({"metadata": {"name": "a"}, "spec": {"taints": [{"key": long, "effect": ""}]}}),
+        json!({"metadata": {"name": "a"}, "spec": {"taints": [{"key": long, "effect": "NoExecute"}]}}),
         json!({"metadata": {"name": "a"}, "status": {"conditions": [{"type": long, "status": ""}]}}),
         json!({"metadata": {"name": "a", "annotations": {"a": long}}, "spec": {"taints": 7}}),
     ] {
