@@ -84,7 +84,7 @@ pub(crate) fn facts(
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
         leadership: leadership(now),
-        objects: cached::world(
+        objects: cached::objects(
             sources,
             remediation,
             (nodes, &host),

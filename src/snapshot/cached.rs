@@ -14,7 +14,7 @@ use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{self, cluster_state, is_at_work, machine_facts, not_looked_for, producers};
+use crate::snapshot::{self, Snapshot, is_at_work, not_looked_for, producers};
 use crate::watch::caches::readable;
 use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
@@ -32,9 +32,9 @@ pub(crate) fn origin(remediation: &PowerCycleRemediation) -> Origin {
     }
 }
 
-/// The world of a remediation, as the caches have it; besides, what a NodeHealthCheck said that made the request, and
-/// the Node as our last write left it.
-pub(crate) fn world(
+/// What the caches have of a remediation; besides, what a NodeHealthCheck said that made the request, and the Node as
+/// our last write left it.
+pub(crate) fn objects(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     (nodes, host): (&Result<NodeCluster, Obstacle>, &Result<Host, Obstacle>),
@@ -89,15 +89,16 @@ pub(crate) fn world(
         not_looked_for()
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
-    Objects {
-        policy: lookup::policy(policy.as_deref()),
-        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+    let snapshot = Snapshot {
+        policy: policy.as_deref(),
+        machine: machine.as_ref(),
+        cluster: cluster.as_ref(),
         node,
         node_of_host,
         node_cluster,
-        cluster: cluster_state(cluster.as_ref()),
         health_checks,
-    }
+    };
+    snapshot.objects()
 }
 
 /// What decisions about a Node are based on, with what the caches know of it.

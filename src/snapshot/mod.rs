@@ -12,13 +12,46 @@ pub(crate) mod sources;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use remediator_api::PowerCycleRemediation;
+use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::is_under_way;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
-use remediator_core::facts::{self, Lookup, OutOfService};
+use remediator_api::{PowerCycleRemediation, RemediationPolicy};
+use remediator_core::facts::{self, Lookup, Objects, Obstacle, OutOfService};
+use remediator_core::health::HealthCheck;
 use remediator_core::health::target::ClusterState;
 pub(crate) use sources::Sources;
+
+use crate::watch::lookup;
+
+/// What one source says of everything that a remediation depends on: the caches, which watches fill or the lists of a
+/// command, or a live read.
+pub(crate) struct Snapshot<'a> {
+    pub(crate) policy: Option<&'a Guarded<RemediationPolicy>>,
+    pub(crate) machine: Lookup<&'a Machine>,
+    /// None where the Machine is of no Cluster.
+    pub(crate) cluster: Option<&'a Lookup<Cluster>>,
+    pub(crate) node: Lookup<facts::Node>,
+    pub(crate) node_of_host: Lookup<facts::Node>,
+    /// Why the cluster of the Node cannot be asked, where it cannot.
+    pub(crate) node_cluster: Option<Obstacle>,
+    pub(crate) health_checks: Vec<Lookup<HealthCheck>>,
+}
+
+impl Snapshot<'_> {
+    /// What the core decides on.
+    pub(crate) fn objects(self) -> Objects {
+        Objects {
+            policy: lookup::policy(self.policy),
+            machine: self.machine.map(|machine| machine_facts(machine, self.cluster)),
+            node: self.node,
+            node_of_host: self.node_of_host,
+            node_cluster: self.node_cluster,
+            cluster: cluster_state(self.cluster),
+            health_checks: self.health_checks,
+        }
+    }
+}
 
 /// For a host whose Machine has a Node.
 pub(crate) fn not_looked_for() -> Lookup<facts::Node> {

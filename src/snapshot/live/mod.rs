@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Objects, Obstacle, Origin};
+use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
 use remediator_core::observed::Reading;
@@ -22,9 +22,7 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{
-    cached, cluster_state, host, machine_facts, machines, node_lease, not_looked_for, producers,
-};
+use crate::snapshot::{Snapshot, cached, host, machines, node_lease, not_looked_for, producers};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
@@ -100,18 +98,18 @@ async fn joined(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
-    let objects = Objects {
-        policy: lookup::policy(policy.as_ref()),
-        machine: machine.map(|machine| machine_facts(&machine, cluster.as_ref())),
+    let snapshot = Snapshot {
+        policy: policy.as_ref(),
+        machine: machine.as_ref(),
+        cluster: cluster.as_ref(),
         node,
         node_of_host,
         node_cluster: nodes.as_ref().err().cloned(),
-        cluster: cluster_state(cluster.as_ref()),
         health_checks,
     };
     Ok(LiveCheck {
         began: sources.clock.now(),
-        objects,
+        objects: snapshot.objects(),
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),
