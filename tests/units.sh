@@ -17,10 +17,14 @@ for line in sys.stdin:
         if name not in ('stories', 'counting') and of == os.environ['half']:
             print(root, built['executable'])
 " <<<"$built")
+# Explorations compute all the time, and whatever runs beside them has deadlines: they take what the others leave. Cargo
+# does not, for others wait for its lock.
+priority=()
+[ "$half" = core ] && priority=(nice -n 19)
 status=0
 while read -r root executable; do
     echo "     Running ${executable##*/}"
-    (cd "$root" && RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} "$executable") </dev/null || status=1
+    (cd "$root" && RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} "${priority[@]}" "$executable") </dev/null || status=1
 done <<<"$tests"
 if [ "$half" = rest ]; then
     cargo test --no-fail-fast --doc || status=1
