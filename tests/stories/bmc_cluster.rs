@@ -28,6 +28,13 @@ async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
 }
 
+async fn world_of_one_host(name: &str) -> Result<(Cluster, World)> {
+    let cluster = control_plane().await?;
+    let world = World::new(&cluster, name, vec![HostOptions::default()]).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    Ok((cluster, world))
+}
+
 async fn bmc(world: &World, kubeconfig: &Path, arguments: &[&str]) -> Result<(Option<i32>, String, String)> {
     command::bmc(PROGRAM, world, kubeconfig, arguments).await
 }
@@ -126,9 +133,7 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcom
 
 #[tokio::test]
 async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-busy", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (cluster, world) = world_of_one_host("bmc-busy").await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let host = &world.hosts[0];
     // No daemon runs: it stays where it is.
@@ -146,9 +151,7 @@ async fn a_host_that_a_remediation_is_at_work_on_is_left_to_it() -> world::Outco
 
 #[tokio::test]
 async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-busy-node", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (cluster, world) = world_of_one_host("bmc-busy-node").await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let host = &world.hosts[0];
     let mut spec = hasty();
@@ -171,11 +174,9 @@ fn is_of_a_login(request: &Request) -> bool {
 
 #[tokio::test]
 async fn a_host_that_a_remediation_begins_on_meanwhile_is_left_to_it() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-meanwhile", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (cluster, world) = world_of_one_host("bmc-meanwhile").await?;
     let host = &world.hosts[0];
-    let holding = Holding::start(cluster, is_of_a_login).await?;
+    let holding = Holding::start(&cluster, is_of_a_login).await?;
     holding.answers.send_replace(false);
 
     let arguments = ["on", &host.name];
@@ -199,9 +200,7 @@ async fn a_host_that_a_remediation_begins_on_meanwhile_is_left_to_it() -> world:
 
 #[tokio::test]
 async fn a_host_that_a_remediation_begins_on_while_its_bmc_answers_is_left_to_it() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-slow", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (cluster, world) = world_of_one_host("bmc-slow").await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let host = &world.hosts[0];
     host.bmc.inject(Fault::SlowAnswer {
@@ -228,9 +227,7 @@ async fn a_host_that_a_remediation_begins_on_while_its_bmc_answers_is_left_to_it
 
 #[tokio::test]
 async fn a_host_that_a_cycle_powered_off_is_not_left_to_a_remediation_that_waits() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-cycle", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (cluster, world) = world_of_one_host("bmc-cycle").await?;
     let kubeconfig = cluster.admin_kubeconfig_file()?;
     let host = &world.hosts[0];
 
@@ -269,9 +266,7 @@ async fn person(world: &World) -> Result<PathBuf> {
 
 #[tokio::test]
 async fn a_machine_name_that_both_apis_have_means_no_host() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, "bmc-both", vec![HostOptions::default()]).await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let (_cluster, world) = world_of_one_host("bmc-both").await?;
     let kubeconfig = person(&world).await?;
     let host = &world.hosts[0];
     let (status, out, err) = bmc(&world, &kubeconfig, &["check", &host.name]).await?;

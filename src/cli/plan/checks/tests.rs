@@ -59,3 +59,46 @@ async fn a_template_that_no_request_can_be_made_from_is_named_with_its_field() {
         }
     }
 }
+
+/// A request is made whatever the Machine is, but for what its evaluator itself leaves alone.
+#[test]
+fn a_machine_is_left_alone_as_its_evaluator_would() {
+    let heeds = |asks, evaluator, exempt| {
+        let evaluated_by = EvaluatedBy {
+            who: "Nobody",
+            why: String::new(),
+        };
+        let key = CheckKey {
+            api: MachineApi::OpenShift,
+            namespace: "metal".to_owned(),
+            name: "check".to_owned(),
+        };
+        let listed = Listed {
+            key,
+            asks,
+            template: None,
+            evaluator,
+            evaluated_by,
+        };
+        listed.heeds(exempt)
+    };
+    let request = || Asks::Request(Err(Remediation::new("TemplateNotFound", "")));
+    let (platform, operator) = (Evaluator::Platform, Evaluator::NodeHealthCheckOperator);
+
+    for exempt in [
+        Exempt::Deleting,
+        Exempt::PhaseFailed,
+        Exempt::UnderRemediation,
+        Exempt::Triggered,
+    ] {
+        assert!(
+            heeds(Asks::Trigger, platform.clone(), exempt).is_some(),
+            "{exempt:?}"
+        );
+        let is_heeded = heeds(request(), platform.clone(), exempt).is_some();
+        assert_eq!(is_heeded, exempt == Exempt::UnderRemediation, "{exempt:?}");
+        let is_heeded = heeds(request(), operator.clone(), exempt).is_some();
+        let by_operator = [Exempt::Deleting, Exempt::UnderRemediation];
+        assert_eq!(is_heeded, by_operator.contains(&exempt), "{exempt:?}");
+    }
+}
