@@ -87,6 +87,7 @@ fn a_host_that_was_powered_off_is_brought_back_whoever_else_there_is() {
             journalled: Timestamp::UNIX_EPOCH,
             not_after: Timestamp::UNIX_EPOCH,
             epoch: 0,
+            acknowledged: None,
         });
         let journal = Journal {
             phase,

@@ -44,6 +44,7 @@ impl Memory {
         if self.clock_jumps != jumps {
             self.clock_jumps = jumps;
             self.live_check = None;
+            self.observed.taken_up = None;
             self.observed.forget_evidence();
         }
     }

@@ -80,6 +80,10 @@ pub(crate) fn facts(
             .map_or(now, |time| time.0),
         deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
         told_to_stop: is_told_to_stop(remediation),
+        leave_off: remediation
+            .annotations()
+            .get(keys::LEAVE_OFF_ANNOTATION)
+            .is_some_and(|value| value == "true"),
         has_finalizer: remediation.finalizers().iter().any(|one| one == keys::FINALIZER),
         expected_machine_uid: about.machine_uid,
         named_node: about.node,

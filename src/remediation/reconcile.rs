@@ -77,6 +77,7 @@ async fn to_rest(
     for _ in 0..STEPS_LIMIT {
         memory.notice_jumps(context.sources.clock.jumps());
         let now = context.sources.clock.now();
+        memory.observed.taken_up.get_or_insert(now);
         let (resolved, admission) = resolve(context, &remediation, memory, now).await?;
         let named = resolved
             .as_ref()
@@ -227,8 +228,10 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
     let needs_bmc = match remediation.phase() {
         Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
         // A host that may be off because of us is read on.
-        Phase::Pending | Phase::Booting => remediation.journal().is_some_and(Journal::may_have_left_off),
-        Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
+        Phase::Pending | Phase::Booting | Phase::Failed => {
+            remediation.journal().is_some_and(Journal::may_have_left_off)
+        }
+        Phase::Succeeded | Phase::Cancelled => false,
     };
     if !needs_bmc && let Some(conversation) = memory.conversation.take() {
         conversation.close().await;

@@ -2,6 +2,9 @@
 
 /// Our finalizer on a PowerCycleRemediation.
 pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
+/// A person puts it on a PowerCycleRemediation with the value `true`, to say that its host may stay off: nobody tries to
+/// bring it back any more.
+pub const LEAVE_OFF_ANNOTATION: &str = "baremetal-remediator.io/leave-off";
 /// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.
 pub const ORIGIN_ANNOTATION: &str = "baremetal-remediator.io/trigger";
 /// Value of [`ORIGIN_ANNOTATION`].

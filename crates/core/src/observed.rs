@@ -21,6 +21,8 @@ const OWN_FAILURE: u32 = 3;
 /// Observations of one remediation.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
+    /// Since when this process looks after the remediation.
+    pub taken_up: Option<Timestamp>,
     /// Reads of the BMC, oldest first.
     pub reads: Vec<PowerRead>,
     /// Failed reads of the BMC since the last good one.

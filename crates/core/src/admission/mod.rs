@@ -59,6 +59,9 @@ pub enum Stage {
 impl Stage {
     /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted.
     pub fn of(journal: &Journal, is_taken_back: bool) -> Self {
+        if journal.may_have_left_off() {
+            return Self::Begun;
+        }
         if journal.phase.is_final() {
             let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
             let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
@@ -66,7 +69,7 @@ impl Stage {
             let ended = journal.phase_started.filter(|_| failed);
             return ended.map_or(Self::Over, Self::Failed);
         }
-        if journal.phase != Phase::Pending || journal.may_have_left_off() {
+        if journal.phase != Phase::Pending {
             Self::Begun
         } else if journal.attempt > 0 {
             Self::BetweenAttempts

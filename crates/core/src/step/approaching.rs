@@ -79,8 +79,11 @@ impl<'a> Step<'a> {
         power: PowerState,
         cause: &str,
     ) -> Result<Next, Next> {
+        let intent = self.journal.intent.as_ref();
+        let on_is_owed = intent.filter(|intent| intent.verb == Verb::PowerOn);
+        let on_is_owed = on_is_owed.is_some_and(|intent| !self.power_on_was_in_vain(intent));
         // What an earlier attempt sent may still be carried out, and would count as this one's.
-        if power == PowerState::On {
+        if power == PowerState::On || on_is_owed {
             self.settle()?;
         }
         if self.facts.admission != Reply::Admitted {

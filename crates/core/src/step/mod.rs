@@ -13,6 +13,7 @@ mod escalation_check;
 mod fencing;
 mod node_lease;
 mod pending;
+mod power_debt;
 mod powering_off;
 mod powering_on;
 mod proving;
@@ -58,7 +59,8 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     };
     let (Ok(next) | Err(next)) = step.decide();
     step.tell_fallback(journal);
-    let (act, look_again) = match step.keep_node_lease(next) {
+    let next = step.keep_node_lease(next);
+    let (act, look_again) = match step.keep_finalizer(next) {
         Next::Act(act) => (Some(*act), None),
         Next::Rest(until) => (None, until),
     };
@@ -136,6 +138,17 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Somebody took our finalizer off while the host may be off: it goes back on before anything is waited for.
+    fn keep_finalizer(&self, next: Next) -> Next {
+        let facts = self.facts;
+        let is_lost = !facts.has_finalizer && !facts.deletion_requested && self.journal.may_have_left_off();
+        let is_refused = facts.observed.write_failure.is_some();
+        match next {
+            Next::Rest(_) if is_lost && !is_refused && self.leads() => Next::perform(Effect::AddFinalizer),
+            Next::Rest(_) | Next::Act(_) => next,
+        }
+    }
+
     fn leads(&self) -> bool {
         self.facts.leadership.leads(self.now)
     }
@@ -182,9 +195,18 @@ impl<'a> Step<'a> {
 
     /// Nothing to do until a time, or until the deadline of the phase if that comes first.
     fn rest_until(&self, at: Timestamp) -> Next {
-        let deadline = self.journal.deadline.filter(|deadline| *deadline > self.now);
+        let deadline = self.deadline().filter(|deadline| *deadline > self.now);
         let at = deadline.map_or(at, |deadline| deadline.min(at));
         Next::Rest(Some(at.max(self.soon(AT_ONCE))))
+    }
+
+    /// When the phase ends at the latest. Who takes over has the whole time of the phase.
+    fn deadline(&self) -> Option<Timestamp> {
+        self.journal.deadline_since(self.facts.observed.taken_up)
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.deadline().is_some_and(|deadline| self.now >= deadline)
     }
 
     fn soon(&self, pause: SignedDuration) -> Timestamp {

@@ -35,7 +35,11 @@ impl<'a> Step<'a> {
             && next > self.now
             && !facts.told_to_stop
         {
-            return Ok(Next::Rest(Some(next)));
+            // A host that goes off late does not wait for that.
+            return Ok(match self.settle_power(Timestamp::MAX) {
+                Ok(()) => Next::Rest(Some(next)),
+                Err(settling) => settling.or_at(next),
+            });
         }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         self.restart_deadline_after_pause(due.as_ref().err());
@@ -118,6 +122,7 @@ impl<'a> Step<'a> {
             journalled: self.now,
             not_after: self.soon(INTENT_LIFETIME).min(act_until),
             epoch: self.facts.leadership.epoch,
+            acknowledged: None,
         }
     }
 
@@ -187,7 +192,8 @@ impl<'a> Step<'a> {
     /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
     pub(super) fn pending_deadline(&self) -> Timestamp {
         let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
-        after(begun, self.strategy.deadlines.pending)
+        let taken_up = self.facts.observed.taken_up.unwrap_or(begun);
+        after(begun.max(taken_up), self.strategy.deadlines.pending)
     }
 
     /// Writes the begin of the story when the first thing worth writing happens.

@@ -8,7 +8,8 @@ use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, Sent};
 use crate::phase::Reason;
-use crate::power_command::{Delivery, Pace};
+use crate::power::PowerState;
+use crate::power_command::{Delivery, POWER_OFFS_LIMIT, Pace};
 
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
@@ -23,7 +24,10 @@ impl<'a> Step<'a> {
         match observed.sent.as_ref().filter(of_this) {
             Some(sent) => sent.delivery(),
             None if observed.own_intent == key => Delivery::Unsent,
-            None => Delivery::Unknown(intent.journalled, None),
+            None => match intent.acknowledged {
+                Some(at) => Delivery::Acknowledged(at),
+                None => Delivery::Unknown(intent.journalled, None),
+            },
         }
     }
 
@@ -65,6 +69,12 @@ impl<'a> Step<'a> {
         }
         if is_sent_again {
             return self.journal_power_off_again(intent.sends.saturating_add(1));
+        }
+        // Every acknowledgement was lost, and without one Off is no proof: the host is brought back.
+        let is_unproven = matches!(delivery, Delivery::Unknown(..)) && intent.sends >= POWER_OFFS_LIMIT;
+        if is_unproven && power == Some(PowerState::Off) {
+            let detail = format!("none of {POWER_OFFS_LIMIT} power-offs was known to be acknowledged");
+            return self.attempt_failed(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
         }
         if let Delivery::Refused(_, why) = delivery
             && !came_on

@@ -77,6 +77,7 @@ fn intents() -> impl Strategy<Value = Intent> {
             journalled,
             not_after,
             epoch,
+            acknowledged: None,
         },
     )
 }

@@ -31,6 +31,7 @@ mod node_lease_acts;
 mod node_lease_exploration;
 mod nodes;
 mod objects;
+mod power_debt;
 mod requests;
 mod shell;
 mod tables;
