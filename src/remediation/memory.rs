@@ -29,6 +29,9 @@ pub(crate) struct Memory {
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     pub(crate) asked_by: Option<ProducerRead>,
     pub(crate) conversation: Option<Conversation>,
+    /// Whether the next conversation about a host that has to be brought back goes by what the objects say now, and
+    /// not by the journal. In turns, with each that failed.
+    pub(crate) by_object: bool,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
     /// How often the clock had jumped when something was seen last.
@@ -36,6 +39,12 @@ pub(crate) struct Memory {
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
     pub(crate) failures: u32,
+    /// The Secret of the BMC that is held against deletion.
+    pub(crate) secret_held: Option<String>,
+    /// Whether it was let go.
+    pub(crate) secret_let_go: bool,
+    /// Whether we took our finalizer off the remediation ourselves.
+    pub(crate) let_go: bool,
 }
 
 impl Memory {
@@ -58,9 +67,20 @@ impl Memory {
         self.asked = now;
         self.observed.reads.clear();
         self.observed.read_failure = None;
+        self.end_conversation().await;
+    }
+
+    /// Ends the conversation with the BMC, if there is one.
+    pub(crate) async fn end_conversation(&mut self) {
         if let Some(conversation) = self.conversation.take() {
             conversation.close().await;
         }
+    }
+
+    /// The conversation came to nothing: the next one goes the other way.
+    pub(crate) async fn turn_around(&mut self) {
+        self.by_object = !self.by_object;
+        self.end_conversation().await;
     }
 }
 

@@ -2,6 +2,8 @@
 
 /// Our finalizer on a PowerCycleRemediation.
 pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
+/// Our finalizer on the Secret of a BMC, while a host may be off because of us.
+pub const SECRET_FINALIZER: &str = "baremetal-remediator.io/brings-host-back";
 /// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.
 pub const ORIGIN_ANNOTATION: &str = "baremetal-remediator.io/trigger";
 /// Value of [`ORIGIN_ANNOTATION`].

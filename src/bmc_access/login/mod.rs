@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
+use remediator_api::keys;
 use remediator_api::remediation_policy::{BmcRules, Transport};
 use remediator_bmc::{AllowedNetworks, AuthMethod, BmcTarget, Credentials, ServerTrust, TransportSecurity};
 use remediator_core::facts::Obstacle;
@@ -32,8 +33,10 @@ const FINGERPRINTS_KEY: &str = "certificateFingerprints";
 pub(crate) struct Login {
     /// Namespace and name of the Secret.
     pub(crate) secret: String,
-    /// Its resourceVersion.
+    /// Its resourceVersion, or an earlier one with the same content.
     pub(crate) version: String,
+    /// Whether it carries our finalizer.
+    pub(crate) is_held: bool,
     data: SecretData,
 }
 
@@ -70,6 +73,10 @@ pub(crate) async fn login(
             return Ok(Ok(Login {
                 secret: format!("{namespace}/{name}"),
                 version: secret.resource_version().unwrap_or_default(),
+                is_held: secret
+                    .finalizers()
+                    .iter()
+                    .any(|one| one == keys::SECRET_FINALIZER),
                 data: SecretData(secret.data.unwrap_or_default()),
             }));
         }
