@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
-use remediator_core::facts::LiveCheck;
+use remediator_core::facts::{LiveCheck, Obstacle};
 use remediator_core::journal::SavedNode;
 use remediator_core::observed::Observed;
 
@@ -39,6 +39,8 @@ pub(crate) struct Memory {
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
     pub(crate) failures: u32,
+    /// What keeps us from asking the BMC, as people were told since it was read last.
+    pub(crate) told: Vec<Obstacle>,
     /// The Secret of the BMC that is held against deletion.
     pub(crate) secret_held: Option<String>,
     /// Whether it was let go.

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
+use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{begun, to_bring_back};
 use remediator_core::decision::Observation;
@@ -23,6 +23,9 @@ use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{host, live};
+
+/// Obstacles that are not told again: a few for each of the ways to a BMC.
+const OBSTACLES_REMEMBERED: usize = 4;
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
@@ -122,6 +125,7 @@ impl Acting<'_> {
             match self.open_conversation(memory).await? {
                 Ok(conversation) => memory.conversation = Some(conversation),
                 Err(obstacle) => {
+                    self.tell_of_host_left_off(&obstacle, memory);
                     memory.observed.note_own_failure(clock.now(), obstacle);
                     memory.turn_around().await;
                     return Ok(());
@@ -142,6 +146,7 @@ impl Acting<'_> {
                 memory.turn_around().await;
             }
             (Ok(read), is_wrong) => {
+                memory.told.clear();
                 memory.observed.note_read(read);
                 memory.observed.route = route;
                 if is_wrong.is_some() {
@@ -155,6 +160,20 @@ impl Acting<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tells people, once, what keeps us from asking the BMC of a host that has to be brought back: they can change that.
+    fn tell_of_host_left_off(&self, obstacle: &Obstacle, memory: &mut Memory) {
+        if to_bring_back(self.remediation).is_none() || memory.told.contains(obstacle) {
+            return;
+        }
+        if memory.told.len() >= OBSTACLES_REMEMBERED {
+            memory.told.clear();
+        }
+        memory.told.push(obstacle.clone());
+        let (reporter, obstacle) = (self.context.reporter.clone(), obstacle.clone());
+        let regarding = self.remediation.object_ref(&());
+        tokio::spawn(async move { reporter.warn(&regarding, &obstacle).await });
     }
 
     /// Why what was read is not of the host that has to be brought back.

@@ -1,4 +1,3 @@
-use remediator_core::journal::Intent;
 use serde_json::json;
 
 use crate::remediation::left_off::*;
@@ -34,12 +33,12 @@ fn who_begins_with_a_host_takes_it_from_whoever_had_it() {
 
 #[test]
 fn only_what_may_be_off_is_brought_back_from_memory() {
-    let intent = |verb| Intent {
-        verb,
-        sends: 1,
-        journalled: Timestamp::UNIX_EPOCH,
-        not_after: Timestamp::UNIX_EPOCH,
-        epoch: 1,
+    let intent = |verb: Verb| {
+        let intent = json!({
+            "verb": verb, "sends": 1, "epoch": 1,
+            "journalled": "2026-01-01T00:00:00Z", "notAfter": "2026-01-01T00:00:10Z",
+        });
+        serde_json::from_value(intent).unwrap()
     };
     let journal = |phase, verb: Option<Verb>| Journal {
         phase,

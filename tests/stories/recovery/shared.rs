@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams};
 use remediator_api::{RemediationPolicy, keys};
-use remediator_core::phase::Phase;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::{HostOptions, World, WorldHost, objects};
 
@@ -50,15 +50,18 @@ async fn a_secret_that_is_gone_is_told_and_the_next_of_its_name_is_used() -> wor
             .times(1),
     )?;
     world.release_pod(&host.name).await?;
+    let told = objects::event(
+        &world,
+        &host.remediation(),
+        Reason::BmcCredentialsMissing.as_str(),
+    )
+    .await?;
     let missing = format!(
         "Secret {} of BMCEndpoint/{} does not exist",
         secret_of(host),
         host.name
     );
-    let told = world.remediation_until(&host.remediation(), LONG, |journal| {
-        journal.message.contains(&missing)
-    });
-    told.await?;
+    assert!(told.contains(&missing), "{told}");
     assert_eq!(host.transitions(), (1, 0), "when it is told");
     let login = json!({
         "username": host.bmc.credentials().username, "password": host.bmc.credentials().password,
@@ -96,12 +99,13 @@ async fn a_secret_in_use_is_held_where_the_role_permits_it() -> world::Outcome {
         assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     }
     let is_gone = |secret: Option<&Secret>| secret.is_none();
-    let gone = harness::await_condition(secrets.clone(), &secret_of(deleted), is_gone);
+    let (gone_soon, let_go_soon) = (secret_of(deleted), secret_of(kept));
+    let gone = harness::await_condition(secrets.clone(), &gone_soon, is_gone);
     tokio::time::timeout(LONG, gone)
         .await
         .context("the Secret is still held")??;
     let is_let_go = |secret: Option<&Secret>| secret.is_some_and(|secret| !is_held(secret));
-    let let_go = harness::await_condition(secrets, &secret_of(kept), is_let_go);
+    let let_go = harness::await_condition(secrets, &let_go_soon, is_let_go);
     tokio::time::timeout(LONG, let_go)
         .await
         .context("the Secret is still held")??;
@@ -129,7 +133,8 @@ async fn a_secret_that_nobody_needs_is_let_go_when_it_is_read() -> world::Outcom
     world::set_policy(&world.client, policy).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
     let is_let_go = |secret: Option<&Secret>| secret.is_some_and(|secret| !is_held(secret));
-    let let_go = harness::await_condition(secrets, &secret_of(host), is_let_go);
+    let name = secret_of(host);
+    let let_go = harness::await_condition(secrets, &name, is_let_go);
     tokio::time::timeout(LONG, let_go)
         .await
         .context("the Secret is still held")??;
