@@ -8,6 +8,7 @@ use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
@@ -21,6 +22,7 @@ use zeroize::Zeroize as _;
 
 use crate::api_call::{ShellError, within};
 use crate::bmc_access::host::{HostTrust, ResolvedHost, fingerprints};
+use crate::bmc_access::secret_holds::without_content;
 
 /// Key of a credentials Secret under which the CA of the BMC may stand.
 const CA_KEY: &str = "ca.crt";
@@ -35,9 +37,17 @@ pub(crate) struct Login {
     pub(crate) secret: String,
     /// Its resourceVersion, or an earlier one with the same content.
     pub(crate) version: String,
-    /// Whether it carries our finalizer.
-    pub(crate) is_held: bool,
+    /// The rest of what is said of it.
+    pub(crate) metadata: ObjectMeta,
     data: SecretData,
+}
+
+impl Login {
+    /// Whether the Secret carries our finalizer.
+    pub(crate) fn is_held(&self) -> bool {
+        let finalizers = self.metadata.finalizers.as_deref().unwrap_or_default();
+        finalizers.iter().any(|one| one == keys::SECRET_FINALIZER)
+    }
 }
 
 /// The values of a Secret: wiped when they are dropped, and shown nowhere.
@@ -73,10 +83,7 @@ pub(crate) async fn login(
             return Ok(Ok(Login {
                 secret: format!("{namespace}/{name}"),
                 version: secret.resource_version().unwrap_or_default(),
-                is_held: secret
-                    .finalizers()
-                    .iter()
-                    .any(|one| one == keys::SECRET_FINALIZER),
+                metadata: without_content(&secret.metadata),
                 data: SecretData(secret.data.unwrap_or_default()),
             }));
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use remediator_api::target_ref::{begun, is_under_way, to_bring_back};
@@ -28,20 +29,17 @@ type Key = (String, String);
 /// What this process knows of the Secrets that it holds.
 #[derive(Debug, Default)]
 pub(crate) struct SecretHolds {
-    by_secret: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<Hold>>>>,
+    by_secret: Mutex<BTreeMap<Key, SharedHolders>>,
+    /// Secrets as they were read or written last.
+    seen: Mutex<BTreeMap<Key, ObjectMeta>>,
     /// Namespaces in which the role did not permit it, and when that was.
     refused: Mutex<BTreeMap<String, Instant>>,
     /// The version of a Secret that our own write made, and which content that is.
     same_content: Mutex<BTreeMap<String, (String, String)>>,
 }
 
-#[derive(Debug, Default)]
-struct Hold {
-    /// UIDs of the remediations for which it is held. The caches may not show yet that they have begun.
-    holders: BTreeSet<String>,
-    /// Whether it was seen without our finalizer, and nobody has held it since.
-    is_free: bool,
-}
+/// UIDs of the remediations for which a Secret is held. The caches may not show yet that they have begun.
+type SharedHolders = Arc<tokio::sync::Mutex<BTreeSet<String>>>;
 
 impl SecretHolds {
     /// The version that stands for the content of a Secret: a finalizer of ours makes no other login of it.
@@ -59,7 +57,23 @@ impl SecretHolds {
         same.insert(secret, (written, content));
     }
 
-    fn of(&self, key: &Key) -> Arc<tokio::sync::Mutex<Hold>> {
+    /// Notes a Secret that was read or written.
+    pub(super) fn saw(&self, secret: &ObjectMeta) {
+        let name = |part: &Option<String>| part.clone().unwrap_or_default();
+        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(
+            (name(&secret.namespace), name(&secret.name)),
+            without_content(secret),
+        );
+    }
+
+    /// What was seen of a Secret, once.
+    fn take_seen(&self, key: &Key) -> Option<ObjectMeta> {
+        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(key)
+    }
+
+    fn of(&self, key: &Key) -> SharedHolders {
         let mut all = self.by_secret.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(key.clone()).or_default())
     }
@@ -91,10 +105,9 @@ impl BmcAccess {
             return held;
         }
         let hold = async {
-            let hold = self.holds.of(&key);
-            let mut hold = hold.lock().await;
-            hold.holders.insert(remediation.uid().unwrap_or_default());
-            hold.is_free = false;
+            let holders = self.holds.of(&key);
+            let mut holders = holders.lock().await;
+            holders.insert(remediation.uid().unwrap_or_default());
             self.set_finalizer(&key, true).await
         };
         let is_held = self.is_done(&key, timeout(DEADLINE, hold).await);
@@ -112,24 +125,18 @@ impl BmcAccess {
 
     /// Lets a Secret go that was found to be held, unless a remediation needs it: whoever held it is gone.
     pub(super) async fn let_go_if_unneeded(&self, namespace: &str, name: &str) {
-        let key = (namespace.to_owned(), name.to_owned());
-        if let Ok(mut hold) = self.holds.of(&key).try_lock() {
-            hold.is_free = false;
-        }
-        self.let_go(&key, "").await;
+        self.let_go(&(namespace.to_owned(), name.to_owned()), "").await;
     }
 
     async fn let_go(&self, key: &Key, uid: &str) -> bool {
         let let_go = async {
-            let hold = self.holds.of(key);
-            let mut hold = hold.lock().await;
-            hold.holders.remove(uid);
-            let is_held = !hold.holders.is_empty() || self.is_needed_by_others(key, uid);
-            if !is_held && !hold.is_free && !self.holds.is_refused(&key.0) {
-                self.set_finalizer(key, false).await?;
-                hold.is_free = true;
+            let holders = self.holds.of(key);
+            let mut holders = holders.lock().await;
+            holders.remove(uid);
+            if !holders.is_empty() || self.holds.is_refused(&key.0) || self.is_needed_by_others(key, uid) {
+                return Ok(());
             }
-            Ok(())
+            self.set_finalizer(key, false).await
         };
         self.is_done(key, timeout(DEADLINE, let_go).await)
     }
@@ -146,29 +153,49 @@ impl BmcAccess {
         })
     }
 
-    async fn set_finalizer(&self, (namespace, name): &Key, wanted: bool) -> Result<(), ShellError> {
-        let secrets = Api::<Secret>::namespaced(self.client.clone(), namespace);
+    /// Writes only where the Secret, as it was seen last, is not as wanted; once more where it has changed since.
+    async fn set_finalizer(&self, key: &Key, wanted: bool) -> Result<(), ShellError> {
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), &key.0);
+        if let Some(seen) = self.holds.take_seen(key) {
+            match self.write_finalizer(&secrets, key, seen, wanted).await {
+                Err(error) if error.is_overtaken() => {}
+                done => return done,
+            }
+        }
         // Without its content.
-        let found = within("reading the BMC's Secret", secrets.get_metadata_opt(name)).await?;
+        let found = within("reading the BMC's Secret", secrets.get_metadata_opt(&key.1)).await?;
         let Some(found) = found else { return Ok(()) };
-        let mut finalizers = found.finalizers().to_vec();
+        self.write_finalizer(&secrets, key, found.metadata, wanted).await
+    }
+
+    async fn write_finalizer(
+        &self,
+        secrets: &Api<Secret>,
+        key: &Key,
+        seen: ObjectMeta,
+        wanted: bool,
+    ) -> Result<(), ShellError> {
+        let mut finalizers = seen.finalizers.clone().unwrap_or_default();
         let is_ours = |finalizer: &String| finalizer == keys::SECRET_FINALIZER;
         // Nothing can be put on what is being deleted.
-        if finalizers.iter().any(is_ours) == wanted || wanted && found.metadata.deletion_timestamp.is_some() {
+        let is_going = wanted && seen.deletion_timestamp.is_some();
+        if finalizers.iter().any(is_ours) == wanted || is_going {
+            self.holds.saw(&seen);
             return Ok(());
         }
         finalizers.retain(|finalizer| !is_ours(finalizer));
         if wanted {
             finalizers.push(keys::SECRET_FINALIZER.to_owned());
         }
-        let before = found.resource_version().unwrap_or_default();
+        let before = seen.resource_version.unwrap_or_default();
         let change = Patch::Merge(json!({"metadata": {"resourceVersion": before, "finalizers": finalizers}}));
         let parameters = PatchParams::default();
-        let call = secrets.patch_metadata(name, &parameters, &change);
+        let call = secrets.patch_metadata(&key.1, &parameters, &change);
         let written = within("writing our finalizer on the BMC's Secret", call).await?;
+        self.holds.saw(&written.metadata);
         let written = written.resource_version().unwrap_or_default();
         self.holds
-            .note_written(format!("{namespace}/{name}"), before, written);
+            .note_written(format!("{}/{}", key.0, key.1), before, written);
         Ok(())
     }
 
@@ -195,6 +222,18 @@ impl BmcAccess {
             "our finalizer on a Secret could not be written"
         );
         false
+    }
+}
+
+/// What holding a Secret depends on. An annotation of kubectl may quote the whole Secret, so that none is kept.
+pub(super) fn without_content(secret: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        namespace: secret.namespace.clone(),
+        name: secret.name.clone(),
+        resource_version: secret.resource_version.clone(),
+        finalizers: secret.finalizers.clone(),
+        deletion_timestamp: secret.deletion_timestamp.clone(),
+        ..ObjectMeta::default()
     }
 }
 
