@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
-use remediator_core::facts::LiveCheck;
+use remediator_core::facts::{LiveCheck, Obstacle};
 use remediator_core::journal::SavedNode;
 use remediator_core::observed::Observed;
 
@@ -29,6 +29,9 @@ pub(crate) struct Memory {
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     pub(crate) asked_by: Option<ProducerRead>,
     pub(crate) conversation: Option<Conversation>,
+    /// Whether the next conversation about a host that has to be brought back goes by what the objects say now, and
+    /// not by the journal. In turns, with each that failed.
+    pub(crate) by_object: bool,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
     /// How often the clock had jumped when something was seen last.
@@ -36,6 +39,14 @@ pub(crate) struct Memory {
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
     pub(crate) failures: u32,
+    /// What keeps us from asking the BMC, as people were told since it was read last.
+    pub(crate) told: Vec<Obstacle>,
+    /// The Secret of the BMC that is held against deletion.
+    pub(crate) secret_held: Option<String>,
+    /// Whether it was let go.
+    pub(crate) secret_let_go: bool,
+    /// Whether we took our finalizer off the remediation ourselves.
+    pub(crate) let_go: bool,
 }
 
 impl Memory {
@@ -59,9 +70,20 @@ impl Memory {
         self.asked = now;
         self.observed.reads.clear();
         self.observed.read_failure = None;
+        self.end_conversation().await;
+    }
+
+    /// Ends the conversation with the BMC, if there is one.
+    pub(crate) async fn end_conversation(&mut self) {
         if let Some(conversation) = self.conversation.take() {
             conversation.close().await;
         }
+    }
+
+    /// The conversation came to nothing: the next one goes the other way.
+    pub(crate) async fn turn_around(&mut self) {
+        self.by_object = !self.by_object;
+        self.end_conversation().await;
     }
 }
 

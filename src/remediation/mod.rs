@@ -4,6 +4,7 @@ pub(crate) mod acting;
 pub(crate) mod admission;
 pub(crate) mod externally_remediated;
 pub(crate) mod journal;
+pub(crate) mod left_off;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
@@ -24,6 +25,7 @@ use remediator_core::facts::{Facts, Host, Leadership, Obstacle};
 use crate::bmc_access::BmcAccess;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::admission::Admitted;
+use crate::remediation::left_off::Keepers;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
 use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
@@ -37,6 +39,7 @@ pub(crate) struct Remediator {
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Admitted,
+    pub(crate) keepers: Keepers,
 }
 
 impl Remediator {
@@ -47,6 +50,7 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Admitted::default(),
+            keepers: Keepers::default(),
         }
     }
 }

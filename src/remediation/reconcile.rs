@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::target_ref::to_bring_back;
 use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Decision, Effect};
 use remediator_core::facts::Obstacle;
@@ -18,6 +19,7 @@ use remediator_core::strategy::FencingMode;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::journalled;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::remediation::sessions::end_left_session;
@@ -118,6 +120,7 @@ async fn to_rest(
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
+            context.bmc.let_go_of_secret(&remediation).await;
         }
         let acting = Acting {
             context,
@@ -136,6 +139,7 @@ async fn to_rest(
         }
         // One that was refused is tried again after a pause.
         if is_gone(&act) && memory.observed.write_failure.is_none() {
+            memory.let_go = true;
             forget(context, &remediation.uid().unwrap_or_default(), memory).await;
             return Ok(Action::await_change());
         }
@@ -151,13 +155,32 @@ async fn resolve(
     now: Timestamp,
 ) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
     let phase = remediation.phase();
-    if phase.is_final() {
-        let detail = "the remediation has ended";
-        let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
-        return Ok((ended, admission::beside_escalation(context, remediation)));
-    }
-    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await?;
+    let is_owed = to_bring_back(remediation).is_some();
     let mut admission = Reply::NotAsked;
+    if phase.is_final() {
+        admission = admission::beside_escalation(context, remediation);
+        if !is_owed {
+            let ended = Obstacle::new(Reason::HostNotFound, "the remediation has ended");
+            return Ok((Err(ended), admission));
+        }
+    }
+    if let Some(host) = journalled::host(remediation) {
+        if phase == Phase::Pending
+            && let Ok(host) = &host
+        {
+            admission = context.admitted.known(context, remediation, host);
+        }
+        return Ok((host, admission));
+    }
+    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await;
+    let resolved = match resolved {
+        // The journal is of an earlier version, and the host may be off all the same.
+        Err(error) if is_owed => Err(Obstacle::new(
+            Reason::HostUnreadable,
+            crate::report::chain(&error),
+        )),
+        resolved => resolved?,
+    };
     if phase == Phase::Pending
         && let Ok(host) = &resolved
     {
@@ -211,6 +234,10 @@ async fn write_journal(
 ) -> Result<PowerCycleRemediation, ShellError> {
     let written = journal::write(&context.sources.client, remediation, after, now).await?;
     if let Some(key) = after.new_intent(before) {
+        if let Some(subject) = &after.subject {
+            let uid = remediation.uid().unwrap_or_default();
+            context.keepers.take(subject, &uid);
+        }
         memory.observed.own_intent = Some(key);
         // An intent that is journalled anew under the same number was not sent.
         memory.observed.sent.take_if(|sent| sent.intent == key);
@@ -233,27 +260,23 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
         }
         Phase::Succeeded | Phase::Cancelled => false,
     };
-    if !needs_bmc && let Some(conversation) = memory.conversation.take() {
-        conversation.close().await;
+    if !needs_bmc {
+        memory.end_conversation().await;
     }
     if remediation.phase().is_final() {
         context.admitted.withdraw(&remediation.uid().unwrap_or_default());
+        if !memory.secret_let_go && to_bring_back(remediation).is_none() {
+            memory.secret_let_go = context.bmc.let_go_of_secret(remediation).await;
+        }
     }
 }
 
-async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
-    if let Some(conversation) = memory.conversation.take() {
-        conversation.close().await;
-    }
+/// Forgets a remediation that is gone.
+pub(crate) async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
+    memory.end_conversation().await;
     context.admitted.withdraw(uid);
+    context.keepers.forget(uid);
     context.memories.forget(uid);
-}
-
-/// Forgets a remediation that is gone, if it is remembered.
-pub(crate) async fn forget_gone(context: &Remediator, uid: &str) {
-    if let Some(memory) = context.memories.known(uid) {
-        forget(context, uid, &mut *memory.lock().await).await;
-    }
 }
 
 fn is_gone(act: &Act) -> bool {

@@ -26,6 +26,7 @@ mod plan;
 mod policy;
 mod rbac;
 mod readiness;
+mod recovery;
 mod retention;
 mod role;
 mod sushy;

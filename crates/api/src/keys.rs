@@ -5,6 +5,8 @@ pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
 /// A person puts it on a PowerCycleRemediation with the value `true`, to say that its host may stay off: nobody tries to
 /// bring it back any more.
 pub const LEAVE_OFF_ANNOTATION: &str = "baremetal-remediator.io/leave-off";
+/// Our finalizer on the Secret of a BMC, while a host may be off because of us.
+pub const SECRET_FINALIZER: &str = "baremetal-remediator.io/brings-host-back";
 /// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.
 pub const ORIGIN_ANNOTATION: &str = "baremetal-remediator.io/trigger";
 /// Value of [`ORIGIN_ANNOTATION`].

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
-use super::journal::Verb;
+use super::journal::{Route, Verb};
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
@@ -25,6 +25,8 @@ pub struct Observed {
     pub taken_up: Option<Timestamp>,
     /// Reads of the BMC, oldest first.
     pub reads: Vec<PowerRead>,
+    /// How the BMC was reached for the newest of them.
+    pub route: Option<Route>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
     /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.
@@ -86,6 +88,8 @@ pub struct PowerRead {
     pub command_failure: Option<String>,
     /// Why it came over IPMI although the BMC's address names Redfish, in words that read on.
     pub fallback: Option<String>,
+    /// SHA-256 of the certificate that the BMC showed, in hexadecimal; none without TLS.
+    pub certificate: Option<String>,
 }
 
 /// Something that was read.

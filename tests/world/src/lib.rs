@@ -66,8 +66,9 @@ pub use failure::{Failure, Outcome};
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
-    allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without,
-    allow_the_base_without_group, ensure_namespace, install, read_documents, repository,
+    allow_holding_secrets, allow_machine_deletion, allow_node_deletion, allow_the_base,
+    allow_the_base_without, allow_the_base_without_group, ensure_namespace, install, read_documents,
+    repository,
 };
 
 use install::allow_secrets;

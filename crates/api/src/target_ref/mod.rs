@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt as _;
-use remediator_core::journal::Subject;
+use remediator_core::journal::{Journal, Subject};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
@@ -86,6 +86,17 @@ pub fn about(remediation: &PowerCycleRemediation) -> TargetRef {
 /// Whom an attempt was begun for.
 pub fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
     remediation.journal()?.begun()
+}
+
+/// The journal of a remediation whose host has to get its power back, or has it and is waited for.
+pub fn to_bring_back(remediation: &PowerCycleRemediation) -> Option<&Journal> {
+    let journal = remediation.journal()?;
+    let is_owed = match journal.phase {
+        Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
+        Phase::Pending | Phase::Holding | Phase::PoweringOff | Phase::Failed => journal.intent.is_some(),
+        Phase::Succeeded | Phase::Cancelled => false,
+    };
+    Some(journal).filter(|_| is_owed)
 }
 
 /// Whether a remediation is about this Machine or this Node, by what it asks for or has begun.

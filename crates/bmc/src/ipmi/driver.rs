@@ -167,6 +167,7 @@ impl Ipmi {
             system: SYSTEM.to_owned(),
             session: None,
             fallback: None,
+            certificate: None,
             began,
             ended,
         })

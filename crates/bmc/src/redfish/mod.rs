@@ -93,6 +93,11 @@ impl Redfish {
         self.control = None;
         let deadlines = self.deadlines;
         let (mut reading, control) = deadlines.for_reading(self.read_now()).await?;
+        let protection = self.wire.protection.clone();
+        let certificate = protection
+            .as_ref()
+            .and_then(|protection| protection.certificate.clone());
+        reading.certificate = certificate.as_ref().map(|shown| shown.fingerprint.to_string());
         let reset = control.reset.clone();
         self.control = Some(control);
         let offers = match scope {
@@ -109,7 +114,6 @@ impl Redfish {
             }
         };
         let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
-        let protection = self.wire.protection.clone();
         Ok(Inspection {
             reading,
             login: match &self.standing {
@@ -117,7 +121,7 @@ impl Redfish {
                 LoginState::New | LoginState::Basic { .. } | LoginState::Rejected(_) => Login::Basic,
             },
             tls_version: protection.as_ref().map(|protection| protection.version),
-            certificate: protection.and_then(|protection| protection.certificate),
+            certificate,
             offers: offers.map(|offers| offers.into_iter().map(word).collect()),
         })
     }

@@ -59,6 +59,7 @@ impl Redfish {
             session: self.session_path(),
             command_failure: None,
             fallback: None,
+            certificate: None,
             began: answer.began,
             ended: answer.ended,
         };

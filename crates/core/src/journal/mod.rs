@@ -13,7 +13,7 @@ mod release;
 mod subject;
 
 pub use release::{Release, ReleaseBy, SavedNode, SavedTaint};
-pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
+pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;

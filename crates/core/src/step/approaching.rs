@@ -109,7 +109,10 @@ impl<'a> Step<'a> {
             "{whom} ({cause}); powering off {} through {} (attempt {})",
             subject.host, subject.bmc, self.journal.attempt
         );
-        self.journal.subject = Some(subject);
+        self.journal.subject = Some(Subject {
+            route: self.facts.observed.route.clone(),
+            ..subject
+        });
         self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
         Ok(Next::observe(Observation::LiveCheck))
     }
@@ -136,5 +139,6 @@ pub(super) fn describe(
         protocol: Some(read.protocol),
         system_uuid: identity.uuid.to_string(),
         identity: identity.how,
+        route: None,
     }
 }

@@ -120,6 +120,7 @@ impl Sim {
             session: None,
             command_failure,
             fallback: (self.world.bmc.protocol == Protocol::Ipmi).then(|| WHY.to_owned()),
+            certificate: None,
         });
     }
 

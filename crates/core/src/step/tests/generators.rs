@@ -62,6 +62,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
         protocol: Some(Protocol::Redfish),
         system_uuid: system_uuid.to_owned(),
         identity: String::new(),
+        route: None,
     })
 }
 
@@ -221,6 +222,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 session: None,
                 command_failure: None,
                 fallback: None,
+                certificate: None,
             });
         }
         sim.journal = journal;

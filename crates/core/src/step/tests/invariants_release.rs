@@ -363,6 +363,7 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         session: None,
         command_failure: None,
         fallback: None,
+        certificate: None,
     }
 }
 
