@@ -8,7 +8,7 @@ use crate::journal::{FailedAttempt, Failing};
 use crate::keep_newest;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
-use crate::power_command::{Delivery, SETTLE};
+use crate::power_command::SETTLE;
 
 const FAILED_ATTEMPTS_KEPT: usize = 10;
 
@@ -21,6 +21,7 @@ impl Step<'_> {
         if let Some(retry) = self.write_retry(self.refusal_pause()) {
             return self.rest_after_refusal(retry);
         }
+        let quarantine_ends = self.lift_quarantine();
         if self.journal.phase == Phase::Failed {
             // A Node that comes back after we gave up is given back to its workloads all the same.
             let back = self.came_back() || self.came_back_since_release();
@@ -34,7 +35,11 @@ impl Step<'_> {
                 return Next::perform(effect);
             }
         }
-        self.let_go_or_escalate()
+        let next = self.let_go_or_escalate();
+        match quarantine_ends {
+            Some(at) => next.or_at(at),
+            None => next,
+        }
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
@@ -73,6 +78,7 @@ impl Step<'_> {
     }
 
     fn cancel(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
         self.journal.intent = None;
         self.enter(Phase::Cancelled, obstacle.reason, None);
@@ -82,6 +88,7 @@ impl Step<'_> {
 
     /// Gives up. A person is needed.
     pub(super) fn fail(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
         let left = self.left_behind();
         let escalation = self.escalation_after(obstacle);
@@ -183,7 +190,7 @@ impl Step<'_> {
             return false;
         };
         let delivery = self.delivery(intent);
-        if delivery == Delivery::Unsent && intent.sends == 1 {
+        if self.nothing_was_sent(intent) {
             return false;
         }
         let since = delivery.since().unwrap_or(intent.journalled);

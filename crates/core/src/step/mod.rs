@@ -16,6 +16,7 @@ mod pending;
 mod powering_off;
 mod powering_on;
 mod proving;
+mod quarantine;
 mod recovery;
 mod sending;
 mod subject;
