@@ -159,6 +159,7 @@ fn the_attempts_of_a_failed_remediation_count_after_its_quarantine() {
 
 #[test]
 fn what_failed_in_vain_is_tried_again_after_growing_pauses() {
+    const DAY: i64 = 24 * 60;
     let failed_at = |minutes: &[i64]| -> Vec<Remediation> {
         let failed = minutes.iter().enumerate();
         failed
@@ -168,7 +169,6 @@ fn what_failed_in_vain_is_tried_again_after_growing_pauses() {
             })
             .collect()
     };
-    const DAY: i64 = 24 * 60;
     for (minutes, expected) in [
         (&[0][..], Some(5)),
         (&[-4], Some(1)),
