@@ -24,6 +24,7 @@ mod nodes;
 mod over_ipmi;
 mod plan;
 mod policy;
+mod quarantine;
 mod rbac;
 mod readiness;
 mod recovery;

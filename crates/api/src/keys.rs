@@ -14,6 +14,10 @@ pub const ORIGIN_EXTERNAL_REMEDIATION: &str = "external-remediation";
 /// Annotation on a Node: the UID of the remediation that put the out-of-service taint there.
 pub const TAINTED_BY_ANNOTATION: &str = "baremetal-remediator.io/out-of-service-for";
 
+/// Annotation on a Machine: since when it is in quarantine, because of what, and what ends it; there for as long as that
+/// lasts. For people: nothing is decided by it.
+pub const QUARANTINE_ANNOTATION: &str = "baremetal-remediator.io/quarantine";
+
 // machine-api-operator: `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`,
 // `pkg/controller/nodelink`; openshift/api `machine/v1beta1/types_machine.go`.
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
@@ -30,6 +31,11 @@ pub struct Holding {
 impl Holding {
     /// It holds what `holds` says, and nothing as long as it answers.
     pub async fn start(cluster: &Cluster, holds: fn(&Request) -> bool) -> Result<Self> {
+        Self::slow(cluster, holds, Duration::MAX).await
+    }
+
+    /// The same, and each for so long at the most.
+    pub async fn slow(cluster: &Cluster, holds: fn(&Request) -> bool, longest: Duration) -> Result<Self> {
         let server = cluster.client_as(DAEMON_USER, &DAEMON_GROUPS).await?;
         let (waited, waits) = watch::channel(false);
         let (answers, may_answer) = watch::channel(true);
@@ -40,7 +46,7 @@ impl Holding {
                 if holds(&request) && !*may_answer.borrow() {
                     waited.send_replace(true);
                     // Where nobody could tell it any more, the test is over.
-                    let _ = may_answer.wait_for(|may| *may).await;
+                    let _ = tokio::time::timeout(longest, may_answer.wait_for(|may| *may)).await;
                 }
                 passed_on(&server, request).await
             }

@@ -115,6 +115,11 @@ pub fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
     remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
 }
 
+/// Whether a remediation is taken back: told to stop, or being deleted.
+pub fn is_taken_back(remediation: &PowerCycleRemediation) -> bool {
+    is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some()
+}
+
 /// Whether a remediation has not ended.
 pub fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
     !remediation.phase().is_final()

@@ -37,7 +37,7 @@ pub struct Journal {
     pub reason: String,
     /// The story so far, in a sentence or two.
     pub message: String,
-    /// Number of the current power-off attempt, from 1; 0 before the first.
+    /// Number of the current power-off attempt, from 1; 0 before the first. One that ended with nothing sent is none.
     #[schemars(range(min = 0, max = 100))]
     pub attempt: i32,
     /// No attempt before this time; how long an attempt may be held up is counted from here.
@@ -74,6 +74,9 @@ pub struct Journal {
     /// When it ended because the signal was taken back, or the Machine that it was for has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
+    /// When the quarantine that began with its failure was lifted, because the Node was well again for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine_lifted: Option<Timestamp>,
     /// How the workloads are released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,

@@ -24,6 +24,7 @@ impl Step<'_> {
         if let Some(retry) = self.write_retry(self.refusal_pause()) {
             return self.rest_after_refusal(retry);
         }
+        let quarantine_ends = self.lift_quarantine();
         if self.journal.phase == Phase::Failed {
             // A Node that comes back after we gave up is given back to its workloads all the same.
             let back = self.came_back() || self.came_back_since_release();
@@ -37,7 +38,11 @@ impl Step<'_> {
                 return Next::perform(effect);
             }
         }
-        self.let_go_or_escalate()
+        let next = self.let_go_or_escalate();
+        match quarantine_ends {
+            Some(at) => next.or_at(at),
+            None => next,
+        }
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
@@ -80,6 +85,7 @@ impl Step<'_> {
     }
 
     fn cancel(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
         self.journal.intent = None;
         self.enter(Phase::Cancelled, obstacle.reason, None);
@@ -89,6 +95,7 @@ impl Step<'_> {
 
     /// Gives up. A person is needed.
     pub(super) fn fail(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
         if !self.may_still_be_off() {
             self.journal.intent = None;

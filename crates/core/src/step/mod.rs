@@ -17,6 +17,7 @@ mod power_debt;
 mod powering_off;
 mod powering_on;
 mod proving;
+mod quarantine;
 mod recovery;
 mod sending;
 mod subject;

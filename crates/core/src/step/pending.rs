@@ -207,13 +207,27 @@ impl<'a> Step<'a> {
 
     /// Back from a journalled but unsent power-off: something came up at the live check.
     pub(super) fn back_to_pending(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+        self.uncount();
+        self.enter(Phase::Pending, obstacle.reason, None);
+        self.waiting_until(obstacle, until)
+    }
+
+    /// An attempt that ends with nothing sent is none.
+    pub(super) fn uncount_unsent(&mut self) {
+        let intent = self.journal.intent.as_ref();
+        let unsent = intent.is_some_and(|intent| self.nothing_was_sent(intent));
+        if unsent && self.journal.phase == Phase::PoweringOff {
+            self.uncount();
+        }
+    }
+
+    /// What an earlier attempt may have left off is still to be settled.
+    fn uncount(&mut self) {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
         let last = self.facts.observed.last_read();
         if self.journal.attempt == 0 || last.is_some_and(|read| read.power == PowerState::On) {
             self.journal.intent = None;
         }
-        self.enter(Phase::Pending, obstacle.reason, None);
-        self.waiting_until(obstacle, until)
     }
 
     /// The producer took the request back while nothing is under way.

@@ -223,7 +223,7 @@ impl Step<'_> {
         let delivery = self.delivery(intent);
         let since = match intent.verb {
             Verb::PowerOn => intent.journalled,
-            Verb::PowerOff if delivery == Delivery::Unsent && intent.sends == 1 => return false,
+            Verb::PowerOff if self.nothing_was_sent(intent) => return false,
             Verb::PowerOff => {
                 let since = delivery.since().unwrap_or(intent.journalled);
                 // The only power-off there was is over once Off was seen; else it may come late.

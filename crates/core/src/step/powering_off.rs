@@ -153,11 +153,18 @@ impl Step<'_> {
 
     fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let observed = &self.facts.observed;
-        let obstacle = if intent.sends == 1 && *delivery == Delivery::Unsent {
+        if self.nothing_was_sent(intent) {
             let detail =
                 "the live check before the power-off could not be completed in time; nothing was sent";
-            Obstacle::new(Reason::PowerOffNotConfirmed, detail)
-        } else if self.journal.node_reported.is_some() {
+            let obstacle = match delivery {
+                Delivery::Refused(_, why) => why.clone(),
+                Delivery::Unsent | Delivery::Acknowledged(_) | Delivery::Unknown(..) => {
+                    Obstacle::new(Reason::LiveCheckIncomplete, detail)
+                }
+            };
+            return self.back_to_pending(&obstacle, None);
+        }
+        let obstacle = if self.journal.node_reported.is_some() {
             let detail = "the BMC says Off, but the Node went on reporting";
             Obstacle::new(Reason::NodeStillReporting, detail)
         } else if self.journal.host_came_on.is_some() {
@@ -177,7 +184,7 @@ impl Step<'_> {
     fn deleted_while_powering_off(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let deleted = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
         let now = self.now;
-        if intent.sends == 1 && *delivery == Delivery::Unsent {
+        if self.nothing_was_sent(intent) {
             return self.back_to_pending(&deleted, Some(now));
         }
         let since = delivery.since().unwrap_or(intent.journalled);
