@@ -18,7 +18,7 @@ const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
 impl Step<'_> {
     /// A final phase: only debts are paid.
     pub(super) fn ended(&mut self) -> Next {
-        if let Some(retry) = self.write_retry(self.refusal_pause()) {
+        if let Some((_, retry)) = self.write_retry(self.refusal_pause()) {
             return self.rest_after_refusal(retry);
         }
         if self.journal.phase == Phase::Failed {

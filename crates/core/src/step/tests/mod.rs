@@ -37,6 +37,7 @@ mod tables;
 mod tables_proof;
 mod tasks;
 mod waits;
+mod watching;
 mod without_node;
 mod without_node_exploration;
 mod without_node_last_look;
