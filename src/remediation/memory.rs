@@ -7,14 +7,21 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
 use remediator_core::facts::LiveCheck;
-use remediator_core::journal::SavedNode;
+use remediator_core::journal::{Journal, SavedNode};
 use remediator_core::observed::{IntentKey, Observed};
 
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
-use crate::remediation::unanswered::Unanswered;
 use crate::snapshot::producers::ProducerRead;
+
+/// A journal that may have been written.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) journal: Journal,
+    /// The intent that it would have begun with.
+    pub(crate) intent: Option<IntentKey>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {

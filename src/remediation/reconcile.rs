@@ -11,21 +11,20 @@ use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Decision, Effect};
 use remediator_core::facts::Obstacle;
-use remediator_core::journal::{Journal, Subject};
+use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use remediator_core::step::step;
-use remediator_core::strategy::FencingMode;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::remediation::acting::Acting;
-use crate::remediation::memory::Memory;
+use crate::remediation::memory::{Memory, Unanswered};
 use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_deletion_needs};
 use crate::remediation::sessions::end_left_session;
-use crate::remediation::unanswered::{Unanswered, newest, read_again};
+use crate::remediation::unanswered::{newest, read_again};
 use crate::remediation::watching::{Watching, needs_the_bmc};
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
-use crate::snapshot::{host, live, producers};
+use crate::snapshot::{host, producers};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
@@ -91,7 +90,7 @@ async fn to_rest(
         let begun = journal.filter(|journal| journal.phase != Phase::Pending);
         let mut watching = Watching::begin(context, begun, memory);
         let looked = watching
-            .beside(look_around(context, &remediation, memory, now))
+            .beside(Box::pin(look_around(context, &remediation, memory, now)))
             .await;
         watching.end(memory);
         let (resolved, admission) = looked?;
@@ -123,7 +122,8 @@ async fn to_rest(
         } = decision;
         let owes_conditions = facts.leadership.leads(now) && journal::owes_interruption(&remediation);
         if journal != before || owes_conditions {
-            remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
+            let write = write_journal(context, &remediation, &before, &journal, memory, now);
+            remediation = Box::pin(write).await?;
         }
         let Some(act) = act else {
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;

@@ -4,21 +4,11 @@
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 use remediator_api::PowerCycleRemediation;
-use remediator_core::journal::Journal;
-use remediator_core::observed::IntentKey;
 
 use crate::api_call::within;
 use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 use crate::watch::lookup;
-
-/// A journal that may have been written.
-#[derive(Debug)]
-pub(crate) struct Unanswered {
-    pub(crate) journal: Journal,
-    /// The intent that it would have begun with.
-    pub(crate) intent: Option<IntentKey>,
-}
 
 /// Reads the remediation, where the last write of its journal failed. Where that cannot be done, it is decided on what
 /// is known: an older journal is not written over a newer one.

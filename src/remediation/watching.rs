@@ -53,7 +53,7 @@ impl<'a> Watching<'a> {
                 outcome = &mut awaited => return outcome,
                 () = tokio::time::sleep(pause) => {}
             }
-            let mut read = std::pin::pin!(self.read());
+            let mut read = Box::pin(self.read());
             tokio::select! {
                 biased;
                 outcome = &mut awaited => {
