@@ -7,13 +7,21 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
 use remediator_core::facts::{LiveCheck, Obstacle};
-use remediator_core::journal::SavedNode;
-use remediator_core::observed::Observed;
+use remediator_core::journal::{Journal, SavedNode};
+use remediator_core::observed::{IntentKey, Observed};
 
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
 use crate::snapshot::producers::ProducerRead;
+
+/// A journal that may have been written.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) journal: Journal,
+    /// The intent that it would have begun with.
+    pub(crate) intent: Option<IntentKey>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -21,6 +29,8 @@ pub(crate) struct Memory {
     pub(crate) live_check: Option<LiveCheck>,
     /// The remediation as our last write left it, until the cache has caught up.
     pub(crate) written: Option<PowerCycleRemediation>,
+    /// The last write of the journal, where it failed, until it was looked what stands there.
+    pub(crate) unanswered: Option<Unanswered>,
     /// The Node as our last write left it, until the cache has caught up.
     pub(crate) written_node: Option<Node>,
     /// What the Node carries, read live.
@@ -50,6 +60,15 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Notes that an intent was journalled by this process, and not sent yet.
+    pub(crate) fn note_own_intent(&mut self, intent: Option<IntentKey>) {
+        if let Some(key) = intent {
+            self.observed.own_intent = Some(key);
+            // One that is journalled anew under the same number was not sent.
+            self.observed.sent.take_if(|sent| sent.intent == key);
+        }
+    }
+
     /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
         if self.clock_jumps != jumps {

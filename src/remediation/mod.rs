@@ -8,9 +8,13 @@ pub(crate) mod left_off;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
+pub(crate) mod node_reads;
 pub(crate) mod observing;
 pub(crate) mod reconcile;
+pub(crate) mod retry;
 pub(crate) mod sessions;
+pub(crate) mod unanswered;
+pub(crate) mod watching;
 pub(crate) mod writing;
 
 use std::sync::Arc;

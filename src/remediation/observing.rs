@@ -1,7 +1,6 @@
 //! Looks at the world for a decision and remembers what was seen.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, ListParams};
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
@@ -14,11 +13,11 @@ use remediator_core::observed::{PowerRead, Reading};
 use remediator_core::phase::Reason;
 use remediator_core::proof;
 
-use crate::api_call::{ShellError, list, within};
+use crate::api_call::{ShellError, within};
 use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::journalled;
-use crate::clusters::node_of_host;
+use crate::clusters::{attachments, node_of_host};
 use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
@@ -210,9 +209,9 @@ impl Acting<'_> {
     async fn read_cleanup(&self) -> Result<Reading<Vec<String>>, ShellError> {
         let began = self.context.sources.clock.now();
         let node = self.node_name();
-        let client = &self.nodes()?.client;
+        let nodes = self.nodes()?;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let api = Api::<Pod>::all(client.clone());
+        let api = Api::<Pod>::all(nodes.client.clone());
         // In one page: with a limit some API servers go through every pod of the cluster for each look.
         let pods = within("listing the Node's pods", api.list(&on_node)).await?.items;
         let mut found = cleanup::pods_left(&pods);
@@ -220,14 +219,10 @@ impl Acting<'_> {
             // Volumes are detached after their pods are gone, so there is no need to look yet.
             return Ok(Reading { began, found });
         }
-        let api = Api::<VolumeAttachment>::all(client.clone());
-        let attached_here = |attachment: &VolumeAttachment| attachment.spec.node_name == node;
-        // No field selects them by Node, so all are looked through.
-        let all = ListParams::default();
-        let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
+        let attached = attachments::of_node(&nodes.attachments, &nodes.client, &node).await?;
         let staying = cleanup::claims_that_stay(&pods);
-        for attachment in &attachments {
-            let stays = match attachment.spec.source.persistent_volume_name.as_deref() {
+        for attachment in attached {
+            let stays = match attachment.volume.as_deref() {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;
                     claim.is_some_and(|claim| staying.contains(&claim))
@@ -235,7 +230,7 @@ impl Acting<'_> {
                 Some(_) | None => false,
             };
             if !stays {
-                found.push(format!("VolumeAttachment {}", attachment.name_any()));
+                found.push(format!("VolumeAttachment {}", attachment.name));
             }
         }
         Ok(Reading { began, found })

@@ -1,6 +1,7 @@
 //! Stories: the daemon on a real control plane, with simulated hosts. Each leases a control plane from
 //! [`world::pool`].
 
+mod api_outage;
 mod api_validation;
 mod bad_input;
 mod bad_input_unparsable;

@@ -130,7 +130,7 @@ async fn complete(
     let template = asked.as_ref().ok().and_then(|asked| asked.template.as_ref());
     let template = template.map(|one| format!("{}/{}", entry.namespace, one.name_any()));
     entry.remediation = match (asked, made) {
-        (Ok(asked), Ok(made)) => dry_run(snapshot, &made, host, asked.because).await?,
+        (Ok(asked), Ok(made)) => Box::pin(dry_run(snapshot, &made, host, asked.because)).await?,
         (_, Err(why)) | (Err(why), _) => why,
     };
     entry.remediation.template = template;

@@ -1,5 +1,7 @@
-//! An API server that keeps some of the daemon's requests waiting while it is told to.
+//! An API server that keeps some of the daemon's requests waiting while it is told to, or is away altogether.
 
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +16,22 @@ use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
 use kube::Client;
 use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::{DAEMON_GROUPS, DAEMON_USER, pool};
+
+/// What becomes of connections to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// They lead to the API server.
+    Through,
+    /// There are none: those that were are cut, and new ones are refused.
+    Refused,
+    /// They are accepted and stay, and nothing passes.
+    Silent,
+}
 
 /// Stands in front of a cluster, as the daemon's ServiceAccount.
 pub struct Holding {
@@ -25,6 +40,8 @@ pub struct Holding {
     waits: watch::Receiver<bool>,
     /// Whether those are answered.
     pub answers: watch::Sender<bool>,
+    /// Of everything, not only of what it holds.
+    pub reach: watch::Sender<Reach>,
     pub kubeconfig: PathBuf,
 }
 
@@ -51,9 +68,13 @@ impl Holding {
                 passed_on(&server, request).await
             }
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let behind = listener.local_addr()?;
         tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+        let (reach, may_reach) = watch::channel(Reach::Through);
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        tokio::spawn(stand_before(behind, listener, may_reach));
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "held",
             "clusters": [{"name": "held", "cluster": {"server": format!("http://{address}")}}],
@@ -66,6 +87,7 @@ impl Holding {
             cluster: cluster.clone(),
             waits,
             answers,
+            reach,
             kubeconfig: file,
         })
     }
@@ -91,6 +113,56 @@ impl Drop for Holding {
     fn drop(&mut self) {
         // It is among temporary files.
         let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+/// Takes connections for `behind` for as long as anybody may say what becomes of them.
+async fn stand_before(
+    behind: SocketAddr,
+    mut listener: TcpListener,
+    reach: watch::Receiver<Reach>,
+) -> Result<()> {
+    let address = listener.local_addr()?;
+    let mut changes = reach.clone();
+    loop {
+        tokio::select! {
+            refused = changes.wait_for(|now| *now == Reach::Refused) => drop(refused?),
+            accepted = listener.accept() => {
+                let (daemon, _) = accepted?;
+                tokio::spawn(relay(daemon, behind, reach.clone()));
+                continue;
+            }
+        }
+        drop(listener);
+        changes.wait_for(|now| *now != Reach::Refused).await?;
+        listener = TcpListener::bind(address).await?;
+    }
+}
+
+async fn relay(daemon: TcpStream, behind: SocketAddr, mut reach: watch::Receiver<Reach>) -> io::Result<()> {
+    let server = TcpStream::connect(behind).await?;
+    let ((daemon_says, to_daemon), (server_says, to_server)) = (daemon.into_split(), server.into_split());
+    tokio::select! {
+        ended = pass(daemon_says, to_server, reach.clone()) => ended,
+        ended = pass(server_says, to_daemon, reach.clone()) => ended,
+        _ = reach.wait_for(|now| *now == Reach::Refused) => Ok(()),
+    }
+}
+
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut reach: watch::Receiver<Reach>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; 16 * 1024];
+    loop {
+        let count = from.read(&mut bytes).await?;
+        // Where nobody could tell it any more, the test is over.
+        let _ = reach.wait_for(|now| *now != Reach::Silent).await;
+        let Some(said) = bytes.get(..count).filter(|said| !said.is_empty()) else {
+            return Ok(());
+        };
+        to.write_all(said).await?;
     }
 }
 

@@ -21,7 +21,7 @@ impl Step<'_> {
     }
 
     fn pay_the_rest(&mut self) -> Next {
-        if let Some(retry) = self.write_retry(self.refusal_pause()) {
+        if let Some((_, retry)) = self.write_retry(self.refusal_pause()) {
             return self.rest_after_refusal(retry);
         }
         let quarantine_ends = self.lift_quarantine();

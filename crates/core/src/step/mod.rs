@@ -24,6 +24,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod trigger;
+mod watching;
 mod without_node;
 
 use jiff::{SignedDuration, Timestamp};
@@ -34,6 +35,8 @@ use super::journal::Journal;
 use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
 use super::{after, doubling};
+
+pub use watching::watch_due;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -119,8 +122,8 @@ impl<'a> Step<'a> {
         if self.journal.phase.is_final() {
             return Ok(self.ended());
         }
-        if let Some(retry) = self.write_retry(WRITE_RETRY) {
-            return Ok(Next::Rest(Some(retry)));
+        if let Some((failed, retry)) = self.write_retry(WRITE_RETRY) {
+            return Ok(self.between_writes(failed, retry));
         }
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
@@ -154,12 +157,12 @@ impl<'a> Step<'a> {
         self.facts.leadership.leads(self.now)
     }
 
-    /// When a refused API write may be tried again, while that is in the future.
-    fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
+    /// When an API write was refused, and when it may be tried again, while that is in the future.
+    fn write_retry(&self, pause: SignedDuration) -> Option<(Timestamp, Timestamp)> {
         let failure = self.facts.observed.write_failure.as_ref()?;
         let retry = after(failure.at, pause);
         let same_view = failure.decided_on == self.facts.objects.versions();
-        (retry > self.now && same_view).then_some(retry)
+        (retry > self.now && same_view).then_some((failure.at, retry))
     }
 
     /// A live check begun at or after `since` and no older than `age`. One that took too long to be that young

@@ -40,6 +40,7 @@ mod tables_proof;
 mod tasks;
 mod unsent;
 mod waits;
+mod watching;
 mod without_node;
 mod without_node_exploration;
 mod without_node_last_look;
