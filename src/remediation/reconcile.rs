@@ -18,6 +18,7 @@ use remediator_core::strategy::FencingMode;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
+use crate::clock::Moment;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
 use crate::remediation::sessions::end_left_session;
@@ -75,8 +76,9 @@ async fn to_rest(
         Some(_) | None => cached,
     };
     for _ in 0..STEPS_LIMIT {
-        memory.notice_jumps(context.sources.clock.jumps());
-        let now = context.sources.clock.now();
+        let moment = context.sources.clock.moment();
+        let (now, jumps) = moment;
+        memory.notice_jumps(jumps);
         let (resolved, admission) = resolve(context, &remediation, memory, now).await?;
         let named = resolved
             .as_ref()
@@ -113,7 +115,7 @@ async fn to_rest(
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             externally_remediated::after_end(context, &remediation).await;
-            return Ok(requeue(look_again, context.sources.clock.now()));
+            return Ok(requeue(look_again, moment, context.sources.clock.moment()));
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
@@ -124,6 +126,7 @@ async fn to_rest(
             nodes,
             facts: &facts,
             host: resolved.as_ref(),
+            jumps,
         };
         Box::pin(acting.act(&act, memory)).await?;
         if let Some(written) = memory
@@ -257,9 +260,11 @@ fn is_gone(act: &Act) -> bool {
     matches!(act, Act::Effect(Effect::RemoveFinalizer))
 }
 
-fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
+/// When it comes again. A time that was decided on before the clock jumped says nothing: it comes again at once.
+fn requeue(look_again: Option<Timestamp>, (_, decided): Moment, (now, jumps): Moment) -> Action {
     match look_again {
         None => Action::await_change(),
+        Some(_) if decided != jumps => Action::requeue(Duration::ZERO),
         Some(at) => Action::requeue(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)),
     }
 }

@@ -28,6 +28,7 @@ mod rbac;
 mod readiness;
 mod retention;
 mod role;
+mod slow_bmcs;
 mod sushy;
 mod templates;
 mod unserved;

@@ -33,6 +33,7 @@ mod nodes;
 mod objects;
 mod requests;
 mod shell;
+mod slow_bmc;
 mod tables;
 mod tables_proof;
 mod tasks;
