@@ -20,11 +20,11 @@ async fn control_plane() -> Result<Cluster> {
 }
 
 /// The Nodes of these hosts fall silent, and their Machines are triggered at once.
-async fn all_die(world: &mut World) -> Result<()> {
-    for index in 0..world.hosts.len() {
-        let kubelet = world.hosts[index].kubelet.take().context("has a Node")?;
+async fn all_die(world: &World) -> Result<()> {
+    for host in &world.hosts {
+        let kubelet = host.kubelet.as_ref().context("has a Node")?;
         kubelet.stop_reporting().await?;
-        objects::node_becomes(world, &world.hosts[index].name, "Unknown").await?;
+        objects::node_becomes(world, &host.name, "Unknown").await?;
     }
     for host in &world.hosts {
         objects::trigger(world, &host.name).await?;
@@ -52,13 +52,13 @@ async fn four_hosts_behind_one_slow_bmc_are_all_power_cycled() -> world::Outcome
         ..HostOptions::default()
     };
     let options = vec![shared, behind("2"), behind("3"), behind("4")];
-    let mut world = World::new(cluster, "shared-bmc", options).await?;
+    let world = World::new(cluster, "shared-bmc", options).await?;
     world.health_check().await?;
     let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"]}});
     world::set_policy(&world.client, policy).await?;
     let _daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
 
-    all_die(&mut world).await?;
+    all_die(&world).await?;
 
     let ends = world.hosts.iter().map(async |host| {
         let name = host.remediation();
@@ -90,7 +90,7 @@ async fn a_host_whose_bmc_is_too_slow_is_not_ready_and_not_powered_off() -> worl
         simulated: Box::new(move |spec| spec.fault(slow.clone().on(RequestClass::SystemGet))),
         ..HostOptions::default()
     };
-    let mut world = World::new(cluster, "slow-bmc", vec![host]).await?;
+    let world = World::new(cluster, "slow-bmc", vec![host]).await?;
     world.health_check().await?;
     let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}}});
     world::set_policy(&world.client, policy).await?;
@@ -102,7 +102,7 @@ async fn a_host_whose_bmc_is_too_slow_is_not_ready_and_not_powered_off() -> worl
         condition.status == "False" && condition.reason == Reason::BmcTooSlow.as_str()
     };
     conditions::until(endpoints, &name, "Ready", Duration::from_mins(2), told).await?;
-    all_die(&mut world).await?;
+    all_die(&world).await?;
     world
         .remediation_waits(&remediation, Reason::BmcTooSlow.as_str())
         .await?;
