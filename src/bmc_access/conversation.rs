@@ -4,7 +4,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
@@ -105,19 +104,14 @@ impl Conversation {
         }
     }
 
-    /// Asks for identity and power state. Times are those of this process's clock.
+    /// Asks for identity and power state. Dated by this process's clock when the request is sent.
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
-        let began = access.clock.now();
-        let read = self.line.read().await;
+        let read = self.line.read(|| access.clock.now()).await;
         let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
         self.end_predecessor(read.session.as_deref()).await;
-        Ok(PowerRead {
-            began,
-            ended: access.clock.now(),
-            ..read
-        })
+        Ok(read)
     }
 
     /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be
@@ -154,21 +148,22 @@ impl Conversation {
         }
     }
 
-    /// Sends one power command, once, and not after the given time.
+    /// Sends one power command, once, and not after the given time. `None`: that was over before its turn came, behind what
+    /// else the BMC is asked, and nothing was sent.
     pub(crate) async fn command(
         &mut self,
         access: &BmcAccess,
         verb: Verb,
-        not_after: Timestamp,
-    ) -> Result<CommandAnswer, CommandError> {
-        let left = Duration::try_from(not_after.duration_since(access.clock.now())).unwrap_or_default();
-        let now = Instant::now();
-        let not_after = now.checked_add(left).unwrap_or(now);
-        let answer = self.line.command(verb, not_after).await;
-        answer.map_err(|error| CommandError {
+        not_after: Instant,
+    ) -> Option<Result<CommandAnswer, CommandError>> {
+        let answer = match self.line.command(verb, not_after).await {
+            Err(BmcError::TooLate) => return None,
+            answer => answer,
+        };
+        Some(answer.map_err(|error| CommandError {
             may_have_been_executed: error.may_have_been_executed(),
             obstacle: self.judge(access, &error),
-        })
+        }))
     }
 
     /// Ends the conversation; a session is deleted at the BMC. Answers whether one was.

@@ -69,14 +69,18 @@ impl Memory {
         }
     }
 
-    /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
+    /// Forgets everything that was dated before the clock jumped, as a crash would: it seems to have lasted longer than it
+    /// did, or to be yet to come. What was sent is read then, as by a successor, and not replayed.
     pub(crate) fn notice_jumps(&mut self, jumps: u64) {
-        if self.clock_jumps != jumps {
-            self.clock_jumps = jumps;
-            self.live_check = None;
-            self.observed.taken_up = None;
-            self.observed.forget_evidence();
+        if self.clock_jumps == jumps {
+            return;
         }
+        self.clock_jumps = jumps;
+        self.observed = Observed::default();
+        self.live_check = None;
+        self.node_metadata = None;
+        self.asked_by = None;
+        self.bare_metal_host = None;
     }
 
     /// Forgets what another host said, or the same one under another address, Secret, trust or policy:
@@ -133,5 +137,58 @@ impl Memories {
 
     fn by_uid(&self) -> MutexGuard<'_, BTreeMap<String, SharedMemory>> {
         self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use remediator_core::facts::Lookup;
+    use remediator_core::observed::{IntentKey, Reading};
+    use remediator_core::phase::Reason;
+    use remediator_core::{facts, journal};
+
+    use super::*;
+
+    /// What was seen at a time, of everything that is dated.
+    fn seen(at: Timestamp) -> Memory {
+        let mut memory = Memory {
+            asked_by: Some((at, Lookup::Absent)),
+            failures: 3,
+            took_over: true,
+            ..Memory::default()
+        };
+        let obstacle = facts::Obstacle::new(Reason::BmcUnreachable, "it is silent");
+        memory.observed.note_own_failure(at, obstacle);
+        memory.observed.note_cleanup(Reading {
+            began: at,
+            found: Vec::new(),
+        });
+        memory.observed.own_intent = Some(IntentKey {
+            verb: journal::Verb::PowerOff,
+            attempt: 1,
+            sends: 1,
+        });
+        memory
+    }
+
+    #[test]
+    fn a_clock_that_jumps_leaves_what_a_crash_leaves_and_no_jump_leaves_everything() {
+        let mut memory = seen(Timestamp::UNIX_EPOCH);
+        memory.notice_jumps(0);
+        assert!(memory.observed.read_failure.is_some() && memory.asked_by.is_some());
+        for jumps in [1, 2] {
+            memory.notice_jumps(jumps);
+            let observed = &memory.observed;
+            assert!(observed.read_failure.is_none() && observed.cleanups.is_empty());
+            assert_eq!(observed.own_intent, None, "what was sent is not known any more");
+            assert!(memory.asked_by.is_none() && memory.live_check.is_none());
+            assert!(memory.bare_metal_host.is_none());
+            assert_eq!((memory.failures, memory.took_over), (3, true));
+            memory = Memory {
+                clock_jumps: jumps,
+                ..seen(Timestamp::UNIX_EPOCH)
+            };
+        }
     }
 }

@@ -19,6 +19,7 @@ use remediator_core::step::step;
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::journalled;
+use crate::clock::Moment;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::{Memory, Unanswered};
 use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_deletion_needs};
@@ -85,8 +86,8 @@ async fn to_rest(
     // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
     let mut remediation = newest(cached.clone(), memory);
     for _ in 0..STEPS_LIMIT {
-        memory.notice_jumps(context.sources.clock.jumps());
-        let now = context.sources.clock.now();
+        let (now, jumps) = context.sources.clock.moment();
+        memory.notice_jumps(jumps);
         memory.observed.taken_up.get_or_insert(now);
         // In Pending, the host that is spoken to may become another.
         let journal = remediation.journal();
@@ -97,7 +98,9 @@ async fn to_rest(
             .await;
         watching.end(memory);
         let (resolved, admission) = looked?;
-        let now = context.sources.clock.now();
+        let (now, jumps) = context.sources.clock.moment();
+        memory.notice_jumps(jumps);
+        memory.observed.taken_up.get_or_insert(now);
         let named = resolved
             .as_ref()
             .map(|resolved| resolved.host.clone())
@@ -132,7 +135,7 @@ async fn to_rest(
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             externally_remediated::after_end(context, &remediation).await;
-            return Ok(requeue(look_again, context.sources.clock.now()));
+            return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
@@ -144,6 +147,7 @@ async fn to_rest(
             nodes,
             facts: &facts,
             host: resolved.as_ref(),
+            jumps,
         };
         let journal = remediation.journal().filter(|_| !needs_the_bmc(&act));
         let mut watching = Watching::begin(context, journal, memory);
@@ -295,9 +299,11 @@ fn is_gone(act: &Act) -> bool {
     matches!(act, Act::Effect(Effect::RemoveFinalizer))
 }
 
-fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
+/// When it comes again. A time that was decided on before the clock jumped says nothing: it comes again at once.
+fn requeue(look_again: Option<Timestamp>, (_, decided): Moment, (now, jumps): Moment) -> Action {
     match look_again {
         None => Action::await_change(),
+        Some(_) if decided != jumps => Action::requeue(Duration::ZERO),
         Some(at) => Action::requeue(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)),
     }
 }

@@ -31,6 +31,7 @@ mod readiness;
 mod recovery;
 mod retention;
 mod role;
+mod slow_bmcs;
 mod sushy;
 mod templates;
 mod unserved;

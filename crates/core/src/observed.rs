@@ -2,7 +2,7 @@
 //!
 //! Nothing here survives a crash, and nothing may depend on that: a successor starts empty and reads again.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
 use super::journal::{Route, Verb};
@@ -10,6 +10,7 @@ use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
 use super::power_command::{CommandAnswer, CommandError};
+use super::proof;
 use crate::keep_newest;
 
 /// Power reads kept; enough for any proof.
@@ -233,11 +234,15 @@ impl Observed {
         });
     }
 
-    /// Forgets everything that proves something by when it was seen.
-    pub fn forget_evidence(&mut self) {
-        self.reads.clear();
-        self.reports.clear();
-        self.cleanups.clear();
+    /// How many of the newest reads in a row a BMC took too long to answer, and the fastest of them.
+    pub(crate) fn slow_answers(&self) -> Option<(usize, SignedDuration)> {
+        let took = self
+            .reads
+            .iter()
+            .rev()
+            .map(|read| read.ended.duration_since(read.began));
+        let slow: Vec<_> = took.take_while(|took| proof::is_too_slow(*took)).collect();
+        Some((slow.len(), slow.into_iter().min()?))
     }
 
     /// The newest read.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::to_bring_back;
@@ -28,7 +28,7 @@ use crate::watch::lookup;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How late a command may still be sent after it was decided.
-const SEND_WITHIN: SignedDuration = SignedDuration::from_secs(10);
+const SEND_WITHIN: Duration = Duration::from_secs(10);
 
 /// Who has a say over the power of a host: UID of the remediation that commanded it last, by the host's system UUID.
 #[derive(Debug, Default)]
@@ -108,6 +108,7 @@ async fn until_on(
         context,
         remediation,
         command: None,
+        jumps: 0,
         said: String::new(),
     };
     let mut pause = Duration::from_secs(1);
@@ -125,6 +126,8 @@ struct BringingBack<'a> {
     remediation: &'a PowerCycleRemediation,
     /// The power-on, once the host was read Off.
     command: Option<Manual>,
+    /// How often the clock had jumped when that was.
+    jumps: u64,
     /// What was told last.
     said: String,
 }
@@ -146,7 +149,11 @@ impl BringingBack<'_> {
             }
         };
         self.tell(format!("the BMC says {}", read.said()));
-        let now = self.context.sources.clock.now();
+        let (now, jumps) = self.context.sources.clock.moment();
+        if jumps != self.jumps {
+            self.jumps = jumps;
+            self.command = None;
+        }
         let command = match (&mut self.command, read.power) {
             (Some(command), _) => {
                 command.note_read(read);
@@ -169,7 +176,7 @@ impl BringingBack<'_> {
                 if !self.context.keepers.is(subject, &uid) {
                     return After::Over("another remediation has begun with the same host");
                 }
-                let not_after = now.saturating_add(SEND_WITHIN).unwrap_or(now);
+                let not_after = tokio::time::Instant::now() + SEND_WITHIN;
                 let Some(conversation) = &mut memory.conversation else {
                     return After::Pause;
                 };
@@ -177,7 +184,9 @@ impl BringingBack<'_> {
                     .command(&self.context.bmc, Verb::PowerOn, not_after)
                     .await;
                 tracing::info!(remediation = %self.remediation.name_any(), ?answer, "power-on of a host whose remediation is gone");
-                command.note_sent(self.context.sources.clock.now(), answer);
+                if let Some(answer) = answer {
+                    command.note_sent(self.context.sources.clock.now(), answer);
+                }
                 After::Pause
             }
         }
@@ -211,6 +220,7 @@ impl BringingBack<'_> {
             nodes,
             facts: &facts,
             host: host.as_ref(),
+            jumps: context.sources.clock.moment().1,
         };
         if let Err(error) = acting.read_power(memory).await {
             return Err(crate::report::chain(&error));

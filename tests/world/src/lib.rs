@@ -150,7 +150,11 @@ impl World {
         let client = cluster.client().await?;
         let mut builder = Simulator::builder().control(([127, 0, 0, 1], 0).into());
         let address = own_address();
-        for (index, options) in options.iter().enumerate() {
+        let with_bmcs = options
+            .iter()
+            .enumerate()
+            .filter(|(_, options)| options.behind.is_none());
+        for (index, options) in with_bmcs {
             builder = builder.host(options.spec(&host_name(&prefix, index), address));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;

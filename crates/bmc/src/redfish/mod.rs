@@ -22,6 +22,7 @@ pub use self::reading::{ReadBody, read_body};
 
 use self::login::LoginState;
 use self::resource::ResetAction;
+use self::select::SystemRead;
 use self::task::Followed;
 use self::wire::{Answer, Call, SendFailure, Wire};
 use super::address::{ResourcePath, Transport};
@@ -30,7 +31,7 @@ use super::error::BmcError;
 use super::inspection::Scope;
 use super::redact::Redactor;
 use super::tls::ClientSide;
-use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, PowerRead};
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login};
 use remediator_core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -92,7 +93,8 @@ impl Redfish {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let deadlines = self.deadlines;
-        let (mut reading, control) = deadlines.for_reading(self.read_now()).await?;
+        let (mut reading, control, sent) = deadlines.for_reading(self.read_now()).await?;
+        let took = sent.elapsed();
         let protection = self.wire.protection.clone();
         let certificate = protection
             .as_ref()
@@ -116,6 +118,8 @@ impl Redfish {
         let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
         Ok(Inspection {
             reading,
+            sent,
+            took,
             login: match &self.standing {
                 LoginState::Session(_) => Login::Session,
                 LoginState::New | LoginState::Basic { .. } | LoginState::Rejected(_) => Login::Basic,
@@ -126,7 +130,7 @@ impl Redfish {
         })
     }
 
-    async fn read_now(&mut self) -> Result<(PowerRead, Control), BmcError> {
+    async fn read_now(&mut self) -> Result<SystemRead, BmcError> {
         // Here, so that what a login answers is never taken for what a system answers.
         self.log_in().await?;
         if let Some(path) = self.system.clone() {

@@ -202,6 +202,8 @@ reasons! {
     BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
     /// The BMC does not answer.
     BmcUnreachable => "Check the BMC's network and whether it hangs; it may need a reset or a power drain.",
+    /// The BMC answers so slowly that what it says is too old to prove Off.
+    BmcTooSlow => "Find out what keeps the BMC busy (other clients, its network) or update its firmware; it is asked again by itself.",
     /// The BMC answers, but is busy or not ready.
     BmcNotReady => "Nothing to do if it passes; else reset the BMC.",
     /// The BMC answered something that is neither Redfish nor IPMI 2.0, or with an error.

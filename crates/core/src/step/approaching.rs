@@ -11,6 +11,7 @@ use crate::machine_api::MachineApi;
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
+use crate::readiness;
 
 impl<'a> Step<'a> {
     /// The Machine may be acted on as far as Kubernetes knows; now the host.
@@ -66,7 +67,13 @@ impl<'a> Step<'a> {
                 return Err(self.wait_or_fail(&failure.obstacle, Some(retry)));
             }
         } else if let Some(read) = self.fresh_read(IDENTITY_AGE) {
-            return Ok(read);
+            match self.facts.observed.slow_answers() {
+                None => return Ok(read),
+                Some((answers, fastest)) if answers >= readiness::SLOW_ANSWERS => {
+                    return Err(self.settle_and_wait(&readiness::too_slow(fastest), None));
+                }
+                Some(_) => {}
+            }
         }
         self.within_deadline()?;
         Err(Next::observe(Observation::Power))

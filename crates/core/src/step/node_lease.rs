@@ -199,7 +199,9 @@ impl Step<'_> {
         let own = read
             .found
             .there()
-            .filter(|lease| lease.is_of(&facts.lease_holders.own) && lease.goes_with(&node.uid));
+            .filter(|lease| lease.is_of(&facts.lease_holders.own) && lease.goes_with(&node.uid))
+            // Renewed in the future, before the clock was set back: nobody believes that.
+            .filter(|lease| lease.valid_until(now).is_some());
         if let Some(due) = own.and_then(renewal).filter(|due| *due > now) {
             return next.or_at(due);
         }

@@ -92,7 +92,7 @@ impl Sim {
         } else {
             self.world.word()
         };
-        self.pass(BMC_LATENCY);
+        self.pass(self.world.bmc.latency);
         let ended = at(self.world.now);
         if fault == Fault::Refused || !self.world.bmc.reachable {
             self.observed.note_read_failure(ended, unreachable());

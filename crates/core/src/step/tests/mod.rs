@@ -35,6 +35,7 @@ mod power_debt;
 mod quarantine;
 mod requests;
 mod shell;
+mod slow_bmc;
 mod tables;
 mod tables_proof;
 mod tasks;
