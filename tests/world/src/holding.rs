@@ -1,75 +1,64 @@
 //! An API server that keeps some of the daemon's requests waiting while it is told to.
 
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use anyhow::Result;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::body::Bytes;
 use harness::Cluster;
-use harness::process::{ChildDaemon, DaemonCommand};
-use kube::Client;
-use serde_json::json;
+use harness::process::ChildDaemon;
+use http::Request;
 use tokio::sync::watch;
 
-use super::{DAEMON_GROUPS, DAEMON_USER, pool};
+use super::front::api::ApiFront;
+use super::front::{Call, Gate};
+use super::pool;
 
 /// Stands in front of a cluster, as the daemon's ServiceAccount.
 pub struct Holding {
     cluster: Cluster,
+    front: ApiFront,
     /// Whether a request waits, or did.
     waits: watch::Receiver<bool>,
     /// Whether those are answered.
     pub answers: watch::Sender<bool>,
-    pub kubeconfig: PathBuf,
+}
+
+struct Held {
+    waited: watch::Sender<bool>,
+    may_answer: watch::Receiver<bool>,
+}
+
+impl Gate for Held {
+    async fn pass<A: Send>(&self, _: &Call, made: impl Future<Output = A> + Send) -> Option<A> {
+        let mut may_answer = self.may_answer.clone();
+        if !*may_answer.borrow() {
+            self.waited.send_replace(true);
+            // Where nobody could tell it any more, the test is over.
+            may_answer.wait_for(|may| *may).await.ok()?;
+        }
+        Some(made.await)
+    }
 }
 
 impl Holding {
     /// It holds what `holds` says, and nothing as long as it answers.
-    pub async fn start(cluster: &Cluster, holds: fn(&Request) -> bool) -> Result<Self> {
-        let server = cluster.client_as(DAEMON_USER, &DAEMON_GROUPS).await?;
+    pub async fn start(cluster: &Cluster, holds: fn(&Request<Bytes>) -> bool) -> Result<Self> {
         let (waited, waits) = watch::channel(false);
         let (answers, may_answer) = watch::channel(true);
-        let waited = Arc::new(waited);
-        let answer = move |request: Request| {
-            let (server, waited, mut may_answer) = (server.clone(), Arc::clone(&waited), may_answer.clone());
-            async move {
-                if holds(&request) && !*may_answer.borrow() {
-                    waited.send_replace(true);
-                    // Where nobody could tell it any more, the test is over.
-                    let _ = may_answer.wait_for(|may| *may).await;
-                }
-                passed_on(&server, request).await
-            }
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
-        let kubeconfig = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "held",
-            "clusters": [{"name": "held", "cluster": {"server": format!("http://{address}")}}],
-            "users": [{"name": "held", "user": {}}],
-            "contexts": [{"name": "held", "context": {"cluster": "held", "user": "held"}}],
-        });
-        let file = std::env::temp_dir().join(format!("held-{}.json", address.port()));
-        std::fs::write(&file, kubeconfig.to_string())?;
+        let held = Arc::new(Held { waited, may_answer });
+        let naming = move |request: &Request<Bytes>| holds(request).then(|| "held".to_owned());
         Ok(Self {
             cluster: cluster.clone(),
+            front: ApiFront::start(cluster, held, naming, None).await?,
             waits,
             answers,
-            kubeconfig: file,
         })
     }
 
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        let daemon = DaemonCommand::new("baremetal-remediator", program)
-            .arg("run")
-            .env("KUBECONFIG", self.kubeconfig.clone())
-            .spawn()?;
+        let daemon = self.front.start_daemon(program)?;
         pool::note_log(&self.cluster, daemon.log_path());
         Ok(daemon)
     }
@@ -81,20 +70,10 @@ impl Holding {
     }
 }
 
-impl Drop for Holding {
-    fn drop(&mut self) {
-        // It is among temporary files.
-        let _ = std::fs::remove_file(&self.kubeconfig);
-    }
-}
+impl Deref for Holding {
+    type Target = ApiFront;
 
-async fn passed_on(server: &Client, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let answered = async {
-        let body = axum::body::to_bytes(body, usize::MAX).await?;
-        let request = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
-        anyhow::Ok(server.send(request).await?.map(Body::new))
-    };
-    let failed = |error: anyhow::Error| (StatusCode::BAD_GATEWAY, error.to_string()).into_response();
-    answered.await.unwrap_or_else(failed)
+    fn deref(&self) -> &ApiFront {
+        &self.front
+    }
 }

@@ -1,0 +1,124 @@
+//! A proxy in front of an API server, which is the daemon's ServiceAccount there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::body::{Body, Bytes};
+use harness::Cluster;
+use harness::process::{ChildDaemon, DaemonCommand};
+use http::{Method, Request, Response, Uri};
+use kube::Client;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::views::{self, View};
+use super::{Front, Gate, Server};
+use crate::{DAEMON_GROUPS, DAEMON_USER};
+
+/// Kinds of namespaces that the daemon watches everywhere.
+const NAMESPACED: [&str; 7] = [
+    "baremetalhosts",
+    "bmcendpoints",
+    "clusters",
+    "machinehealthchecks",
+    "machines",
+    "powercycleremediations",
+    "powercycleremediationtemplates",
+];
+
+/// The proxy, and how a daemon comes to it.
+pub struct ApiFront {
+    _front: Front,
+    pub kubeconfig: PathBuf,
+}
+
+impl ApiFront {
+    /// `naming` names the requests that are put to the gate; `only` is the namespace outside of which a daemon sees nothing, so that many can be at work in one cluster.
+    pub async fn start<G: Gate>(
+        cluster: &Cluster,
+        gate: Arc<G>,
+        naming: impl Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
+        only: Option<String>,
+    ) -> Result<Self> {
+        let server = ApiServer {
+            client: cluster.client_as(DAEMON_USER, &DAEMON_GROUPS).await?,
+            naming,
+            only,
+            view: gate.view(),
+        };
+        let front = super::serve(gate, Arc::new(server), None).await?;
+        let server = format!("http://{}", front.address);
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "front",
+            "clusters": [{"name": "front", "cluster": {"server": server}}],
+            "users": [{"name": "front", "user": {}}],
+            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+        });
+        let file = std::env::temp_dir().join(format!("front-{}.json", front.address.port()));
+        std::fs::write(&file, kubeconfig.to_string())?;
+        Ok(Self {
+            _front: front,
+            kubeconfig: file,
+        })
+    }
+
+    /// Starts a daemon that takes this for the API server.
+    pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
+        DaemonCommand::new("baremetal-remediator", program)
+            .arg("run")
+            .env("KUBECONFIG", self.kubeconfig.clone())
+            .spawn()
+    }
+}
+
+impl Drop for ApiFront {
+    fn drop(&mut self) {
+        // It is among temporary files.
+        let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+pub(super) struct ApiServer<N> {
+    pub(super) client: Client,
+    pub(super) naming: N,
+    pub(super) only: Option<String>,
+    pub(super) view: watch::Receiver<View>,
+}
+
+impl<N> Server for ApiServer<N>
+where
+    N: Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
+{
+    fn name(&self, request: &Request<Bytes>) -> Option<String> {
+        (self.naming)(request)
+    }
+
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Body>> {
+        let (mut head, body) = request.into_parts();
+        let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
+        if let Some(namespace) = self.only.as_deref().filter(|_| head.method == Method::GET) {
+            head.uri = narrowed(&head.uri, namespace)?;
+        }
+        let request = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
+        let answer = self.client.send(request).await?.map(Body::new);
+        Ok(if is_watch {
+            answer.map(|events| views::seen(events, self.view.clone()))
+        } else {
+            answer
+        })
+    }
+}
+
+/// The same question about one namespace, where it was about all.
+fn narrowed(uri: &Uri, namespace: &str) -> Result<Uri> {
+    let path: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
+    let ["apis", group, version, kind] = path[..] else {
+        return Ok(uri.clone());
+    };
+    if !NAMESPACED.contains(&kind) {
+        return Ok(uri.clone());
+    }
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    Ok(format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}").parse()?)
+}
