@@ -4,8 +4,10 @@
 //! The calls of a scenario are learnt by running it without a fault, those of a successor by running the crash before it.
 //! `make test` runs a fixed share of the plans that are made of them, `make fault-matrix` all.
 
+mod crash_loop;
 mod end;
 mod matrix;
+mod outages;
 mod plans;
 mod run;
 mod scenario;
