@@ -1,4 +1,8 @@
 //! What must be true in the end, whatever happened on the way.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "there is one host, and what is indexed was built here"
+)]
 
 use std::time::Duration;
 
@@ -26,9 +30,10 @@ pub(super) async fn check(
 ) -> Result<()> {
     let host = &world.hosts[0];
     let (scenario, journal) = (plan.scenario, world::journal(ended));
-    let wanted = match scenario {
-        Scenario::Escalation => Phase::Failed,
-        _ => Phase::Succeeded,
+    let wanted = if scenario == Scenario::Escalation {
+        Phase::Failed
+    } else {
+        Phase::Succeeded
     };
     ensure!(journal.phase == wanted, "it ended {journal:?}");
     ensure!(journal.attempt == 1, "it took attempt {}", journal.attempt);
@@ -108,7 +113,7 @@ async fn no_session_is_left(world: &World, plan: &Plan, cursor: Cursor) -> Resul
     let is_known = |id: &String| places.iter().any(|place| place.ends_with(&format!("/{id}")));
     let ended = host.bmc.wait_for(|now| {
         let ipmi = now.ipmi.as_ref().map_or(0, |ipmi| ipmi.sessions.len());
-        now.sessions.len() + ipmi <= plan.faults.len() && !now.sessions.iter().any(is_known)
+        now.sessions.len().saturating_add(ipmi) <= plan.faults.len() && !now.sessions.iter().any(is_known)
     });
     let ended = tokio::time::timeout(LONG, ended).await;
     ended.with_context(|| {

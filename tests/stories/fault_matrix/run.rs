@@ -1,4 +1,8 @@
 //! One plan, from its world to what must be true in the end.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "there is one host, and what is indexed was built here"
+)]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,8 @@
 //! The host of a plan, whose BMC is reached through the stage.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "there is one host, and what is indexed was built here"
+)]
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,8 @@
 //! What is remediated, and by which way.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "there is one host, and what is indexed was built here"
+)]
 
 mod hosts;
 
@@ -94,7 +98,7 @@ impl Scenario {
         let (host, mut props) = (&world.hosts[0], Props::default());
         match self {
             Self::Taint | Self::Ipmi | Self::NodeLease => {
-                objects::create_health_check(world, "workers", at_once).await?
+                objects::create_health_check(world, "workers", at_once).await?;
             }
             Self::NodeDeletion => decoration::decorate(world, host).await?,
             Self::Nodeless => {
