@@ -35,8 +35,7 @@ async fn sixty_crashes_in_ninety_seconds_leave_the_host_on() -> world::Outcome {
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let cursor = cluster.audit_cursor()?;
     let host = &world.hosts[0];
-    let (stage, namespace) = (Arc::new(Stage::default()), Some(world.namespace.clone()));
-    let api = ApiFront::start(cluster, stage, naming, namespace).await?;
+    let api = ApiFront::start(cluster, Arc::new(Stage::default()), naming, None).await?;
     let mut daemon = api.start_daemon(DAEMON)?;
     let remediation = world.falls_silent_and_is_reported(host).await?;
     let is_told = |event: &Event| {

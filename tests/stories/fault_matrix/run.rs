@@ -20,7 +20,7 @@ use world::World;
 use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::fault::{Fault, What, When};
-use world::front::api::ApiFront;
+use world::front::api::{ApiFront, Only};
 
 use super::plans::Plan;
 use super::scenario::{Props, Scenario};
@@ -72,12 +72,15 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let namespace = setup.cluster.namespace("plan").await?;
     let prefix = setup.cluster.unique("plan");
     let world = World::named(&setup.cluster, namespace, prefix, vec![options]).await?;
-    let only = Some(world.namespace.clone());
-    let api = ApiFront::start(&setup.cluster, Arc::clone(&stage), naming, only).await?;
+    let only = Only {
+        namespace: world.namespace.clone(),
+        node: world.hosts[0].name.clone(),
+    };
+    let api = ApiFront::start(&setup.cluster, Arc::clone(&stage), naming, Some(only.clone())).await?;
     let cursor = setup.cluster.audit_cursor()?;
     let daemon = api.start_daemon(DAEMON)?;
     let mut actors = Actors::new(api, daemon, stage);
-    let ended = actors.play(plan, &world).await;
+    let ended = actors.play(plan, &world, only).await;
     let checked = async {
         let (ended, _props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;
@@ -124,9 +127,14 @@ impl Actors {
     }
 
     /// Has the remediation asked for and the faults happen, until it has ended.
-    async fn play(&mut self, plan: &Plan, world: &World) -> Result<(PowerCycleRemediation, Props)> {
+    async fn play(
+        &mut self,
+        plan: &Plan,
+        world: &World,
+        only: Only,
+    ) -> Result<(PowerCycleRemediation, Props)> {
         let ready = self.daemon.wait_for_line(" ready ", LONG);
-        let (mut props, _) = tokio::try_join!(plan.scenario.prepare(world, &self.stage), ready)?;
+        let (mut props, _) = tokio::try_join!(plan.scenario.prepare(world, &self.stage, only), ready)?;
         self.stage.begin(plan.faults.clone());
         let remediation = plan.scenario.begin(world).await?;
         let is_over = async {

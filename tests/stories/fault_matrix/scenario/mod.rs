@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use world::acts::{create_template, patient};
 use world::fault::calls::naming;
 use world::fault::stage::Stage;
+use world::front::api::Only;
 use world::front::workload::WorkloadFront;
 use world::{World, cluster_api, decoration, escalation, node_lease, nodeless, objects};
 
@@ -94,7 +95,7 @@ impl Scenario {
     }
 
     /// What is there before the remediation is asked for.
-    pub(super) async fn prepare(self, world: &World, stage: &Arc<Stage>) -> Result<Props> {
+    pub(super) async fn prepare(self, world: &World, stage: &Arc<Stage>, only: Only) -> Result<Props> {
         let (host, mut props) = (&world.hosts[0], Props::default());
         match self {
             Self::Taint | Self::Ipmi | Self::NodeLease => {
@@ -108,7 +109,7 @@ impl Scenario {
                 return Ok(props);
             }
             Self::Workload => {
-                let front = WorkloadFront::start(&world.cluster, Arc::clone(stage), naming).await?;
+                let front = WorkloadFront::start(&world.cluster, Arc::clone(stage), naming, only).await?;
                 cluster_api::create_cluster(world, CLUSTER).await?;
                 cluster_api::put_kubeconfig(world, CLUSTER, &front.kubeconfig).await?;
                 let template = cluster_api::template("cycle");

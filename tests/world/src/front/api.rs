@@ -27,6 +27,13 @@ const NAMESPACED: [&str; 7] = [
     "powercycleremediationtemplates",
 ];
 
+/// What a daemon sees of the cluster. It takes a taint of another one's remediation for one that was left behind.
+#[derive(Debug, Clone)]
+pub struct Only {
+    pub namespace: String,
+    pub node: String,
+}
+
 /// The proxy, and how a daemon comes to it.
 pub struct ApiFront {
     _front: Front,
@@ -34,12 +41,13 @@ pub struct ApiFront {
 }
 
 impl ApiFront {
-    /// `naming` names the requests that are put to the gate; `only` is the namespace outside of which a daemon sees nothing, so that many can be at work in one cluster.
+    /// `naming` names the requests that are put to the gate; `only` is what a daemon sees, so that many can be at work
+    /// in one cluster.
     pub async fn start<G: Gate>(
         cluster: &Cluster,
         gate: Arc<G>,
         naming: impl Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
-        only: Option<String>,
+        only: Option<Only>,
     ) -> Result<Self> {
         let server = ApiServer {
             client: cluster.client_as(DAEMON_USER, &DAEMON_GROUPS).await?,
@@ -82,7 +90,7 @@ impl Drop for ApiFront {
 pub(super) struct ApiServer<N> {
     pub(super) client: Client,
     pub(super) naming: N,
-    pub(super) only: Option<String>,
+    pub(super) only: Option<Only>,
     pub(super) view: watch::Receiver<View>,
 }
 
@@ -97,8 +105,8 @@ where
     async fn answer(&self, request: Request<Bytes>) -> Result<Response<Body>> {
         let (mut head, body) = request.into_parts();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
-        if let Some(namespace) = self.only.as_deref().filter(|_| head.method == Method::GET) {
-            head.uri = narrowed(&head.uri, namespace)?;
+        if let Some(only) = self.only.as_ref().filter(|_| head.method == Method::GET) {
+            head.uri = narrowed(&head.uri, only)?;
         }
         let request = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
         let answer = self.client.send(request).await?.map(Body::new);
@@ -110,15 +118,23 @@ where
     }
 }
 
-/// The same question about one namespace, where it was about all.
-fn narrowed(uri: &Uri, namespace: &str) -> Result<Uri> {
+/// The same question about what the daemon is to see, where it was about all.
+fn narrowed(uri: &Uri, only: &Only) -> Result<Uri> {
     let path: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
-    let ["apis", group, version, kind] = path[..] else {
-        return Ok(uri.clone());
-    };
-    if !NAMESPACED.contains(&kind) {
-        return Ok(uri.clone());
-    }
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    Ok(format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}").parse()?)
+    let narrowed = match path[..] {
+        ["apis", group, version, kind] if NAMESPACED.contains(&kind) => {
+            let namespace = &only.namespace;
+            format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}")
+        }
+        ["api", "v1", "nodes"] if !query.contains("fieldSelector") => {
+            let begin = if query.is_empty() { "?" } else { "&" };
+            format!(
+                "/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{}",
+                only.node
+            )
+        }
+        _ => return Ok(uri.clone()),
+    };
+    Ok(narrowed.parse()?)
 }

@@ -10,7 +10,7 @@ use harness::{AUDITED_GROUP, Cluster};
 use http::Request;
 use serde_json::json;
 
-use super::api::ApiServer;
+use super::api::{ApiServer, Only};
 use super::{Front, Gate, Identity};
 use crate::DAEMON_IN_WORKLOAD_CLUSTERS;
 
@@ -26,12 +26,13 @@ impl WorkloadFront {
         cluster: &Cluster,
         gate: Arc<G>,
         naming: impl Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
+        only: Only,
     ) -> Result<Self> {
         let groups = [AUDITED_GROUP, "system:masters"];
         let server = ApiServer {
             client: cluster.client_as(DAEMON_IN_WORKLOAD_CLUSTERS, &groups).await?,
             naming,
-            only: None,
+            only: Some(only),
             view: gate.view(),
         };
         let identity = Identity::new()?;

@@ -18,9 +18,14 @@ pub enum View {
     Held,
     /// Nothing comes; later the last event of each object does.
     Merged,
-    /// What comes now is never seen.
+    /// What comes now is never seen. Later the watch ends as those do whose server does not know any more what came
+    /// after that version: it has to be begun anew, with a list.
     Lost,
 }
+
+/// What a server says of a version that it has forgotten.
+const EXPIRED: &[u8] = br#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}
+"#;
 
 /// The events of one watch on their way.
 struct Events {
@@ -29,6 +34,9 @@ struct Events {
     /// The beginning of a line.
     begun: Vec<u8>,
     waiting: Vec<Bytes>,
+    /// Whether something was lost.
+    expired: bool,
+    ended: bool,
 }
 
 /// The answer to a watch, as it is to be seen.
@@ -38,6 +46,8 @@ pub(super) fn seen(body: Body, view: watch::Receiver<View>) -> Body {
         view,
         begun: Vec::new(),
         waiting: Vec::new(),
+        expired: false,
+        ended: false,
     };
     Body::from_stream(unfold(events, |mut events| async move {
         let next = events.next().await?;
@@ -48,7 +58,16 @@ pub(super) fn seen(body: Body, view: watch::Receiver<View>) -> Body {
 impl Events {
     async fn next(&mut self) -> Option<Result<Bytes, axum::Error>> {
         loop {
-            if *self.view.borrow_and_update() == View::Live && !self.waiting.is_empty() {
+            if self.ended {
+                return None;
+            }
+            let view = *self.view.borrow_and_update();
+            self.expired |= view == View::Lost;
+            if view == View::Live && self.expired {
+                self.ended = true;
+                return Some(Ok(Bytes::from_static(EXPIRED)));
+            }
+            if view == View::Live && !self.waiting.is_empty() {
                 return Some(Ok(self.waiting.drain(..).flatten().collect()));
             }
             let chunk = tokio::select! {
