@@ -39,6 +39,12 @@ test: ## Run every check and every test, side by side where they wait
 upstream: prerequisites ## Build the health checkers of others that make our requests, and run their scenarios with them
 	@variables=$$($(UPSTREAM)) && eval "$$variables" && cargo test --no-fail-fast --test stories upstream_
 
+# Too long for `test`, which runs a share of it.
+.PHONY: fault-matrix
+fault-matrix: prerequisites ## Every fault at every call of the daemon, hours (PART=2/5, SCENARIO=taint, PLAN="taint kill-before:PoweringOff/bmc-ForceOff#1")
+	@FAULT_PART='$(or $(PART),1/1)' FAULT_SCENARIO='$(SCENARIO)' FAULT_PLAN='$(PLAN)' \
+	cargo test --no-fail-fast --test stories fault_matrix::$(if $(PLAN)$(SCENARIO),whatever) -- --nocapture --test-threads=100
+
 .PHONY: check
 check: ## Formatting, lints, generated files, licences
 	cargo fmt --all --check

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use axum::body::Bytes;
 use axum::extract::Request;
 use harness::Cluster;
 use remediator_core::phase::Phase;
@@ -25,7 +26,7 @@ async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
 }
 
-fn is_list_of_nodes(request: &Request) -> bool {
+fn is_list_of_nodes(request: &Request<Bytes>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     request.uri().path() == "/api/v1/nodes" && query.contains("limit=")
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::body::Bytes;
 use axum::extract::Request;
 use bmc_simulator::{Event, Fault, Power};
 use harness::Cluster;
@@ -168,7 +169,7 @@ async fn a_host_that_a_remediation_of_its_node_is_at_work_on_is_left_to_it() -> 
     Ok(())
 }
 
-fn is_of_a_login(request: &Request) -> bool {
+fn is_of_a_login(request: &Request<Bytes>) -> bool {
     request.uri().path().contains("/secrets/")
 }
 

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::Method;
 use bmc_simulator::{Command, Event, Fault, IpmiFault, RequestClass};
@@ -220,7 +221,7 @@ async fn a_crash_upon_a_power_off_over_ipmi_changes_nothing_in_the_end() -> worl
 }
 
 /// A read of the policy, which is part of the live check between a journalled power-off and its command.
-fn is_of_the_live_check(request: &Request) -> bool {
+fn is_of_the_live_check(request: &Request<Bytes>) -> bool {
     request.method() == Method::GET && request.uri().path().ends_with("/remediationpolicies/default")
 }
 

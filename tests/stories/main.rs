@@ -13,6 +13,7 @@ mod cluster_networks;
 mod crash;
 mod escalation;
 mod fallback;
+mod fault_matrix;
 mod ground_truth;
 mod health_checker;
 mod invariants;

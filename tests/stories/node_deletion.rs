@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Event, Fault, Power, RequestClass};
 use harness::Cluster;
-use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
 use kube::api::Api;
 use remediator_core::journal::{Journal, ReleaseBy};
 use remediator_core::phase::Phase;
 use serde_json::json;
 use world::acts::patient;
+use world::decoration::{decorate, dedicated, is_decorated};
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, truth};
 
@@ -34,49 +35,6 @@ async fn world_of(name: &str, options: Vec<HostOptions>) -> Result<World> {
     world::allow_node_deletion(&world.client).await?;
     world::daemon::shared(cluster, DAEMON).await?;
     Ok(world)
-}
-
-fn dedicated() -> Taint {
-    Taint {
-        key: "example.com/dedicated".to_owned(),
-        value: Some("gpu".to_owned()),
-        effect: "NoSchedule".to_owned(),
-        ..Taint::default()
-    }
-}
-
-/// What people put on a Node after it registered, and a kubelet does not know.
-async fn decorate(world: &World, host: &WorldHost) -> Result<()> {
-    let patch = kube::api::Patch::Merge(json!({
-        "metadata": {"labels": {"example.com/rack": "r7"}, "annotations": {"example.com/owner": "storage"}},
-        "spec": {"taints": [dedicated()]},
-    }));
-    Api::<Node>::all(world.client.clone())
-        .patch(&host.name, &kube::api::PatchParams::default(), &patch)
-        .await?;
-    Ok(())
-}
-
-fn assert_decorated(node: &Node) {
-    assert_eq!(
-        node.labels().get("example.com/rack").map(String::as_str),
-        Some("r7")
-    );
-    assert_eq!(
-        node.annotations().get("example.com/owner").map(String::as_str),
-        Some("storage")
-    );
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone());
-    let keys: Vec<String> = taints
-        .unwrap_or_default()
-        .into_iter()
-        .map(|taint| taint.key)
-        .collect();
-    assert!(
-        keys.contains(&dedicated().key),
-        "a taint of somebody else is gone; left are {keys:?}"
-    );
-    assert!(!objects::has_out_of_service_taint(node));
 }
 
 #[tokio::test]
@@ -97,7 +55,7 @@ async fn releasing_by_taint_leaves_everything_else_on_the_node() -> world::Outco
         taints.iter().any(|taint| taint.key == dedicated().key),
         "while released: {taints:?}"
     );
-    assert_decorated(&objects::node(&world, &host.name).await?);
+    is_decorated(&objects::node(&world, &host.name).await?)?;
     Ok(())
 }
 
@@ -130,7 +88,7 @@ async fn releasing_by_node_deletion_gives_the_node_back_what_it_had() -> world::
     assert_eq!(truth::releases(&world, cursor, host).await?, 1);
     let after = objects::node(&world, &host.name).await?;
     assert_ne!(after.uid(), before.uid(), "it has registered anew");
-    assert_decorated(&after);
+    is_decorated(&after)?;
     for (key, value) in before.labels() {
         assert_eq!(after.labels().get(key), Some(value), "label {key}");
     }
@@ -250,7 +208,7 @@ async fn a_taint_that_a_deleted_remediation_left_behind_goes_when_the_node_is_re
         .await?;
 
     world.is_untainted(host, LONG).await?;
-    assert_decorated(&objects::node(&world, &host.name).await?);
+    is_decorated(&objects::node(&world, &host.name).await?)?;
     assert_eq!(host.transitions(), (0, 0));
     Ok(())
 }

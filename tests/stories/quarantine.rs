@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use axum::extract::Request;
-use axum::http::Method;
+use axum::body::Bytes;
 use bmc_simulator::{Fault, Power};
 use harness::{AUDITED_GROUP, Cluster, await_condition};
+use http::Method;
+use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
@@ -40,7 +41,7 @@ async fn triggers_are(world: &World, strategy: Value) -> Result<()> {
 }
 
 /// Caches list the health checks of all namespaces.
-fn is_of_the_live_check(request: &Request) -> bool {
+fn is_of_the_live_check(request: &Request<Bytes>) -> bool {
     let path = request.uri().path();
     request.method() == Method::GET && path.contains("/namespaces/") && path.ends_with("/machinehealthchecks")
 }

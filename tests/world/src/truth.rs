@@ -194,7 +194,12 @@ pub async fn breaches(world: &World) -> Result<Vec<Breach>> {
 /// Releases of a host's workloads since `cursor`. One whose daemon died before the answer counts where
 /// no other did: it was done, and its successor found it so.
 pub async fn releases(world: &World, cursor: Cursor, host: &WorldHost) -> Result<usize> {
-    let events = world.cluster.audit_of(DAEMON_USER, cursor).await?;
+    releases_by(DAEMON_USER, world, cursor, host).await
+}
+
+/// The same, where a workload cluster knows the daemon by this name.
+pub async fn releases_by(user: &str, world: &World, cursor: Cursor, host: &WorldHost) -> Result<usize> {
+    let events = world.cluster.audit_of(user, cursor).await?;
     let releases = events.iter().filter(|event| is_release(event, &host.name));
     let (aborted, answered): (Vec<&AuditEvent>, Vec<&AuditEvent>) =
         releases.partition(|event| is_aborted(event));

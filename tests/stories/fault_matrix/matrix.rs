@@ -1,0 +1,161 @@
+//! The plans of a scenario: which of them are run, many at once, and what is told of them.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use harness::Cluster;
+
+use super::plans::Plan;
+use super::run::{Outcome, Setup, run};
+use super::scenario::Scenario;
+
+/// One plan, which is run alone.
+const PLAN: &str = "FAULT_PLAN";
+/// The only scenario that is run.
+const SCENARIO: &str = "FAULT_SCENARIO";
+/// `1/1` is all, `2/5` the second fifth.
+const PART: &str = "FAULT_PART";
+
+fn set(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether somebody has asked for more than the share that is always run.
+pub(super) fn is_whole() -> bool {
+    set(PART).is_some()
+}
+
+/// Whether plans of this scenario are run.
+pub(super) fn is_wanted(scenario: Scenario) -> Result<bool> {
+    let of_plan = set(PLAN).map(|plan| plan.parse::<Plan>()).transpose()?;
+    let only = set(SCENARIO).map(|only| only.parse()).transpose()?;
+    let only = of_plan.map(|plan| plan.scenario).or(only);
+    Ok(only.is_none_or(|only| only == scenario))
+}
+
+/// One of so many parts of the plans: every so-manieth, beginning with this one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Selection {
+    first: usize,
+    of: usize,
+}
+
+impl Selection {
+    /// One of so many, or what the environment says.
+    pub(super) fn one_of(of: usize) -> Result<Self> {
+        let Some(part) = set(PART) else {
+            return Ok(Self { first: 0, of });
+        };
+        let (first, of) = part.split_once('/').context("FAULT_PART is like 2/5")?;
+        let (first, of): (usize, usize) = (first.parse()?, of.parse()?);
+        ensure!((1..=of).contains(&first), "FAULT_PART is like 2/5");
+        let first = first.saturating_sub(1);
+        Ok(Self { first, of })
+    }
+
+    /// All where somebody has asked for more than the share that is always run: the part is one of the first crashes.
+    pub(super) fn upon(of: usize) -> Self {
+        let of = if set(PART).is_some() { 1 } else { of };
+        Self { first: 0, of }
+    }
+
+    fn of(self, plans: Vec<Plan>) -> Vec<Plan> {
+        plans.into_iter().skip(self.first).step_by(self.of).collect()
+    }
+}
+
+/// Which plans of a scenario are run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    /// Of the crashes after a change.
+    pub(super) crashes: Selection,
+    /// Of the crashes of the successor upon those, if any.
+    pub(super) second: Option<Selection>,
+    /// Of the other faults.
+    pub(super) others: Selection,
+}
+
+/// Plans that were run, with what came of each.
+type Done = Vec<(Plan, Result<Outcome>)>;
+
+/// Runs plans of a scenario.
+pub(super) async fn run_scenario(scenario: Scenario, cluster: &Cluster, shares: Shares) -> Result<()> {
+    let (setup, began) = (Setup::new(cluster, scenario).await?, Instant::now());
+    if let Some(plan) = set(PLAN) {
+        return judge(&run_all(&setup, vec![plan.parse()?]).await);
+    }
+    let learnt = Plan::none(scenario);
+    let Outcome { calls, .. } = Box::pin(run(&setup, &learnt)).await.context("without a fault")?;
+    let calls = calls.first().context("there was no daemon")?;
+    let mut plans = learnt.singles(calls);
+    let boundaries: Vec<Plan> = plans.extract_if(.., |plan| plan.is_boundary()).collect();
+    let (all_boundaries, all_others) = (boundaries.len(), plans.len());
+    let mut done = run_all(&setup, shares.crashes.of(boundaries)).await;
+    let crashes = done.len();
+    let upon = pairs_after(&done);
+    let all_upon = upon.len();
+    let second = shares.second.map(|second| second.of(upon)).unwrap_or_default();
+    let pairs = second.len();
+    done.extend(run_all(&setup, second).await);
+    let others = run_all(&setup, shares.others.of(plans)).await;
+    tell(&format!(
+        "{scenario}: {} calls; {crashes} of {all_boundaries} crashes after a change, {pairs} of {all_upon} crashes upon \
+         them, {} of {all_others} other faults; {} s",
+        calls.len(),
+        others.len(),
+        began.elapsed().as_secs()
+    ));
+    done.extend(others);
+    judge(&done)
+}
+
+/// Every second crash upon the crashes that were run.
+fn pairs_after(done: &Done) -> Vec<Plan> {
+    done.iter()
+        .filter_map(|(plan, outcome)| Some(plan.crashes_upon(outcome.as_ref().ok()?.calls.get(1)?)))
+        .flatten()
+        .collect()
+}
+
+async fn run_all(setup: &Setup, plans: Vec<Plan>) -> Done {
+    let done = plans.into_iter().map(async |plan| {
+        let outcome = Box::pin(run(setup, &plan)).await;
+        if let Err(error) = &outcome {
+            tell(&format!("FAILED {plan}: {error:#}"));
+        }
+        (plan, outcome)
+    });
+    futures::future::join_all(done).await
+}
+
+#[allow(
+    clippy::print_stdout,
+    reason = "whoever runs all plans reads how far they are"
+)]
+fn tell(text: &str) {
+    println!("{text}");
+}
+
+/// Fails by every plan that did. A fault that never came is no fault, and is no failure only where it was to come at
+/// a repetition: how often something is asked depends on how busy the machine is.
+fn judge(done: &Done) -> Result<()> {
+    let mut failed = String::new();
+    for (plan, outcome) in done {
+        match outcome {
+            Err(error) => writeln!(failed, "{plan}\n    {error:#}")?,
+            Ok(outcome) => match &outcome.unmet {
+                Some(fault) if fault.call.ends_with("#1") => {
+                    writeln!(failed, "{plan}\n    {fault} never came")?;
+                }
+                Some(fault) => tell(&format!("{plan}: {fault} never came, at a repetition")),
+                None => {}
+            },
+        }
+    }
+    ensure!(
+        failed.is_empty(),
+        "these plans failed; run one again alone with make fault-matrix PLAN='...':\n{failed}"
+    );
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Every fault at every call of the daemon, to the API server and to the BMC: the host goes off once and on once, it is
+//! on in the end, and nothing is left behind.
+//!
+//! The calls of a scenario are learnt by running it without a fault, those of a successor by running the crash before it.
+//! `make test` runs a fixed share of the plans that are made of them, `make fault-matrix` all.
+
+mod crash_loop;
+mod end;
+mod matrix;
+mod outages;
+mod plans;
+mod run;
+mod scenario;
+
+use anyhow::Result;
+use world::pool::{self, Setting};
+
+use matrix::{Selection, Shares, is_wanted, run_scenario};
+use scenario::Scenario;
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+/// Each plan has a daemon of its own that sees one namespace, under a policy that is the same for all.
+static SETTING: Setting = Setting::shared("fault matrix").taking(100);
+/// Where the namespace of medik8s' Leases is, every daemon takes them.
+static WITH_LEASES: Setting = Setting::shared("fault matrix with Leases").taking(60);
+
+/// Runs a scenario beside the main path: every so-manieth plan, unless the environment says otherwise.
+async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {
+    if !is_wanted(scenario)? {
+        return Ok(());
+    }
+    let shares = Shares {
+        crashes: Selection::one_of(14)?,
+        second: None,
+        others: Selection::one_of(67)?,
+    };
+    run_scenario(scenario, &pool::lease(setting).await?, shares).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_of_the_main_path_the_host_comes_back() -> world::Outcome {
+    if !is_wanted(Scenario::Taint)? {
+        return Ok(());
+    }
+    let shares = Shares {
+        crashes: Selection::one_of(5)?,
+        second: Some(Selection::upon(9)),
+        others: Selection::one_of(29)?,
+    };
+    Ok(run_scenario(Scenario::Taint, &pool::lease(&SETTING).await?, shares).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_over_ipmi_the_host_comes_back() -> world::Outcome {
+    Ok(matrix(Scenario::Ipmi, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_the_deleted_node_gets_back_what_it_had() -> world::Outcome {
+    Ok(matrix(Scenario::NodeDeletion, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_a_host_without_a_node_joins() -> world::Outcome {
+    Ok(matrix(Scenario::Nodeless, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_the_lease_of_the_node_is_given_back() -> world::Outcome {
+    Ok(matrix(Scenario::NodeLease, &WITH_LEASES).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_to_a_workload_cluster_the_host_comes_back() -> world::Outcome {
+    Ok(matrix(Scenario::Workload, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_the_machine_is_replaced_once() -> world::Outcome {
+    Ok(matrix(Scenario::Escalation, &SETTING).await?)
+}

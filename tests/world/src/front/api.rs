@@ -1,0 +1,152 @@
+//! A proxy in front of an API server, which is the daemon's ServiceAccount there.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use axum::body::{Body, Bytes};
+use harness::Cluster;
+use harness::process::{ChildDaemon, DaemonCommand};
+use http::{Method, Request, Response, Uri};
+use kube::Client;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::views::{self, View};
+use super::{Front, Gate, Server};
+use crate::{DAEMON_GROUPS, DAEMON_USER};
+
+/// Kinds of namespaces that the daemon watches everywhere.
+const NAMESPACED: [&str; 7] = [
+    "baremetalhosts",
+    "bmcendpoints",
+    "clusters",
+    "machinehealthchecks",
+    "machines",
+    "powercycleremediations",
+    "powercycleremediationtemplates",
+];
+
+/// What a daemon sees of the cluster. It takes a taint of another one's remediation for one that was left behind.
+#[derive(Debug, Clone)]
+pub struct Only {
+    pub namespace: String,
+    pub node: String,
+}
+
+/// The proxy, and how a daemon comes to it.
+pub struct ApiFront {
+    front: Front,
+    pub kubeconfig: PathBuf,
+}
+
+impl ApiFront {
+    /// `naming` names the requests that are put to the gate; `only` is what a daemon sees, so that many can be at work
+    /// in one cluster.
+    pub async fn start<G: Gate>(
+        cluster: &Cluster,
+        gate: Arc<G>,
+        naming: impl Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
+        only: Option<Only>,
+    ) -> Result<Self> {
+        let server = ApiServer {
+            client: cluster.client_as(DAEMON_USER, &DAEMON_GROUPS).await?,
+            naming,
+            only,
+            view: gate.view(),
+        };
+        let front = super::serve(gate, Arc::new(server), None).await?;
+        let kubeconfig = kubeconfig_for(front.address)?;
+        Ok(Self { front, kubeconfig })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.front.address
+    }
+
+    /// Starts a daemon that takes this for the API server.
+    pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
+        start_daemon(program, &self.kubeconfig)
+    }
+}
+
+/// How a daemon comes to a proxy at this address; a temporary file.
+pub(crate) fn kubeconfig_for(address: SocketAddr) -> Result<PathBuf> {
+    let server = format!("http://{address}");
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "front",
+        "clusters": [{"name": "front", "cluster": {"server": server}}],
+        "users": [{"name": "front", "user": {}}],
+        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+    });
+    let file = std::env::temp_dir().join(format!("front-{}.json", address.port()));
+    std::fs::write(&file, kubeconfig.to_string())?;
+    Ok(file)
+}
+
+pub(crate) fn start_daemon(program: &str, kubeconfig: &Path) -> Result<ChildDaemon> {
+    DaemonCommand::new("baremetal-remediator", program)
+        .arg("run")
+        .env("KUBECONFIG", kubeconfig)
+        .spawn()
+}
+
+impl Drop for ApiFront {
+    fn drop(&mut self) {
+        // It is among temporary files.
+        let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+pub(super) struct ApiServer<N> {
+    pub(super) client: Client,
+    pub(super) naming: N,
+    pub(super) only: Option<Only>,
+    pub(super) view: watch::Receiver<View>,
+}
+
+impl<N> Server for ApiServer<N>
+where
+    N: Fn(&Request<Bytes>) -> Option<String> + Send + Sync + 'static,
+{
+    fn name(&self, request: &Request<Bytes>) -> Option<String> {
+        (self.naming)(request)
+    }
+
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Body>> {
+        let (mut head, body) = request.into_parts();
+        let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
+        if let Some(only) = self.only.as_ref().filter(|_| head.method == Method::GET) {
+            head.uri = narrowed(&head.uri, only)?;
+        }
+        let request = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
+        let answer = self.client.send(request).await?.map(Body::new);
+        Ok(if is_watch {
+            answer.map(|events| views::seen(events, self.view.clone()))
+        } else {
+            answer
+        })
+    }
+}
+
+/// The same question about what the daemon is to see, where it was about all.
+fn narrowed(uri: &Uri, only: &Only) -> Result<Uri> {
+    let path: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let narrowed = match path[..] {
+        ["apis", group, version, kind] if NAMESPACED.contains(&kind) => {
+            let namespace = &only.namespace;
+            format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}")
+        }
+        ["api", "v1", "nodes"] if !query.contains("fieldSelector") => {
+            let begin = if query.is_empty() { "?" } else { "&" };
+            format!(
+                "/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{}",
+                only.node
+            )
+        }
+        _ => return Ok(uri.clone()),
+    };
+    Ok(narrowed.parse()?)
+}
