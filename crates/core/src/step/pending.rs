@@ -221,12 +221,16 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What an earlier attempt may have left off is still to be settled.
+    /// What an earlier attempt may have left off is still to be settled: its power-off stands for it again.
     fn uncount(&mut self) {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
         let last = self.facts.observed.last_read();
         if self.journal.attempt == 0 || last.is_some_and(|read| read.power == PowerState::On) {
             self.journal.intent = None;
+        }
+        if let Some(intent) = &mut self.journal.intent {
+            // Once would mean that it is known not to have been sent.
+            intent.sends = intent.sends.max(2);
         }
     }
 

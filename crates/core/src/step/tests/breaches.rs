@@ -7,6 +7,7 @@ use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::Cause;
 use crate::journal::Subject;
 use crate::phase::Phase;
+use crate::quarantine::READY_FOR;
 
 impl Explorer {
     pub(super) fn check_state(&mut self, run: &Run, releases_before: usize) {
@@ -137,7 +138,7 @@ fn comes_back(sim: &Sim) -> bool {
     sim.world.host.on
 }
 
-/// The most that two attempts may take, with what is granted to finish.
+/// The most that two attempts may take, with what is granted to finish, and the end of the quarantine after it.
 fn deadline_sum() -> i64 {
     let (limits, retries) = (strategy().deadlines, strategy().retries);
     let attempt = [
@@ -149,5 +150,9 @@ fn deadline_sum() -> i64 {
     ];
     let attempt: i64 = attempt.iter().map(SignedDuration::as_secs).sum();
     let finishing = 5 * 60;
-    1_000 * (i64::from(retries.attempts) * attempt + retries.backoff.as_secs() + finishing)
+    1_000
+        * (i64::from(retries.attempts) * attempt
+            + retries.backoff.as_secs()
+            + finishing
+            + READY_FOR.as_secs())
 }

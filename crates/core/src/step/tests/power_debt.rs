@@ -268,3 +268,20 @@ fn an_end_of_the_phase_by_the_clock_is_not_believed_before_a_read() {
     sim.run();
     assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
 }
+
+#[test]
+fn a_power_off_that_could_not_be_sent_leaves_what_is_owed_from_the_attempt_before() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_on = false;
+    sim.strategy.as_mut().expect("valid").deadlines.power_on = SignedDuration::from_mins(1);
+    sim.run_until(|sim| {
+        sim.journal.attempt == 2 && matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. })))
+    });
+    sim.world.bmc.reachable = false;
+    sim.world.bmc.obeys_on = true;
+    sim.run_until(|sim| sim.journal.phase == Phase::Failed);
+    live_on(&mut sim, 3_600_000);
+    sim.world.bmc.reachable = true;
+    live_on(&mut sim, SOON);
+    assert!(sim.world.host.on, "{}", sim.journal.message);
+}
