@@ -31,7 +31,8 @@ const NAMESPACED: [&str; 7] = [
 #[derive(Debug, Clone)]
 pub struct Only {
     pub namespace: String,
-    pub node: String,
+    /// All of them where there is none.
+    pub node: Option<String>,
 }
 
 /// The proxy, and how a daemon comes to it.
@@ -122,17 +123,14 @@ where
 fn narrowed(uri: &Uri, only: &Only) -> Result<Uri> {
     let path: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let narrowed = match path[..] {
-        ["apis", group, version, kind] if NAMESPACED.contains(&kind) => {
+    let narrowed = match (&path[..], &only.node) {
+        (["apis", group, version, kind], _) if NAMESPACED.contains(kind) => {
             let namespace = &only.namespace;
             format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}")
         }
-        ["api", "v1", "nodes"] if !query.contains("fieldSelector") => {
+        (["api", "v1", "nodes"], Some(node)) if !query.contains("fieldSelector") => {
             let begin = if query.is_empty() { "?" } else { "&" };
-            format!(
-                "/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{}",
-                only.node
-            )
+            format!("/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{node}")
         }
         _ => return Ok(uri.clone()),
     };
